@@ -1,0 +1,118 @@
+"""A chunk: consecutive rows and their targets, the unit of reading and streaming."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CSR", "Chunk", "Rows", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
+
+
+class CSR(NamedTuple):
+    """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.
+
+    `indptr` need not start at 0, so a slice of rows shares the arrays of the whole.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float64]
+
+
+Rows: TypeAlias = NDArray[np.float64] | CSR
+"""Dense rows, a C-order float64 array of shape (rows, columns), or `CSR` rows."""
+
+
+def rows_of(X: Rows) -> int:
+    """Return the number of rows in `X`."""
+    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+
+
+def slice_rows(X: Rows, start: int, stop: int) -> Rows:
+    """Return rows `start` to `stop` of `X` without copying."""
+    if isinstance(X, CSR):
+        return CSR(X.indptr[start : stop + 1], X.indices, X.data)
+    return X[start:stop]
+
+
+def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
+    """Return the rows of `X` at `index`, in that order, as a copy."""
+    if not isinstance(X, CSR):
+        return X[index]
+    starts, lengths = X.indptr[index], X.indptr[index + 1] - X.indptr[index]
+    indptr = np.zeros(len(index) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    source = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
+    return CSR(indptr, X.indices[source], X.data[source])
+
+
+def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
+    """Return `X` as a C-order array of shape (rows, columns)."""
+    if not isinstance(X, CSR):
+        return X
+    dense = np.zeros((rows_of(X), columns))
+    row = np.repeat(np.arange(rows_of(X)), np.diff(X.indptr))
+    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    dense[row, X.indices[span]] = X.data[span]
+    return dense
+
+
+def to_csr(X: Rows) -> CSR:
+    """Return `X` as CSR rows; zeros of dense rows are left out."""
+    if isinstance(X, CSR):
+        return X
+    row, column = np.nonzero(X)
+    indptr = np.zeros(len(X) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=len(X)), out=indptr[1:])
+    return CSR(indptr, column.astype(np.int32), X[row, column])
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Consecutive rows with their targets.
+
+    Parameters
+    ----------
+    X : Rows
+        Dense array of shape (rows, columns) or `CSR` rows, float64, read-only.
+    y : ndarray of shape (rows,)
+        int64 class codes (positions in the dataset's sorted classes), or float64 targets of a regression.
+    columns : int
+        Number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> chunk = Chunk(np.eye(3), np.array([0, 1, 1]), 3)
+    >>> len(chunk), len(chunk[1:])
+    (3, 2)
+    """
+
+    X: Rows
+    y: NDArray[Any]
+    columns: int
+
+    def __post_init__(self) -> None:
+        # One read-only type whatever the source: kernels then compile once, and no learner can write into its stream.
+        arrays = self.X if isinstance(self.X, CSR) else (self.X,)
+        frozen = [_read_only(array) for array in arrays]
+        object.__setattr__(self, "X", CSR(*frozen) if isinstance(self.X, CSR) else frozen[0])
+        object.__setattr__(self, "y", _read_only(self.y))
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, span: slice) -> Chunk:
+        start, stop, step = span.indices(len(self))
+        if step != 1:
+            raise ValueError(f"a chunk is cut into consecutive rows, step was {step}")
+        return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,122 @@
+"""Every error olscale raises on purpose.
+
+The tree::
+
+    OlscaleError
+    ├── FormatError        a source file is malformed (names file and line)
+    ├── DatasetError       a dataset is missing, unfinished, damaged or unsuitable
+    ├── UnknownNameError   a learner, transform, format, key ... that does not exist
+    ├── ParameterError     a parameter outside its domain (also a ValueError)
+    ├── ExperimentError    an experiment that cannot be planned
+    ├── StoreError         a metrics store that cannot be read or written
+    ├── ExecutionError     a scheduler or worker that cannot be used
+    └── DivergedError      a learner whose numbers broke down (names the row)
+
+A message says what was wrong, what was got, what was expected and what to do, on one line: the command line prints it
+as it is and exits with 1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "DatasetError",
+    "DivergedError",
+    "ExecutionError",
+    "ExperimentError",
+    "FormatError",
+    "OlscaleError",
+    "ParameterError",
+    "StoreError",
+    "UnknownNameError",
+]
+
+
+class OlscaleError(Exception):
+    """Base of every error olscale raises on purpose."""
+
+
+class FormatError(OlscaleError):
+    """A source that does not follow its format.
+
+    Parameters
+    ----------
+    source : str
+        File (or archive member) at fault.
+    problem : str
+        What was got and what was expected.
+    line : int, optional
+        One-based line in `source`.
+    """
+
+    def __init__(self, source: str, problem: str, line: int | None = None) -> None:
+        where = source if line is None else f"{source}, line {line}"
+        super().__init__(f"{where}: {problem}")
+        self.source, self.problem, self.line = source, problem, line
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
+        return type(self), (self.source, self.problem, self.line)
+
+
+class DatasetError(OlscaleError):
+    """A dataset that is missing, unfinished, damaged or unsuitable for what was asked."""
+
+
+class ParameterError(OlscaleError, ValueError):
+    """A parameter outside its domain."""
+
+
+class ExperimentError(OlscaleError):
+    """An experiment that cannot be read or planned."""
+
+
+class StoreError(OlscaleError):
+    """A metrics store that cannot be read or written."""
+
+
+class ExecutionError(OlscaleError):
+    """A scheduler, worker or actor that cannot be used."""
+
+
+class DivergedError(OlscaleError):
+    """A learner whose numbers are no longer finite or whose covariance lost definiteness.
+
+    Parameters
+    ----------
+    reason : str
+        What broke down.
+    row : int
+        Zero-based position in the stream of the row where it was first seen.
+    """
+
+    def __init__(self, reason: str, row: int) -> None:
+        super().__init__(f"diverged at row {row}: {reason}")
+        self.reason, self.row = reason, row
+
+    def __reduce__(self) -> tuple[type[DivergedError], tuple[str, int]]:
+        return type(self), (self.reason, self.row)
+
+
+class UnknownNameError(OlscaleError, LookupError):
+    """A name that is not registered; the message offers the nearest one and lists the rest.
+
+    Parameters
+    ----------
+    kind : str
+        What was named: ``"learner"``, ``"transform"``, ``"key in [protocol]"`` ...
+    got : str
+        The name as it was written.
+    known : iterable of str
+        The names that exist.
+    """
+
+    def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
+        self.kind, self.got, self.known = kind, got, tuple(sorted(known))
+        nearest = difflib.get_close_matches(got, self.known, n=1, cutoff=0.5)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
+        super().__init__(f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}")
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
+        return type(self), (self.kind, self.got, self.known)
