@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from olscale.data.chunk import Rows
+from olscale.data.chunk import Rows, slice_rows
 from olscale.errors import ParameterError
 from olscale.learners.domain import Domain
 
@@ -42,7 +42,8 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
     """
     if scores.shape[1] == 1:
         return (scores[:, 0] >= 0.0).astype(np.int64)
-    return np.argmax(scores, axis=1)
+    codes: NDArray[np.int64] = np.argmax(scores, axis=1)
+    return codes
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
@@ -104,6 +105,12 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of rows without learning from them, shape (rows, outputs)."""
+
+    def compile(self, X: Rows) -> None:
+        """Have the kernels for rows like `X` ready, so that no measured time has compilation in it."""
+        none = slice_rows(X, 0, 0)
+        self.learn(none, np.empty(0, dtype=np.int64))
+        self.scores(none)
 
     def state(self) -> State:
         """Return a copy of the state."""

@@ -19,10 +19,10 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
+from olscale.jit import kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
-from olscale.learners.jit import kernel
 from olscale.learners.rows import add_column, add_row, row_scores
 
 __all__ = ["LinearLearner", "implements", "linear_scores"]
@@ -44,7 +44,7 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
     def register(step: Callable[..., float]) -> Callable[..., float]:
         @overload(step_size, inline="always")
         def choose(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-            ours = isinstance(rule, types.BaseNamedTuple) and rule.instance_class is rule_type
+            ours = isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
             return step if ours else None
 
         return step

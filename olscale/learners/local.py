@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
+from olscale.jit import kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.estimator import Classifier
-from olscale.learners.jit import kernel
 from olscale.learners.rows import add_column, add_row, row_scores, set_column
 
 __all__ = ["ILOL", "LOL"]
@@ -131,7 +131,8 @@ class _Local(Classifier):
         return self._swept(X, np.empty(0, dtype=np.int64), learning=False)
 
     def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
-        s = self.state_
+        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
+        s = self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         scores = np.empty((rows_of(X), s["U"].shape[2]))
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
         arrays = (s["W"], s["U"], s["S"], s["members"], s["squares"], s["seen"], s["updates"])

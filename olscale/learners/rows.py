@@ -20,7 +20,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Rows
-from olscale.learners.jit import prefetch
+from olscale.jit import prefetch
 
 __all__ = ["PREFETCH_AHEAD", "add_column", "add_row", "row_scores", "set_column", "square_norm"]
 
@@ -55,10 +55,10 @@ def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> None:
 
 def is_csr(X: types.Type) -> bool:
     """Tell whether the numba type `X` is that of `CSR` rows."""
-    return isinstance(X, types.BaseNamedTuple) and X.instance_class is CSR
+    return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
 
 
-@overload(row_scores, inline="always")
+@overload(row_scores)
 def _row_scores(X, i, W, f):
     def dense(X, i, W, f):
         x = X[i]
@@ -126,7 +126,7 @@ def _row_scores(X, i, W, f):
     return csr if is_csr(X) else dense
 
 
-@overload(square_norm, inline="always")
+@overload(square_norm)
 def _square_norm(X, i):
     def dense(X, i):
         square = 0.0
@@ -143,7 +143,7 @@ def _square_norm(X, i):
     return csr if is_csr(X) else dense
 
 
-@overload(add_row, inline="always")
+@overload(add_row)
 def _add_row(X, i, W, a):
     def dense(X, i, W, a):
         x = X[i]
@@ -177,7 +177,7 @@ def _add_row(X, i, W, a):
     return csr if is_csr(X) else dense
 
 
-@overload(add_column, inline="always")
+@overload(add_column)
 def _add_column(X, i, W, c, a):
     def dense(X, i, W, c, a):
         x = X[i]
@@ -191,7 +191,7 @@ def _add_column(X, i, W, c, a):
     return csr if is_csr(X) else dense
 
 
-@overload(set_column, inline="always")
+@overload(set_column)
 def _set_column(X, i, W, c):
     def dense(X, i, W, c):
         x = X[i]

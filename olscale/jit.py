@@ -21,7 +21,7 @@ R = TypeVar("R")
 def _sources_digest() -> str:
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in [*sorted(here.glob("*.py")), here.parent / "data" / "chunk.py"]:
+    for path in [here / "jit.py", *sorted((here / "data").glob("*.py")), *sorted((here / "learners").glob("*.py"))]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -36,7 +36,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
-    compiled = numba.njit(nogil=True, cache=True)(function)
+    compiled: Any = numba.njit(nogil=True, cache=True)(function)
     compiled._cache._cache_file._source_stamp = _STAMP
     return compiled  # type: ignore[no-any-return]
 
