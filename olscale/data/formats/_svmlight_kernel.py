@@ -3,10 +3,13 @@
 Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own: whatever it scans,
 a newline stops it. Behind it there is room for one more word (`ROOM_BYTES`), see `_swar`.
 
-Numbers are parsed exactly as strtod does. A decimal with at most 2**53 in its digits and a power of ten within 22 is one
-exact multiplication or division (Clinger 1990, "How to read floating point numbers accurately"). The others are noted
-for Python's ``float``.
+Numbers are parsed exactly as strtod does. A decimal with at most 2**53 in its digits and a power of ten within 22 is
+one exact multiplication or division (Clinger 1990, "How to read floating point numbers accurately"). The others are
+noted for Python's ``float``.
 """
+
+# Chains of comparisons compile to plain jumps; `in` would search a tuple.
+# ruff: noqa: SIM109
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., 
 
 
 @compiled
-def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
+def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[np.int64, np.int64]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS
     # A carry out of a byte that is no digit reaches only bytes after it, and only the first such byte counts.

@@ -153,7 +153,9 @@ def batches_of_arrays(
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
     if X.ndim < 2 or X.dtype.kind not in "buif":
-        raise FormatError(source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)")
+        raise FormatError(
+            source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
+        )
     target = y if isinstance(y, list) else _target(source, y)
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")

@@ -80,7 +80,8 @@ def _decompressed(raw: BinaryIO, codec: str) -> Any:
     if codec == "gzip":
         from isal import igzip
 
-        return igzip.IGzipFile(fileobj=raw)
+        decompressor: Any = igzip.IGzipFile
+        return decompressor(fileobj=raw)
     if codec == "bzip2":
         import bz2
 
@@ -107,7 +108,9 @@ class _Stream(io.RawIOBase):
         try:
             return int(self._inner.readinto(buffer))
         except EOFError:
-            raise FormatError(self._source, f"truncated: its {self._codec} data end early; get the file again") from None
+            raise FormatError(
+                self._source, f"truncated: its {self._codec} data end early; get the file again"
+            ) from None
         except Exception as error:
             # An error number means the operating system or the network failed, not the file.
             if self._codec == "plain" or getattr(error, "errno", None):

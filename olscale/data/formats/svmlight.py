@@ -1,12 +1,12 @@
 """LIBSVM / SVMlight text: ``label index:value index:value ... # comment``, one row a line.
 
-Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line with a label alone is
-an empty row, lines may end in CRLF and the last one in nothing.
+Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line with a label alone
+is an empty row, lines may end in CRLF and the last one in nothing.
 
-Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first batch
-makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already handed
-on, is an error that says to pass ``zero_based=True``; nothing is ever renumbered behind the reader's back. Sources that
-belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
+Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first
+batch makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already
+handed on, is an error that says to pass ``zero_based=True``; nothing is ever renumbered behind the reader's back.
+Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
 """
 
 from __future__ import annotations
@@ -173,7 +173,9 @@ class _Parser:
             self._zero_based = True
         base = 0 if self._zero_based else 1
         rows, nonzeros = self._rows, int(self._indptr[self._rows])
-        X = CSR(self._indptr[: rows + 1].copy(), self._indices[:nonzeros] - np.int32(base), self._data[:nonzeros].copy())
+        X = CSR(
+            self._indptr[: rows + 1].copy(), self._indices[:nonzeros] - np.int32(base), self._data[:nonzeros].copy()
+        )
         self._columns = max(self._columns, self._largest + 1 - base)
         self._emitted += rows
         self._rows = 0

@@ -61,7 +61,9 @@ decimals = st.one_of(
     st.decimals(allow_nan=False, allow_infinity=False, places=6).map(str),
     st.from_regex(r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,3})?", fullmatch=True),
     st.from_regex(r"[+-]?\.[0-9]{1,20}", fullmatch=True),
-    st.sampled_from(["1", "0", "-0", "nan", "inf", "-Infinity", "1e400", "1e-400", "4.9e-324", "2.2250738585072011e-308"]),
+    st.sampled_from(
+        ["1", "0", "-0", "nan", "inf", "-Infinity", "1e400", "1e-400", "4.9e-324", "2.2250738585072011e-308"]
+    ),
 )
 
 
