@@ -71,16 +71,16 @@ def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., 
 
 
 @compiled
-def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[np.int64, np.int64]:
+def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS
     # A carry out of a byte that is no digit reaches only bytes after it, and only the first such byte counts.
     others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
     bits = _trailing_zeros(others) & ~np.uint64(7)
     if bits == _U0:
-        return np.int64(0), np.int64(0)
+        return 0, 0
     digits <<= _U64 - bits
     digits = (digits * _TEN + (digits >> _U8)) & _PAIRS
     digits = (digits * _HUNDRED + (digits >> _U16)) & _QUADS
     digits = (digits * _MYRIAD + (digits >> _U32)) & _HALF
-    return np.int64(digits), np.int64(bits >> _U3)
+    return int(np.int64(digits)), int(np.int64(bits >> _U3))

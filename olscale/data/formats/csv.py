@@ -94,8 +94,11 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         When no column has the name `options.label`.
     """
     with open_source(source) as stream:
-        sniffed = _delimiter(_text_lines(stream.peek(1 << 16)[: 1 << 20])) if delimiter is None else delimiter
+        head = _text_lines(stream.peek(1 << 16))
+        sniffed = _delimiter(head) if delimiter is None else delimiter
         if sniffed is None:
+            if not stream.peek().strip():
+                raise FormatError(source, "no rows")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
         rows = _checked(source, _cells(source, stream, sniffed))
         sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
@@ -166,13 +169,15 @@ def _text_lines(head: bytes) -> list[str]:
 
 
 def _delimiter(lines: Sequence[str]) -> str | None:
+    if not lines:
+        return None
     for delimiter in _DELIMITERS:
         if _widths([next(csv.reader([line], delimiter=delimiter)) for line in lines]):
             return delimiter
     if _widths([line.split() for line in lines]):
         return _WHITESPACE
     # A ragged row among the first: the reader will name it.
-    return next((delimiter for delimiter in _DELIMITERS if lines and delimiter in lines[0]), None)
+    return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> bool:
