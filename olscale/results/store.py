@@ -243,7 +243,7 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
     if not present:
         if not free:
             raise StoreError(
-                f"{store.path} is not a metrics store (it has no store.json); name a store, or a new directory to make one"
+                f"{store.path} is not a metrics store (it has no store.json); name a store, or a new directory"
             )
         if not create:
             raise StoreError(
