@@ -191,9 +191,7 @@ def _row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
         if len(rows) > 1 and len(versions) == 1 and len(set(spread)) == len(spread):
             # Tuned for each dataset: one setting a column, so one row says it all.
             labels |= dict.fromkeys(rows, learner)
-            notes.append(
-                f"{learner}: {', '.join(differing)} differ from dataset to dataset (--format json shows them)."
-            )
+            notes.append(f"{learner}: each dataset has its own {', '.join(differing)} (--format json shows them).")
             continue
         for row in rows:
             version = [f"v{row[1]}"] if len(versions) > 1 else []
