@@ -34,7 +34,7 @@ def _cell(entry: Entry) -> str:
         return "--" if entry.note == "-" else escape(entry.note)
     text = f"{entry.mean} $\\pm$ {entry.std}" if entry.std else entry.mean
     text = f"\\textbf{{{text}}}" if entry.best else text
-    return f"{text} ({escape(entry.note)})" if entry.note else text
+    return f"{text}$^{{!}}$" if entry.partial else text
 
 
 def latex(tables: Sequence[Table]) -> str:

@@ -9,7 +9,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olscale.analysis.summary import Summary, natural
@@ -34,15 +34,18 @@ class Entry:
     mean, std : str
         Formatted figures; `std` is empty for a single run, both are empty if there is nothing to show.
     note : str
-        Why there is no figure (``-``: not run or not measured; else the outcome), or which runs are missing from it.
+        Why there is no figure: ``-`` (not run or not measured) or the outcome.
     best : bool
         Whether no other entry of the column is better, at the digits shown.
+    partial : bool
+        Whether some of the runs failed and the figures are of the rest.
     """
 
     mean: str = ""
     std: str = ""
     note: str = ""
     best: bool = False
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +93,13 @@ def select(
         If a name does not occur.
     """
     kept = list(summaries)
-    for kind, wanted, name_of in (
-        ("dataset", datasets, lambda s: s.dataset),
-        ("learner", learners, lambda s: s.learner),
-        ("metric", [metric] if metric else [], lambda s: s.metric),
-    ):
-        known = {name_of(summary) for summary in kept} - {"outcome"}
+    for field, wanted in (("dataset", datasets), ("learner", learners), ("metric", [metric] if metric else [])):
+        known = {str(getattr(summary, field)) for summary in kept} - {"outcome"}
         for name in wanted:
             if name not in known:
-                raise UnknownNameError(f"{kind} in this store", name, known)
+                raise UnknownNameError(f"{field} in this store", name, known)
         if wanted:
-            kept = [summary for summary in kept if name_of(summary) in (*wanted, "outcome")]
+            kept = [summary for summary in kept if getattr(summary, field) in (*wanted, "outcome")]
     return kept
 
 
@@ -160,13 +159,14 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     for j in range(len(columns)):
         _mark_best(metric, [line[j] for line in grid], entries, j)
 
+    labels_of = _column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
     return Table(
         title=f"{_heading(metric)}, {_protocol_text(protocol)}",
-        columns=tuple(_column_labels(columns)),
+        columns=tuple(labels_of),
         rows=tuple(names),
         entries=tuple(tuple(line) for line in entries),
-        notes=(*_count_note(counts), *notes),
+        notes=(*_count_note(counts), *_partial_notes(names, labels_of, grid), *notes),
     )
 
 
@@ -222,7 +222,6 @@ def _column_labels(columns: list[_Column]) -> list[str]:
 
 
 def _entry(summary: Summary | None, group: Summary, form: Callable[[float], str]) -> Entry:
-    failures = ", ".join(f"{count} {outcome}" for outcome, count in group.failures.items())
     if summary is None or summary.n == 0:
         return Entry(note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-")
     if math.isnan(summary.mean):
@@ -230,7 +229,7 @@ def _entry(summary: Summary | None, group: Summary, form: Callable[[float], str]
     return Entry(
         mean=form(summary.mean),
         std=form(summary.std) if summary.n > 1 else "",
-        note=failures,
+        partial=bool(summary.failures),
     )
 
 
@@ -245,7 +244,7 @@ def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Ent
     for line in entries:
         entry = line[j]
         if entry.mean == best:  # as shown: what reads as a tie is marked as one
-            line[j] = Entry(entry.mean, entry.std, entry.note, best=True)
+            line[j] = replace(entry, best=True)
 
 
 def _form(metric: str) -> Callable[[float], str]:
@@ -267,6 +266,21 @@ def _protocol_text(protocol: Mapping[str, Any]) -> str:
     words = {"time": "time order", "permuted": "permuted order"}
     rest = [f"{name} {_value(value)}" for name, value in sorted(protocol.items()) if name != "order"]
     return ", ".join([words.get(order, f"{order} order"), *rest])
+
+
+def _partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:
+    """Tell which figures leave failed runs out, a line a learner."""
+    notes = []
+    for row, line in zip(rows, grid, strict=True):
+        failed = [
+            f"{count} of {s.n + sum(s.failures.values())} {outcome} on {column}"
+            for column, s in zip(columns, line, strict=True)
+            if s is not None and s.n
+            for outcome, count in s.failures.items()
+        ]
+        if failed:
+            notes.append(f"! {row}: failed runs left out: {', '.join(failed)}.")
+    return notes
 
 
 def _count_note(counts: set[int]) -> list[str]:

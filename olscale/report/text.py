@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from olscale.report.tables import Entry, Table
+
+if TYPE_CHECKING:
+    from rich.text import Text as RichText
 
 __all__ = ["cell_texts", "plain", "print_rich"]
 
@@ -13,7 +16,7 @@ GAP = "  "
 
 
 def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*") -> list[str]:
-    """Lay out one column so that means, deviations and marks stand below each other.
+    """Lay out one column, all texts of one width, so that means, deviations and marks stand below each other.
 
     Examples
     --------
@@ -22,23 +25,15 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     """
     mean_width = max((len(entry.mean) for entry in column), default=0)
     std_width = max((len(entry.std) for entry in column), default=0)
-    marked = mark and any(entry.best for entry in column)
+    marks = [(mark if entry.best else "") + ("!" if entry.partial else "") for entry in column]
+    mark_width = max(map(len, marks), default=0)
     texts = []
-    for entry in column:
+    for entry, marked in zip(column, marks, strict=True):
         text = entry.mean.rjust(mean_width) if entry.mean else entry.note
         if entry.mean and std_width:
             spread = f" {plus_minus} {entry.std.rjust(std_width)}"
             text += spread if entry.std else " " * len(spread)
-        if marked:
-            text += mark if entry.best else " " * len(mark)
-        if entry.mean and entry.note:
-            text += f" ({entry.note})"
-        texts.append(text)
-    if any(entry.mean and entry.note for entry in column):  # a remark behind the figures: keep those in line
-        width = max(map(len, texts))
-        return [
-            text.ljust(width) if entry.mean else text.rjust(width) for text, entry in zip(texts, column, strict=True)
-        ]
+        texts.append(text + marked.ljust(mark_width))
     width = max(map(len, texts), default=0)
     return [text.rjust(width) for text in texts]
 
@@ -99,13 +94,14 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int |
         widths = [max(len(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
         first = max(len("learner"), *map(len, table.rows))
         for k, block in enumerate(_blocks(widths, console.width - first - 3)):
-            title = Text(table.title if k == 0 else f"{table.title} (continued)", style="bold")
-            drawn = RichTable(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+            console.print(Text(table.title if k == 0 else f"{table.title} (continued)", style="bold"))
+            drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
-                drawn.add_column(Text(table.columns[j]), justify="right", no_wrap=True)
+                # Padded here: right justification by rich would drop the blanks that keep figures in line.
+                drawn.add_column(Text(table.columns[j].rjust(widths[j])), no_wrap=True)
             for i, row in enumerate(table.rows):
-                drawn.add_row(Text(row), *(_styled(cells[j][i], table.entries[i][j]) for j in block))
+                drawn.add_row(Text(row), *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block))
             console.print(drawn)
             console.print()
         for note in table.notes:
@@ -113,7 +109,7 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int |
         console.print()
 
 
-def _styled(text: str, entry: Entry) -> object:
+def _styled(text: str, entry: Entry) -> RichText:
     from rich.text import Text
 
     return Text(text, style="bold green" if entry.best else "" if entry.mean else "dim")
