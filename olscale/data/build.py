@@ -1,0 +1,286 @@
+"""Building a dataset: from pieces of batches to files and a manifest.
+
+Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it is
+made of. A build that fails removes what it made; one that is killed leaves the marker, and the next one starts anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import olscale
+from olscale.data.checksum import SplitHash, crc32, fingerprint
+from olscale.data.chunk import CSR, slice_rows, to_dense
+from olscale.data.columns import Columns
+from olscale.data.formats.base import Batch
+from olscale.data.labels import Labels
+from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
+from olscale.data.layouts.base import SplitWriter
+from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
+from olscale.data.rebatch import default_chunk_rows, rebatch
+from olscale.data.segments import ColumnSegments
+from olscale.data.storage import Directory
+from olscale.errors import DatasetError, FormatError, ParameterError
+
+__all__ = ["MARKER", "SPOOL", "Build", "Piece", "Progress", "claim"]
+
+MARKER = "ingest.json"
+SPOOL = "spool"
+_SPARSE = "sparse"
+_OWN = ("train", "test", _SPARSE, SPOOL, MARKER)
+_DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
+
+Progress = Callable[[str, int], None]
+"""Called with the name of the source being read and the rows of its split so far."""
+
+
+@contextmanager
+def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
+    """Make `dest` ours until a manifest is in it.
+
+    Parameters
+    ----------
+    dest : str
+        A directory that is absent, empty, or holds an interrupted build, which is cleared.
+    recipe : dict
+        Sources and options, kept in the marker.
+
+    Raises
+    ------
+    DatasetError
+        When `dest` is a finished dataset, holds other files, or another process is building there; it stays untouched.
+    """
+    directory = Directory(dest)
+    names = directory.names()
+    existed = directory.exists()
+    if existed and not directory.fs.isdir(directory.join("")):
+        raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
+    if MANIFEST in names:
+        raise DatasetError(f"{dest} already is a dataset; choose another directory, or remove this one first")
+    if names and MARKER not in names:
+        raise DatasetError(f"{dest} holds other files ({names[0]} ...); choose a new or empty directory")
+    with directory.locked(MARKER) as ours:
+        # The other process may have finished between the look and the lock.
+        if not ours or directory.exists(MANIFEST):
+            raise DatasetError(f"another process is building a dataset in {dest}; wait for it, or choose another directory")
+        made = not existed or _made_directory(directory)
+        for name in _OWN[:-1]:
+            directory.remove(name)
+        content = {"created_by": f"olscale {olscale.__version__}", "made_directory": made, **recipe}
+        directory.write(MARKER, json.dumps(content, indent=1).encode())
+        try:
+            yield directory
+        except Exception:
+            for name in _OWN:
+                directory.remove(name)
+            if made and not directory.names():
+                directory.remove()
+            raise
+        directory.remove(MARKER)
+
+
+def _made_directory(directory: Directory) -> bool:
+    try:
+        return bool(json.loads(directory.read(MARKER))["made_directory"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows that are read together: a source, or a stretch of a generator. Candidate for a segment.
+
+    Parameters
+    ----------
+    name : str
+        For messages and progress.
+    segment : str
+        Name of the segment.
+    batches : callable
+        Returns a new iterator over the rows.
+    """
+
+    name: str
+    segment: str
+    batches: Callable[[], Iterator[Batch]]
+
+
+@dataclass(slots=True)
+class _Split:
+    writer: SplitWriter
+    hash: SplitHash = field(default_factory=SplitHash)
+    chunks: list[ChunkEntry] = field(default_factory=list)
+
+    def entry(self, segments: Iterable[Segment]) -> SplitEntry:
+        return SplitEntry(
+            rows=sum(chunk.rows for chunk in self.chunks),
+            nonzeros=sum(chunk.nonzeros for chunk in self.chunks),
+            chunks=tuple(self.chunks),
+            segments=tuple(segments),
+        )
+
+
+class Build:
+    """Writes the splits of one dataset and then its manifest.
+
+    Parameters
+    ----------
+    directory : Directory
+        Claimed.
+    layout : {'parquet', 'zarr'}, optional
+        Zarr for dense and Parquet for sparse rows when left out.
+    chunk_rows : int, optional
+        Rows of a chunk; see `default_chunk_rows`.
+    segments : str, optional
+        ``"files"``: a segment for each piece. Any other: name of a numeric column whose changes begin a segment.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        layout: str | None = None,
+        chunk_rows: int | None = None,
+        segments: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if layout is not None:
+            check_layout(layout)
+        if chunk_rows is not None and chunk_rows < 1:
+            raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
+        self._directory, self._asked, self._layout = directory, (layout, chunk_rows), ""
+        self._chunk_rows = 0
+        self._by, self._progress = segments, progress
+        self._labels, self._columns = Labels(), Columns()
+        self._splits: dict[str, _Split] = {}
+        self._segments: dict[str, list[Segment]] = {}
+
+    def add(self, split: str, pieces: Iterable[Piece]) -> None:
+        """Read `pieces` one after another and write them as `split`."""
+        self._segments[split] = []
+        blocks = self._blocks(split, pieces)
+        first = next(blocks, None)
+        if first is None:
+            raise DatasetError(f"the sources of {split} hold no rows")
+        if not self._splits:
+            self._settle(first)
+        self._write(split, itertools.chain([first], blocks))
+
+    def _settle(self, first: Block) -> None:
+        layout, chunk_rows = self._asked
+        self._layout = layout or ("parquet" if isinstance(first.X, CSR) else "zarr")
+        self._chunk_rows = chunk_rows or default_chunk_rows(first.X)
+
+    def _blocks(self, split: str, pieces: Iterable[Piece]) -> Iterator[Block]:
+        segments, rows = self._segments[split], 0
+        by_column = ColumnSegments(self._by) if self._by not in (None, "files") else None
+        for piece in pieces:
+            start = rows
+            for batch in piece.batches():
+                if len(batch.target) == 0:
+                    continue
+                X = self._columns.align(batch, piece.name)
+                if by_column is not None:
+                    by_column.add(X, self._columns.names, piece.name)
+                rows += len(batch.target)
+                yield Block(X, self._labels.encode(batch.target, piece.name))
+                if self._progress is not None:
+                    self._progress(piece.name, rows)
+            if rows == start:
+                raise FormatError(piece.name, "no rows")
+            if self._by == "files":
+                segments.append(Segment(name=piece.segment, start=start, rows=rows - start))
+        if by_column is not None:
+            segments += by_column.finish()
+
+    def _write(self, split: str, blocks: Iterable[Block]) -> None:
+        state = _Split(open_writer(self._layout, self._directory, split, self._chunk_rows))
+        self._splits[split] = state
+        for block in rebatch(blocks, self._chunk_rows):
+            state.hash.update(block)
+            file = state.writer.append(block)
+            state.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
+
+    def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
+        """Write the manifest, after which the dataset exists.
+
+        Parameters
+        ----------
+        sources : iterable of SourceEntry
+            Where the rows came from.
+        densify : bool
+            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero and there are at most
+            65,536 columns: text formats cannot tell.
+        """
+        columns = self._columns
+        if columns.width < 1 or columns.kind is None:
+            raise DatasetError("the sources hold no features: every row is empty")
+        for state in self._splits.values():
+            state.writer.finish(columns.width)
+        kind = columns.kind
+        if densify and kind == "sparse" and columns.width <= _DENSE_COLUMNS and self._share() >= _DENSE_SHARE:
+            self._densify()
+            kind = "dense"
+        labels = self._labels
+        splits = {name: state.entry(self._segments[name]) for name, state in self._splits.items()}
+        manifest = Manifest.model_validate(
+            {
+                "kind": kind,
+                "layout": self._layout,
+                "dtype": str(columns.dtype),
+                "columns": columns.width,
+                "nonzeros": sum(split.nonzeros for split in splits.values()),
+                "chunk_rows": self._chunk_rows,
+                "task": labels.task,
+                "classes": labels.classes,
+                "label_names": labels.names,
+                "feature_names": columns.names,
+                "splits": splits,
+                "sources": tuple(sources),
+                "created_by": f"olscale {olscale.__version__}",
+                "fingerprint": fingerprint(
+                    kind,
+                    columns.width,
+                    labels.classes,
+                    labels.names,
+                    {name: state.hash for name, state in self._splits.items()},
+                ),
+            }
+        )
+        self._directory.write_whole(MANIFEST, manifest.to_json())
+        return manifest
+
+    def _share(self) -> float:
+        chunks = [chunk for state in self._splits.values() for chunk in state.chunks]
+        return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._columns.width)
+
+    def _densify(self) -> None:
+        sparse, width = self._splits, self._columns.width
+        layout, old_rows = self._layout, self._chunk_rows
+        for split in sparse:
+            self._directory.move(split, f"{_SPARSE}/{split}")
+        self._splits = {}
+        self._settle(Block(np.empty((0, width)), np.empty(0)))
+        for split, state in sparse.items():
+            rows = sum(chunk.rows for chunk in state.chunks)
+            shape = SplitShape(f"{_SPARSE}/{split}", "sparse", width, rows, old_rows)
+            reader = open_reader(layout, self._directory, shape)
+            stored = (reader.read(i) for i in range(len(state.chunks)))
+            self._write(split, (part for block in stored for part in _dense_parts(block, width, self._chunk_rows)))
+        for state in self._splits.values():
+            state.writer.finish(width)
+        self._directory.remove(_SPARSE)
+
+
+def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:
+    """Yield `block` as dense rows, no more than `rows` at once: a sparse chunk can be a very large dense one."""
+    assert isinstance(block.X, CSR)
+    for start in range(0, len(block), rows):
+        stop = min(start + rows, len(block))
+        yield Block(to_dense(slice_rows(block.X, start, stop), columns), block.label[start:stop])

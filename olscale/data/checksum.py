@@ -1,0 +1,85 @@
+"""Checksums of chunks and the fingerprint of a dataset.
+
+The crc32 of a chunk finds damaged files; it covers the arrays as they are stored. The fingerprint is the identity of the
+data: SHA-256 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams, so it depends
+neither on how the rows are cut into chunks nor on the layout or the stored type.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.data.layouts.base import Block
+
+__all__ = ["SplitHash", "crc32", "fingerprint"]
+
+
+def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
+    little = np.dtype(dtype) if dtype else array.dtype.newbyteorder("<")
+    return memoryview(np.ascontiguousarray(array, dtype=little).reshape(-1).view(np.uint8))
+
+
+def crc32(block: Block) -> int:
+    """Return the crc32 of labels, row offsets, indices and values of `block`."""
+    from isal.isal_zlib import crc32 as update
+
+    code = update(_bytes(block.label))
+    if not isinstance(block.X, CSR):
+        return int(update(_bytes(block.X), code))
+    indptr, indices, data = block.X
+    span = slice(int(indptr[0]), int(indptr[-1]))
+    for array in (indptr - indptr[0] if indptr[0] else indptr, indices[span], data[span]):
+        code = update(_bytes(array), code)
+    return int(code)
+
+
+class SplitHash:
+    """Running hashes over the rows of one split."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._streams = {name: hashlib.sha256() for name in ("labels", "lengths", "indices", "values")}
+
+    def update(self, block: Block) -> None:
+        """Add the next rows."""
+        self.rows += len(block)
+        streams = self._streams
+        streams["labels"].update(_bytes(block.label, "<f8"))
+        if not isinstance(block.X, CSR):
+            streams["values"].update(_bytes(block.X, "<f8"))
+            return
+        indptr, indices, data = block.X
+        span = slice(int(indptr[0]), int(indptr[-1]))
+        streams["lengths"].update(_bytes(np.diff(indptr), "<i8"))
+        streams["indices"].update(_bytes(indices[span], "<i4"))
+        streams["values"].update(_bytes(data[span], "<f8"))
+
+    def summary(self) -> dict[str, Any]:
+        """Return row count and digests."""
+        return {"rows": self.rows, **{name: stream.hexdigest() for name, stream in self._streams.items()}}
+
+
+def fingerprint(
+    kind: str,
+    columns: int,
+    classes: Sequence[float | int | str] | None,
+    label_names: Sequence[str] | None,
+    splits: Mapping[str, SplitHash],
+) -> str:
+    """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits`."""
+    # Text labels are stored as positions in label_names, so the names belong to the label stream.
+    content = {
+        "kind": kind,
+        "columns": columns,
+        "classes": classes,
+        "label_names": label_names,
+        "splits": {name: split.summary() for name, split in splits.items()},
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,228 @@
+"""A dataset: an immutable directory of chunks, opened for reading."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from olscale.data.checksum import SplitHash, crc32, fingerprint
+from olscale.data.chunk import CSR, Chunk
+from olscale.data.labels import class_codes
+from olscale.data.layouts import Block, SplitShape, open_reader
+from olscale.data.layouts.base import SplitReader
+from olscale.data.manifest import MANIFEST, Manifest, Segment, SplitEntry
+from olscale.data.storage import Directory
+from olscale.errors import DatasetError, ParameterError, UnknownNameError
+
+__all__ = ["Dataset", "open_dataset"]
+
+_MARKER = "ingest.json"
+
+
+class Dataset:
+    """A dataset at rest; use `open_dataset`.
+
+    It pickles as path and fingerprint, and opens files when rows are first asked for.
+
+    Attributes
+    ----------
+    path : str
+        Directory or URL.
+    manifest : Manifest
+        Everything known without reading rows.
+    """
+
+    def __init__(self, path: str, expected: str | None = None) -> None:
+        self._directory = Directory(path)
+        self._expected = expected
+        self._manifest: Manifest | None = None
+        self._readers: dict[str, SplitReader] = {}
+
+    def __reduce__(self) -> tuple[type[Dataset], tuple[str, str]]:
+        return type(self), (self.path, self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.path!r}, fingerprint={self.fingerprint[:12]!r})"
+
+    @property
+    def path(self) -> str:
+        """Directory or URL."""
+        return self._directory.path
+
+    @property
+    def name(self) -> str:
+        """Last component of the path."""
+        return self._directory.name
+
+    @property
+    def manifest(self) -> Manifest:
+        """Everything known without reading rows."""
+        if self._manifest is None:
+            manifest = _read_manifest(self._directory)
+            if self._expected not in (None, manifest.fingerprint):
+                raise DatasetError(
+                    f"{self.path} holds another dataset than before: fingerprint {manifest.fingerprint[:12]}, "
+                    f"expected {str(self._expected)[:12]}"
+                )
+            self._manifest = manifest
+        return self._manifest
+
+    @property
+    def fingerprint(self) -> str:
+        """Identity of the data, 64 hex digits; the same for every layout and chunk size."""
+        return self.manifest.fingerprint
+
+    @property
+    def kind(self) -> str:
+        """``"dense"`` or ``"sparse"``."""
+        return self.manifest.kind
+
+    @property
+    def columns(self) -> int:
+        """Number of features."""
+        return self.manifest.columns
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return self.manifest.task
+
+    @property
+    def classes(self) -> tuple[float | int | str, ...] | None:
+        """Sorted class labels over all splits; None for a regression."""
+        return self.manifest.classes
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits."""
+        return tuple(self.manifest.splits)
+
+    def rows(self, split: str = "train") -> int:
+        """Return the rows of `split`."""
+        return self._split(split).rows
+
+    def segments(self, split: str = "train") -> tuple[Segment, ...]:
+        """Return the segments of `split`, empty where it has none."""
+        return self._split(split).segments
+
+    def chunk_count(self, split: str = "train") -> int:
+        """Return the number of chunks of `split`."""
+        return len(self._split(split).chunks)
+
+    def chunk_starts(self, split: str = "train") -> list[int]:
+        """Return the position of the first row of every chunk of `split`."""
+        return [i * self.manifest.chunk_rows for i in range(self.chunk_count(split))]
+
+    def chunk(self, split: str, i: int) -> Chunk:
+        """Return chunk `i` of `split`, its values as float64 and its labels as positions in `classes`.
+
+        Raises
+        ------
+        DatasetError
+            When its files are damaged.
+        ParameterError
+            When there is no chunk `i`.
+        """
+        block, manifest = self.block(split, i), self.manifest
+        y = class_codes(block.label, manifest.classes, manifest.label_names)
+        X = block.X if isinstance(block.X, CSR) else block.X.astype(np.float64, copy=False)
+        return Chunk(X, y, manifest.columns)
+
+    def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
+        """Yield the chunks of `split` in order, from chunk `start` on."""
+        for i in range(start, self.chunk_count(split)):
+            yield self.chunk(split, i)
+
+    def block(self, split: str, i: int) -> Block:
+        """Return chunk `i` of `split` as it is stored, once its checksum was found right."""
+        entries = self._split(split).chunks
+        if not 0 <= i < len(entries):
+            raise ParameterError(f"chunk {i} of {split} of {self.path}: there are {len(entries)}, counted from 0")
+        entry = entries[i]
+        where = f"{self.path}: chunk {i} of {split} ({entry.file})"
+        try:
+            block = self._reader(split).read(i)
+        except Exception as error:  # decoders of damaged bytes raise nearly anything
+            reason = (str(error).strip() or repr(error)).splitlines()[0]
+            raise DatasetError(f"{where} cannot be read: {reason}; ingest the dataset again") from error
+        got = crc32(block)
+        if got != entry.crc32 or len(block) != entry.rows:
+            raise DatasetError(
+                f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the dataset again"
+            )
+        return block
+
+    def verify(self) -> None:
+        """Read every chunk and recompute the fingerprint.
+
+        Raises
+        ------
+        DatasetError
+            Naming what is damaged.
+        """
+        manifest, hashes = self.manifest, {}
+        for split in self.splits:
+            hashes[split] = SplitHash()
+            for i in range(self.chunk_count(split)):
+                hashes[split].update(self.block(split, i))
+        got = fingerprint(manifest.kind, manifest.columns, manifest.classes, manifest.label_names, hashes)
+        if got != manifest.fingerprint:
+            raise DatasetError(
+                f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "
+                f"{manifest.fingerprint[:12]}: the manifest was changed; ingest the dataset again"
+            )
+
+    def size(self) -> int:
+        """Return the bytes of all files of the dataset."""
+        return self._directory.size()
+
+    def _split(self, split: str) -> SplitEntry:
+        try:
+            return self.manifest.splits[split]
+        except KeyError:
+            raise UnknownNameError(f"split of {self.name}", split, self.manifest.splits) from None
+
+    def _reader(self, split: str) -> SplitReader:
+        if split not in self._readers:
+            manifest = self.manifest
+            shape = SplitShape(split, manifest.kind, manifest.columns, self.rows(split), manifest.chunk_rows)
+            self._readers[split] = open_reader(manifest.layout, self._directory, shape)
+        return self._readers[split]
+
+
+def open_dataset(path: str | os.PathLike[str]) -> Dataset:
+    """Open the dataset at `path`.
+
+    Parameters
+    ----------
+    path : path
+        Directory or fsspec address.
+
+    Raises
+    ------
+    DatasetError
+        When there is none, its ingest did not finish, or its manifest is broken.
+    """
+    dataset = Dataset(os.fspath(path))
+    dataset.manifest  # noqa: B018 - tell now what is wrong
+    return dataset
+
+
+def _read_manifest(directory: Directory) -> Manifest:
+    try:
+        content: Any = directory.read(MANIFEST)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    else:
+        return Manifest.from_json(content, directory.path)
+    if directory.exists(_MARKER):
+        raise DatasetError(
+            f"{directory} is not finished: its ingest was interrupted or is still running; "
+            "run the same ingest again to finish it"
+        )
+    if not directory.exists():
+        raise DatasetError(f"{directory} does not exist; make it with `olscale ingest`")
+    raise DatasetError(f"{directory} is no dataset: it has no {MANIFEST}; make one with `olscale ingest`")

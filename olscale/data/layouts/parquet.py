@@ -1,0 +1,94 @@
+"""Parquet layout: one file a chunk, ``train/00000.parquet``.
+
+Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of sparse rows, or
+``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain and lz4: read
+back they are Arrow buffers that numpy views without a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.data.layouts.base import Block, SplitReader, SplitWriter, StoredRows
+
+__all__ = ["Reader", "Writer"]
+
+
+def _file(split: str, i: int) -> str:
+    return f"{split}/{i:05d}.parquet"
+
+
+def _element(kind: Any) -> Any:
+    return pa.field("element", kind, nullable=False)
+
+
+def _table(X: StoredRows, label: NDArray[np.float64]) -> Any:
+    fields, columns = [pa.field("label", pa.float64(), nullable=False)], [pa.array(label)]
+    if isinstance(X, CSR):
+        start, stop = int(X.indptr[0]), int(X.indptr[-1])
+        offsets = pa.array((X.indptr - start).astype(np.int32))
+        for name, values in (("indices", X.indices), ("values", X.data)):
+            items = pa.array(values[start:stop])
+            kind = pa.list_(_element(items.type))
+            fields.append(pa.field(name, kind, nullable=False))
+            columns.append(pa.ListArray.from_arrays(offsets, items, type=kind))
+    else:
+        items = pa.array(np.ascontiguousarray(X).reshape(-1))
+        kind = pa.list_(_element(items.type), X.shape[1])
+        fields.append(pa.field("features", kind, nullable=False))
+        columns.append(pa.FixedSizeListArray.from_arrays(items, type=kind))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+class Writer(SplitWriter):
+    """Writes one Parquet file a chunk."""
+
+    _chunks = 0
+
+    def append(self, block: Block) -> str:
+        """Write the next file and return its name."""
+        name = _file(self.split, self._chunks)
+        sink = pa.BufferOutputStream()
+        pq.write_table(
+            _table(block.X, block.label),
+            sink,
+            row_group_size=max(1, len(block)),
+            compression="lz4",
+            use_dictionary=False,
+            write_statistics=False,
+            store_schema=True,
+        )
+        self.directory.write(name, memoryview(sink.getvalue()))
+        self._chunks += 1
+        return name
+
+    def finish(self, columns: int) -> None:
+        """Do nothing: every file was complete when it was written."""
+
+
+class Reader(SplitReader):
+    """Reads one Parquet file a chunk."""
+
+    def read(self, i: int) -> Block:
+        """Return chunk `i` as views of Arrow's buffers."""
+        with self.directory.arrow_file(_file(self.shape.split, i)) as source:
+            table = pq.ParquetFile(source).read(use_threads=False)
+        label = _array(table, "label").to_numpy()
+        if self.shape.kind == "dense":
+            flat = _array(table, "features").flatten().to_numpy()
+            return Block(flat.reshape(len(label), self.shape.columns), label)
+        indices, values = _array(table, "indices"), _array(table, "values")
+        indptr = indices.offsets.to_numpy().astype(np.int64)
+        # `values` ignores an offset of the list array, `offsets` does not: together they are right for any slice.
+        return Block(CSR(indptr, indices.values.to_numpy(), values.values.to_numpy()), label)
+
+
+def _array(table: Any, name: str) -> Any:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

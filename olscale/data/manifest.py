@@ -1,0 +1,140 @@
+"""``manifest.json``: everything that is known of a dataset without reading its rows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from olscale.errors import DatasetError
+
+__all__ = ["FORMAT_VERSION", "MANIFEST", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
+
+MANIFEST = "manifest.json"
+FORMAT_VERSION = 1
+ORDER = "rows are in the order of their sources, and the sources in the order listed"
+
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class ChunkEntry(_Entry):
+    """One chunk: its rows, stored entries, crc32 of the decoded arrays, and the file (or range of files) it lies in."""
+
+    rows: Count
+    nonzeros: Count
+    crc32: Count
+    file: str
+
+
+class Segment(_Entry):
+    """Rows of a split that belong together in time, from `start` on."""
+
+    name: str
+    start: Count
+    rows: Count
+
+
+class SplitEntry(_Entry):
+    """One split: ``train`` or ``test``."""
+
+    rows: Count
+    nonzeros: Count
+    chunks: tuple[ChunkEntry, ...]
+    segments: tuple[Segment, ...] = ()
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> SplitEntry:
+        for what, whole, parts in (
+            ("rows", self.rows, [chunk.rows for chunk in self.chunks]),
+            ("nonzeros", self.nonzeros, [chunk.nonzeros for chunk in self.chunks]),
+        ):
+            if whole != sum(parts):
+                raise ValueError(f"{what} is {whole} but its chunks add up to {sum(parts)}")
+        return self
+
+
+class SourceEntry(_Entry):
+    """A source: its file name, bytes and SHA-256 (None where it is no file), and the split it went to."""
+
+    name: str
+    split: str
+    bytes: Count | None = None
+    sha256: Sha256 | None = None
+
+
+class Manifest(_Entry):
+    """The manifest of a dataset.
+
+    The name is not in it: a dataset is called as its directory is.
+
+    Parameters
+    ----------
+    kind : {'dense', 'sparse'}
+    layout : {'parquet', 'zarr'}
+    dtype : str
+        Stored type of the values; chunks are delivered as float64.
+    columns, nonzeros, chunk_rows : int
+        Features, stored entries of all splits, rows of every chunk but the last of a split.
+    classes : tuple of float, int or str, optional
+        Sorted class labels over all splits; None for regression.
+    label_names : tuple of str, optional
+        Text labels in the order first seen; stored labels are positions in it.
+    feature_names : tuple of str, optional
+        Names of the columns, where the source has them.
+    """
+
+    format_version: Literal[1] = FORMAT_VERSION
+    kind: Literal["dense", "sparse"]
+    layout: Literal["parquet", "zarr"]
+    dtype: str
+    columns: Annotated[int, Field(ge=1)]
+    nonzeros: Count
+    chunk_rows: Annotated[int, Field(ge=1)]
+    task: Literal["classification", "regression"]
+    classes: tuple[int | float | str, ...] | None
+    label_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None
+    splits: dict[str, SplitEntry]
+    sources: tuple[SourceEntry, ...]
+    order: str = ORDER
+    created_by: str
+    fingerprint: Sha256
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Manifest:
+        if "train" not in self.splits:
+            raise ValueError("splits has no 'train'")
+        if (self.classes is None) != (self.task == "regression"):
+            raise ValueError("classes must be listed for classification and null for regression")
+        for name, split in self.splits.items():
+            if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
+                raise ValueError(f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows")
+        return self
+
+    def to_json(self) -> bytes:
+        """Return the file's content."""
+        return self.model_dump_json(indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, content: bytes, dataset: str) -> Manifest:
+        """Parse the file's `content`.
+
+        Raises
+        ------
+        DatasetError
+            Naming `dataset` and the first field that is wrong.
+        """
+        try:
+            return cls.model_validate_json(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "the whole"
+            more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+            raise DatasetError(
+                f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the dataset again"
+            ) from None

@@ -1,0 +1,74 @@
+"""From batches of any size to chunks of an exact number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from olscale.data.chunk import CSR
+from olscale.data.layouts.base import Block, StoredRows
+
+__all__ = ["DEFAULT_CHUNK_ROWS", "default_chunk_rows", "rebatch"]
+
+DEFAULT_CHUNK_ROWS = 16_384
+_DENSE_BYTES = 32 << 20
+
+
+def default_chunk_rows(X: StoredRows) -> int:
+    """Return the rows of a chunk where none are asked for.
+
+    16,384, and of dense rows no more than fit in 32 MB as float64, rounded down to a power of two.
+
+    Examples
+    --------
+    >>> default_chunk_rows(np.zeros((1, 4))), default_chunk_rows(np.zeros((1, 784)))
+    (16384, 4096)
+    """
+    if isinstance(X, CSR):
+        return DEFAULT_CHUNK_ROWS
+    fit = max(1, _DENSE_BYTES // (8 * X.shape[1]))
+    return min(DEFAULT_CHUNK_ROWS, 1 << (fit.bit_length() - 1))
+
+
+def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
+    """Yield `blocks` cut anew into blocks of `rows` rows, the last one smaller."""
+    held: list[Block] = []
+    count = 0
+    for block in blocks:
+        start = 0
+        while count + len(block) - start >= rows:
+            stop = start + rows - count
+            yield _join([*held, _cut(block, start, stop)])
+            held, count, start = [], 0, stop
+        if start < len(block):
+            # A copy where only a part is left, so that the batch it came from can go.
+            rest = _cut(block, start, len(block))
+            held.append(rest if start == 0 else _join([rest], copy=True))
+            count += len(rest)
+    if held:
+        yield _join(held)
+
+
+def _cut(block: Block, start: int, stop: int) -> Block:
+    X = block.X
+    if isinstance(X, CSR):
+        low, high = int(X.indptr[start]), int(X.indptr[stop])
+        return Block(CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high]), block.label[start:stop])
+    return Block(X[start:stop], block.label[start:stop])
+
+
+def _join(blocks: list[Block], *, copy: bool = False) -> Block:
+    if len(blocks) == 1 and not copy:
+        return blocks[0]
+    label = np.concatenate([block.label for block in blocks])
+    parts = [block.X for block in blocks]
+    sparse = [X for X in parts if isinstance(X, CSR)]
+    if not sparse:
+        return Block(np.concatenate([X for X in parts if not isinstance(X, CSR)]), label)
+    lengths = np.concatenate([np.diff(X.indptr) for X in sparse])
+    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return Block(
+        CSR(indptr, np.concatenate([X.indices for X in sparse]), np.concatenate([X.data for X in sparse])), label
+    )

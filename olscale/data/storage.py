@@ -1,0 +1,182 @@
+"""One directory or object-store prefix: the only place that knows whether a dataset is local."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["Directory", "open_output", "split_url"]
+
+
+def split_url(path: str) -> tuple[Any, str]:
+    """Return the fsspec file system of `path` and the path within it (absolute where local)."""
+    from fsspec.core import url_to_fs
+
+    fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    return fs, root.rstrip("/") or root
+
+
+def _is_local(fs: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(fs, LocalFileSystem)
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[IO[bytes]]:
+    """Open `path` for writing so that it appears whole or not at all."""
+    fs, target = split_url(path)
+    if not _is_local(fs):
+        with fs.open(target, "wb") as file:
+            yield file
+        return
+    part = Path(f"{target}.{os.getpid()}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Directory:
+    """A directory or prefix; pickles as its path, its file system is opened at first use.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A local path or any URL that fsspec knows (``s3://bucket/prefix``).
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = os.fspath(path)
+        # A worker need not share our working directory, so a local path is made absolute when it is first seen.
+        self.path = text.rstrip("/") if "://" in text else str(Path(text).expanduser().absolute())
+        self._opened: tuple[Any, str] | None = None
+
+    def __reduce__(self) -> tuple[type[Directory], tuple[str]]:
+        return type(self), (self.path,)
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """Last component of the path."""
+        return self.path.rsplit("/", 1)[-1]
+
+    @property
+    def fs(self) -> Any:
+        """The fsspec file system."""
+        return self._open()[0]
+
+    @property
+    def local(self) -> bool:
+        """Whether the files can be opened by the operating system."""
+        return _is_local(self.fs)
+
+    def _open(self) -> tuple[Any, str]:
+        if self._opened is None:
+            self._opened = split_url(self.path)
+        return self._opened
+
+    def join(self, name: str) -> str:
+        """Return the path of `name` within the file system."""
+        root = self._open()[1]
+        return f"{root}/{name}" if name else root
+
+    def exists(self, name: str = "") -> bool:
+        """Return whether `name` (or the directory itself) is there."""
+        return bool(self.fs.exists(self.join(name)))
+
+    def names(self) -> list[str]:
+        """Return the sorted names of what lies directly inside; empty where the directory is absent."""
+        self.fs.invalidate_cache()
+        try:
+            entries = self.fs.ls(self.join(""), detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in entries)
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of file `name`."""
+        return bytes(self.fs.cat_file(self.join(name)))
+
+    def write(self, name: str, data: Any) -> None:
+        """Write file `name`; use `write_whole` for a file whose presence means something."""
+        target = self.join(name)
+        if self.local:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            Path(target).write_bytes(data)
+        else:
+            self.fs.pipe_file(target, bytes(data))
+
+    def write_whole(self, name: str, data: bytes) -> None:
+        """Write file `name` atomically and durably: temporary file and rename, or one PUT."""
+        if not self.local:
+            self.fs.pipe_file(self.join(name), data)
+            return
+        with open_output(self.join(name)) as file:
+            file.write(data)
+
+    @contextmanager
+    def locked(self, name: str) -> Iterator[bool]:
+        """Create file `name` and hold its lock; yield False where another process holds it. Remote: always True."""
+        if not self.local:
+            yield True
+            return
+        import fcntl
+
+        path = Path(self.join(name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
+
+    def remove(self, name: str = "") -> None:
+        """Remove `name` with all that is under it, or the directory itself; absent is fine."""
+        target = self.join(name)
+        if self.local:
+            if Path(target).is_dir():
+                shutil.rmtree(target)
+            else:
+                Path(target).unlink(missing_ok=True)
+        elif self.fs.exists(target):
+            self.fs.rm(target, recursive=True)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename `source` to `target`, both inside this directory."""
+        if self.local:
+            Path(self.join(target)).parent.mkdir(parents=True, exist_ok=True)
+            Path(self.join(source)).rename(self.join(target))
+        else:
+            self.fs.mv(self.join(source), self.join(target), recursive=True)
+
+    def size(self) -> int:
+        """Return the bytes of all files below."""
+        return int(self.fs.du(self.join("")))
+
+    def arrow_file(self, name: str) -> Any:
+        """Open file `name` for pyarrow: memory-mapped where local, else fetched in one GET."""
+        import pyarrow as pa
+
+        return pa.memory_map(self.join(name)) if self.local else pa.BufferReader(self.read(name))
+
+    def zarr_store(self, name: str, *, read_only: bool) -> Any:
+        """Return the zarr store rooted at `name`."""
+        from zarr.storage import FsspecStore, LocalStore
+
+        if self.local:
+            return LocalStore(self.join(name), read_only=read_only)
+        return FsspecStore.from_url(f"{self.path}/{name}", read_only=read_only)
