@@ -11,16 +11,19 @@ from pathlib import PurePosixPath
 from typing import cast
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
-from olscale.data.formats.compression import open_source, strip_compression
+from olscale.data.formats.compression import members_in, open_source, split_member, strip_compression
 from olscale.errors import FormatError, UnknownNameError
 
-__all__ = ["Batch", "Format", "ReadOptions", "find_format", "format_names", "splits_in"]
+__all__ = ["Batch", "Format", "ReadOptions", "expand_archive", "find_format", "format_names", "splits_in"]
 
 # Guessing by content asks them in this order: those with a signature first, the most permissive last.
 _REGISTRY = {
     "sklearn": "sklearn:SklearnFormat",
     "idx": "idx:IdxFormat",
     "npz": "npz:NpzFormat",
+    "mat": "mat:MatFormat",
+    "parquet": "parquet:ParquetFormat",
+    "arff": "arff:ArffFormat",
     "svmlight": "svmlight:SvmlightFormat",
     "tsv": "csv:TsvFormat",
     "csv": "csv:CsvFormat",
@@ -63,7 +66,8 @@ def find_format(source: str, name: str | None = None) -> Format:
         if name not in _REGISTRY:
             raise UnknownNameError("format", name, _REGISTRY)
         return _load(name)
-    path = source if source.startswith("sklearn:") else split_fragment(source)[0]
+    whole = source.startswith("sklearn:") or split_member(source) is not None
+    path = source if whole else split_fragment(source)[0]
     suffix = PurePosixPath(strip_compression(path)).suffix.lower()
     formats = [_load(known) for known in _REGISTRY]
     for format in formats:
@@ -98,6 +102,22 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
         ``("train",)``.
     """
     return find_format(source, name).splits(source)
+
+
+def expand_archive(source: str) -> tuple[str, ...]:
+    """Return the sources in `source`: the members of a tar archive in numeric order, or else `source` itself.
+
+    When the names of some members tell their format, only those count: notes beside the data are left out.
+    """
+    archive = split_member(source)
+    if archive is None or archive[1] is not None:
+        return (source,)
+    members = members_in(source)
+    known = {suffix for name in _REGISTRY for suffix in _load(name).suffixes}
+    data = tuple(m for m in members if PurePosixPath(strip_compression(m)).suffix.lower() in known)
+    if not members:
+        raise FormatError(source, "the archive holds no files")
+    return data or members
 
 
 def _load(name: str) -> Format:

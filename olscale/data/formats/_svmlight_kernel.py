@@ -1,11 +1,10 @@
 """The byte loop over LIBSVM/SVMlight text.
 
 Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own: whatever it scans,
-a newline stops it. Behind it there is room for one more word (`ROOM_BYTES`), see `_swar`.
+a newline stops it. Behind it there is room for one more word, see `_swar`.
 
-Numbers are parsed exactly as strtod does. A decimal with at most 2**53 in its digits and a power of ten within 22 is
-one exact multiplication or division (Clinger 1990, "How to read floating point numbers accurately"). The others are
-noted for Python's ``float``.
+Numbers have the bits that strtod gives, see `_decimal`. Those of more than 19 digits and those that are not normal
+doubles are noted for Python's ``float``.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -16,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.formats._decimal import scaled
 from olscale.data.formats._swar import byte_at, compiled, digit_run
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "MISSING_LABEL",
     "NEGATIVE_INDEX",
     "OK",
-    "ROOM_BYTES",
     "UNORDERED",
     "ZERO_INDEX",
     "parse_rows",
@@ -35,12 +34,11 @@ __all__ = [
 
 OK, MISSING_LABEL, BAD_LABEL, BAD_INDEX, NEGATIVE_INDEX, LARGE_INDEX, BAD_VALUE, UNORDERED, ZERO_INDEX = range(9)
 MAX_INDEX = 2**31 - 2
-ROOM_BYTES = 16
 
 _EXACT, _HARD, _NOT_A_NUMBER = range(3)
-_POWERS = np.array([float(10**n) for n in range(23)])
 _INT_POWERS = np.array([10**n for n in range(9)])
 _NEWLINE, _SPACE, _TAB, _RETURN, _HASH, _COLON, _PLUS, _MINUS, _POINT = (ord(c) for c in "\n \t\r#:+-.")
+_ZERO = ord("0")
 _E, _N, _A, _I, _F, _Q, _D = (ord(c) for c in "enaifqd")
 _T, _Y = ord("t"), ord("y")
 
@@ -118,16 +116,16 @@ def _number(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
         if pos - first > 8:
             return 0.0, pos, _HARD
         power += -exponent if byte == _MINUS else exponent
-    # 18 digits cannot have overflowed the integer.
-    if digits > 18 or mantissa > 9007199254740992 or power < -22 or power > 22:
-        if digits > 18 or mantissa != 0:
+    if digits > 19:
+        # Leading zeros do not count; 19 digits fit into 64 bits.
+        while byte_at(buffer, start) == _ZERO or byte_at(buffer, start) == _POINT:
+            digits -= byte_at(buffer, start) == _ZERO
+            start += 1
+        if digits > 19:
             return 0.0, pos, _HARD
-        power = 0
-    value = np.float64(mantissa)
-    if power < 0:
-        value /= _POWERS[-power]
-    elif power > 0:
-        value *= _POWERS[power]
+    value, done = scaled(np.uint64(mantissa), power)
+    if not done:
+        return 0.0, pos, _HARD
     return -value if negative else value, pos, _EXACT
 
 
@@ -151,7 +149,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with `ROOM_BYTES` more bytes behind it.
+        Text whose byte ``stop - 1`` is a newline, with eight more bytes behind it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     max_rows, max_nonzeros : int

@@ -16,7 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["byte_at", "compiled", "digit_run", "word_at"]
+__all__ = ["byte_at", "compiled", "digit_run", "typed_intrinsic", "word_at"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,7 +35,8 @@ def compiled(function: F) -> F:
     return cast(F, njit(nogil=True, cache=True)(function))
 
 
-def _typed_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+def typed_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make `function`, which generates LLVM code, callable from compiled code."""
     return cast(Callable[..., Any], intrinsic(function))
 
 
@@ -55,14 +56,14 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
     return maker
 
 
-byte_at = _typed_intrinsic(_load(8, types.int64))
+byte_at = typed_intrinsic(_load(8, types.int64))
 """``byte_at(array, pos)``: the byte at `pos` as int64."""
 
-word_at = _typed_intrinsic(_load(64, types.uint64))
+word_at = typed_intrinsic(_load(64, types.uint64))
 """``word_at(array, pos)``: the eight bytes from `pos` on, the first in the lowest bits."""
 
 
-@_typed_intrinsic
+@typed_intrinsic
 def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

@@ -7,8 +7,9 @@ stream can be encoded without knowing its values in advance: columns are only ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,17 @@ from olscale.data.chunk import CSR
 from olscale.data.formats.base import Batch, Target
 from olscale.errors import FormatError, UnknownNameError
 
-__all__ = ["MISSING", "TableEncoder", "is_number", "label_position"]
+__all__ = ["MISSING", "Line", "TableEncoder", "checked_rows", "is_missing", "is_number", "label_position"]
 
 MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 """Cells that mean "no value", in lower case."""
 
-Column = Sequence[str]
+Line: TypeAlias = tuple[int, list[str]]
+"""A row of cells with its one-based line."""
+
+Column: TypeAlias = Sequence[str] | NDArray[np.float64]
+
+_BLOCK_CELLS = 200_000
 
 
 def is_missing(cell: str) -> bool:
@@ -78,6 +84,24 @@ def label_position(source: str, names: Sequence[str], label: str | int | None) -
     return position % len(names)
 
 
+def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:
+    """Yield `rows` as long as they have `width` cells, or as many as the first.
+
+    Raises
+    ------
+    FormatError
+        Names the line of a row with another number of cells, or with one cell only.
+    """
+    as_what = "as declared" if width else "as in the first row"
+    for line, row in rows:
+        width = width or len(row)
+        if len(row) != width:
+            raise FormatError(source, f"the row has {len(row)} cells, expected {width} {as_what}", line)
+        if width < 2:
+            raise FormatError(source, "the row has one cell, expected features and a label", line)
+        yield line, row
+
+
 class TableEncoder:
     """Turns columns of text cells into batches.
 
@@ -91,9 +115,18 @@ class TableEncoder:
         Position of the target.
     text : sequence of bool
         Whether each column holds text; for the target: whether its labels are text.
+    values : mapping of int to sequence of str, optional
+        Declared values of text columns: they are numbered in this order before any row is seen.
     """
 
-    def __init__(self, source: str, names: Sequence[str], label: int, text: Sequence[bool]) -> None:
+    def __init__(
+        self,
+        source: str,
+        names: Sequence[str],
+        label: int,
+        text: Sequence[bool],
+        values: Mapping[int, Sequence[str]] | None = None,
+    ) -> None:
         self._source, self._names, self._label, self._text = source, list(names), label, list(text)
         features = [position for position in range(len(names)) if position != label]
         self._numeric = [position for position in features if not text[position]]
@@ -101,6 +134,24 @@ class TableEncoder:
         self._codes: dict[int, dict[str, int]] = {position: {} for position in self._categorical}
         self._feature_names = [self._names[position] for position in self._numeric]
         self._published: tuple[str, ...] = ()
+        for position in self._categorical:
+            for value in (values or {}).get(position, ()):
+                self._number(position, value)
+
+    def batches(self, rows: Iterator[Line], chunk_rows: int) -> Iterator[Batch]:
+        """Yield `rows` as batches of `chunk_rows` rows."""
+        # Cells as Python strings take some 60 bytes each: they are encoded a few at a time.
+        block_rows = max(1, _BLOCK_CELLS // len(self._names))
+        while True:
+            parts = []
+            wanted = chunk_rows
+            while wanted and (block := list(itertools.islice(rows, min(wanted, block_rows)))):
+                columns = list(zip(*(row for _, row in block), strict=True))
+                parts.append(self.encode(columns, [line for line, _ in block]))
+                wanted -= len(block)
+            if not parts:
+                return
+            yield self.batch(parts)
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> tuple[Any, Target]:
         """Return the features and targets of some rows.
@@ -156,6 +207,8 @@ class TableEncoder:
         return labels
 
     def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
+        if isinstance(cells, np.ndarray):
+            return cells
         try:
             numbers = np.array(cells, dtype=np.float64)
             if not any("_" in cell for cell in cells):
@@ -202,8 +255,11 @@ class TableEncoder:
             if unseen:
                 new += [(cells.index(value), j, position, value) for value in unseen if not is_missing(value)]
         for _, _, position, value in sorted(new):
-            self._codes[position][value] = len(self._feature_names)
-            self._feature_names.append(f"{self._names[position]}={value}")
+            self._number(position, value)
+
+    def _number(self, position: int, value: str) -> None:
+        self._codes[position][value] = len(self._feature_names)
+        self._feature_names.append(f"{self._names[position]}={value}")
 
 
 def _stacked(parts: Sequence[CSR]) -> CSR:

@@ -166,7 +166,7 @@ def batches_of_arrays(
     dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
-        rows = np.ascontiguousarray(X[part].reshape(-1, columns), dtype=dtype)
+        rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
         yield Batch(rows, target[part], columns, feature_names)
 
 

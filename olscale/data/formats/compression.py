@@ -1,17 +1,25 @@
-"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
+"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are.
+
+A member of a tar archive is a source too: ``url_svmlight.tar.gz#url_svmlight/Day0.svm``. Reaching it means
+decompressing the archive up to it; nothing is unpacked to disk.
+"""
 
 from __future__ import annotations
 
 import io
+import re
+import tarfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from olscale.errors import FormatError
 
-__all__ = ["open_raw", "open_source", "strip_compression"]
+__all__ = ["members_in", "open_raw", "open_source", "split_member", "strip_compression"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+_ARCHIVE = re.compile(r"(.+?\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2|txz))(?:#(.+))?", re.IGNORECASE)
 _READ_BYTES = 1 << 20
 
 
@@ -27,13 +35,46 @@ def strip_compression(source: str) -> str:
     return next((source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source)
 
 
+def split_member(source: str) -> tuple[str, str | None] | None:
+    """Return the archive and the member that `source` names, or None when it is no tar archive by its name.
+
+    Examples
+    --------
+    >>> split_member("days.tar.gz#Day0.svm")
+    ('days.tar.gz', 'Day0.svm')
+    >>> split_member("days.tgz")
+    ('days.tgz', None)
+    >>> split_member("Day0.svm")
+    """
+    match = _ARCHIVE.fullmatch(source)
+    return None if match is None else (match[1], match[2])
+
+
+def members_in(archive: str) -> tuple[str, ...]:
+    """Return the files in a tar archive as sources, numbers in their names in numeric order (Day2 before Day10).
+
+    Raises
+    ------
+    FormatError
+        When `archive` is missing, damaged or no tar archive.
+    """
+    with ExitStack() as resources:
+        tar = _open_archive(archive, resources)
+        try:
+            names = [info.name for info in tar if info.isfile()]
+        except tarfile.TarError as error:
+            raise FormatError(archive, f"is a damaged tar archive ({error})") from error
+    names.sort(key=lambda name: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)])
+    return tuple(f"{archive}#{name}" for name in names)
+
+
 def open_raw(source: str) -> BinaryIO:
     """Open `source`, a local path or an fsspec address, as it is stored.
 
     Raises
     ------
     FormatError
-        When there is no such file.
+        When there is no such file or it cannot be opened.
     """
     try:
         if "://" not in source:
@@ -45,6 +86,8 @@ def open_raw(source: str) -> BinaryIO:
         raise FormatError(source, "no such file") from None
     except IsADirectoryError:
         raise FormatError(source, "is a directory, expected a file") from None
+    except (PermissionError, ValueError, ImportError) as error:  # the latter two: an unknown or uninstalled protocol
+        raise FormatError(source, f"cannot be opened ({error})") from error
 
 
 def open_source(source: str) -> io.BufferedReader:
@@ -65,8 +108,37 @@ def open_source(source: str) -> io.BufferedReader:
     Raises
     ------
     FormatError
-        When there is no such file.
+        When there is no such file or member, or `source` is an archive and names no member.
     """
+    match split_member(source):
+        case (archive, str(member)):
+            return _open_member(source, archive, member)
+        case (archive, None):
+            raise FormatError(archive, "is an archive; name a member as ARCHIVE#MEMBER")
+    return _open_file(source)
+
+
+def _open_archive(archive: str, resources: ExitStack) -> tarfile.TarFile:
+    stream = resources.enter_context(_open_file(archive))
+    try:
+        return resources.enter_context(tarfile.open(fileobj=stream, mode="r|"))
+    except tarfile.TarError as error:
+        raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
+
+
+def _open_member(source: str, archive: str, member: str) -> io.BufferedReader:
+    with ExitStack() as resources:
+        tar = _open_archive(archive, resources)
+        try:
+            for info in tar:
+                if info.name == member and (inner := tar.extractfile(info)) is not None:
+                    return io.BufferedReader(_Stream(source, resources.pop_all(), inner, "tar"), _READ_BYTES)
+        except tarfile.TarError as error:
+            raise FormatError(archive, f"is a damaged tar archive ({error})") from error
+    raise FormatError(archive, f"has no member {member!r}")
+
+
+def _open_file(source: str) -> io.BufferedReader:
     raw = open_raw(source)
     head = raw.read(6)
     raw.seek(0)
@@ -98,7 +170,7 @@ def _decompressed(raw: BinaryIO, codec: str) -> Any:
 class _Stream(io.RawIOBase):
     """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
 
-    def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
+    def __init__(self, source: str, raw: BinaryIO | ExitStack, inner: Any, codec: str) -> None:
         self._source, self._raw, self._inner, self._codec = source, raw, inner, codec
 
     def readable(self) -> bool:
@@ -107,6 +179,8 @@ class _Stream(io.RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         try:
             return int(self._inner.readinto(buffer))
+        except FormatError:
+            raise
         except EOFError:
             raise FormatError(
                 self._source, f"truncated: its {self._codec} data end early; get the file again"

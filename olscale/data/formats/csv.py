@@ -22,7 +22,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
-from olscale.data.formats._table import TableEncoder, is_missing, is_number, label_position
+from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.errors import FormatError
@@ -34,9 +34,6 @@ SAMPLE_ROWS = 2000
 
 _DELIMITERS = ",\t;|"
 _WHITESPACE = " "
-_BLOCK_CELLS = 200_000
-
-Line = tuple[int, list[str]]
 
 
 class CsvFormat:
@@ -100,7 +97,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             if not stream.peek().strip():
                 raise FormatError(source, "no rows")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
-        rows = _checked(source, _cells(source, stream, sniffed))
+        rows = checked_rows(source, _cells(source, stream, sniffed))
         sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
         header = _is_header([row for _, row in sample]) if options.header is None else options.header
         names = [cell.strip() for cell in sample[0][1]] if header and sample else []
@@ -111,23 +108,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         label = label_position(source, names, options.label)
         text = [not all(map(_fits_number, column)) for column in zip(*(row for _, row in body), strict=True)]
         encoder = TableEncoder(source, names, label, text)
-        yield from _batches(encoder, itertools.chain(body, rows), options.chunk_rows, len(names))
-
-
-def _batches(encoder: TableEncoder, rows: Iterator[Line], chunk_rows: int, width: int) -> Iterator[Batch]:
-    # Cells as Python strings take some 60 bytes each: they are encoded a few at a time.
-    block_rows = max(1, _BLOCK_CELLS // width)
-    while True:
-        parts = []
-        wanted = chunk_rows
-        while wanted and (block := list(itertools.islice(rows, min(wanted, block_rows)))):
-            parts.append(
-                encoder.encode(list(zip(*(row for _, row in block), strict=True)), [line for line, _ in block])
-            )
-            wanted -= len(block)
-        if not parts:
-            return
-        yield encoder.batch(parts)
+        yield from encoder.batches(itertools.chain(body, rows), options.chunk_rows)
 
 
 def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[Line]:
@@ -146,17 +127,6 @@ def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[L
         raise FormatError(source, f"is not UTF-8 text ({error.reason}) somewhere after this line", number) from error
     except csv.Error as error:
         raise FormatError(source, f"cannot be split into cells ({error})", number + 1) from error
-
-
-def _checked(source: str, rows: Iterator[Line]) -> Iterator[Line]:
-    width = 0
-    for line, row in rows:
-        width = width or len(row)
-        if len(row) != width:
-            raise FormatError(source, f"the row has {len(row)} cells, expected {width} as in the first row", line)
-        if width < 2:
-            raise FormatError(source, "the row has one cell, expected features and a label", line)
-        yield line, row
 
 
 def _text_lines(head: bytes) -> list[str]:

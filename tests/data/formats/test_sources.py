@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow
 import pytest
 
-from olscale.data.formats import ReadOptions, find_format, format_names
+from olscale.data.formats import ReadOptions, expand_archive, find_format, format_names
 from olscale.data.formats.compression import open_source
 from olscale.errors import FormatError, UnknownNameError
 
@@ -81,6 +83,8 @@ def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
         find_format(str(tmp_path / "absent"))
     with pytest.raises(FormatError, match="is a directory"):
         find_format(str(tmp_path))
+    with pytest.raises(FormatError, match="cannot be opened"):
+        find_format("nosuch://rows")
 
 
 @pytest.mark.parametrize(
@@ -126,3 +130,40 @@ def test_guessing_a_format_does_not_import_heavy_libraries() -> None:
         "print({'numba', 'sklearn', 'pyarrow', 'scipy'} & set(sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+def write_tar(path: Path, members: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+
+
+def test_members_of_an_archive_are_sources_in_numeric_order(tmp_path: Path) -> None:
+    path = tmp_path / "url.tar.gz"
+    write_tar(path, {f"url/Day{day}.svm": f"1 {day}:1\n".encode() for day in (10, 2, 1)} | {"url/FeatureTypes": b"4\n"})
+    days = expand_archive(str(path))
+    assert days == tuple(f"{path}#url/Day{day}.svm" for day in (1, 2, 10))
+    for day in days:
+        (batch,) = find_format(day).read(day, ReadOptions())
+        assert f"Day{batch.columns}.svm" in day
+    assert expand_archive(days[0]) == (days[0],)
+    assert expand_archive("rows.svm") == ("rows.svm",)
+
+
+def test_archives_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "url.tar.gz"
+    write_tar(path, {"Day0.svm": b"1 1:1\n1 2:x\n", "Day1.svm": CONTENT})
+    with pytest.raises(FormatError, match=r"Day0.svm, line 2: "):
+        list(find_format(f"{path}#Day0.svm").read(f"{path}#Day0.svm", ReadOptions()))
+    with pytest.raises(FormatError, match=r"has no member 'Day7.svm'"):
+        open_source(f"{path}#Day7.svm")
+    with pytest.raises(FormatError, match="ARCHIVE#MEMBER"):
+        open_source(str(path))
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(FormatError, match="truncated"), open_source(f"{path}#Day1.svm") as stream:
+        stream.read()
+    path.write_bytes(b"no archive at all")
+    with pytest.raises(FormatError, match="no tar archive"):
+        expand_archive(str(path))

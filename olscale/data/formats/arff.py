@@ -1,0 +1,168 @@
+"""ARFF, the format of Weka and OpenML: declared attributes, then rows of cells.
+
+Numeric attributes are numeric columns. A nominal attribute whose values are all numbers (``{1,2,3}``) is one too; the
+others become one-hot columns, one a declared value, after the numeric ones, and the rows are then sparse. String and
+date attributes are text columns whose values are numbered as they appear. ``?`` is NaN, or no value at all. Sparse rows
+(``{1 0.5, 7 red}``) are read. The target is the last attribute or `ReadOptions.label`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_source
+from olscale.errors import FormatError
+
+__all__ = ["ArffFormat", "Attribute"]
+
+_ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(.+)", re.IGNORECASE)
+_NUMERIC = ("numeric", "real", "integer")
+_TEXT = ("string", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A declared attribute; `values` is None when it is not nominal."""
+
+    name: str
+    numeric: bool
+    values: tuple[str, ...] | None
+
+    @property
+    def default(self) -> str:
+        """What a sparse row means by leaving the attribute out."""
+        return self.values[0] if self.values else "0"
+
+
+class ArffFormat:
+    """Attribute-relation files."""
+
+    name: ClassVar[str] = "arff"
+    suffixes: ClassVar[tuple[str, ...]] = (".arff",)
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether the first line that is no comment declares a relation."""
+        lines = (line.strip().lower() for line in head.splitlines())
+        return next((line.startswith(b"@relation") for line in lines if line and not line.startswith(b"%")), False)
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: an ARFF file is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` in its order.
+
+        Raises
+        ------
+        FormatError
+            Names file and line of a malformed declaration, a row with another number of cells, a cell that is no number
+            or not among the declared values, a missing label. Names the file when it has no rows.
+        """
+        with open_source(source) as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+            try:
+                yield from _read(source, text, options)
+            except UnicodeDecodeError as error:
+                raise FormatError(source, f"is not UTF-8 text ({error.reason})") from error
+
+
+def _read(source: str, text: io.TextIOWrapper, options: ReadOptions) -> Iterator[Batch]:
+    attributes, line = _declarations(source, text)
+    names = [attribute.name for attribute in attributes]
+    label = label_position(source, names, options.label)
+    encoder = TableEncoder(
+        source,
+        names,
+        label,
+        [not attribute.numeric for attribute in attributes],
+        {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric},
+    )
+    rows = checked_rows(source, _cells(source, text, attributes, line), len(attributes))
+    empty = True
+    for batch in encoder.batches(rows, options.chunk_rows):
+        empty = False
+        yield batch
+    if empty:
+        raise FormatError(source, "no rows")
+
+
+def _declarations(source: str, text: io.TextIOWrapper) -> tuple[list[Attribute], int]:
+    attributes: list[Attribute] = []
+    number = 0
+    for number, raw in enumerate(text, 1):
+        line = raw.strip()
+        if line.lower().startswith("@data"):
+            if len(attributes) < 2:
+                raise FormatError(
+                    source, f"{len(attributes)} attributes declared, expected features and a label", number
+                )
+            return attributes, number
+        if line.lower().startswith("@attribute"):
+            attributes.append(_attribute(source, line, number))
+        elif line and not line.startswith("%") and not line.lower().startswith("@relation"):
+            raise FormatError(source, f"got {line[:40]!r}, expected @attribute or @data", number)
+    raise FormatError(source, "there is no @data, so no rows", number or None)
+
+
+def _attribute(source: str, line: str, number: int) -> Attribute:
+    match = _ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise FormatError(source, f"got {line[:40]!r}, expected @attribute NAME TYPE", number)
+    name, kind = _unquoted(match[1]), match[2].strip()
+    if kind.startswith("{") and kind.endswith("}"):
+        cells = next(csv.reader([kind[1:-1]], quotechar="'", escapechar="\\", skipinitialspace=True))
+        values = tuple(_unquoted(cell) for cell in cells)
+        return Attribute(name, all(map(is_number, values)), values)
+    word = kind.split()[0].lower()
+    if word not in _NUMERIC + _TEXT:
+        raise FormatError(
+            source, f"attribute {name!r} has type {kind[:40]!r}, expected numeric, {{a,b,...}} or string", number
+        )
+    return Attribute(name, word in _NUMERIC, None)
+
+
+def _cells(source: str, text: io.TextIOWrapper, attributes: Sequence[Attribute], start: int) -> Iterator[Line]:
+    allowed = [frozenset(a.values) if a.values and not a.numeric else None for a in attributes]
+    lines = ("\n" if line.startswith("%") else line for line in text)
+    reader = csv.reader(lines, quotechar="'", escapechar="\\", skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            if not cells or not any(cells):
+                continue
+            number = start + reader.line_num
+            row = [_unquoted(cell) for cell in cells]
+            if row[0].startswith("{"):
+                row = _filled(source, row, attributes, number)
+            for cell, values, attribute in zip(row, allowed, attributes, strict=False):
+                if values is not None and cell not in values and not is_missing(cell):
+                    problem = f"attribute {attribute.name!r} is {cell[:40]!r}, which is not among its declared values"
+                    raise FormatError(source, problem, number)
+            yield number, row
+    except csv.Error as error:
+        raise FormatError(source, f"cannot be split into cells ({error})", start + reader.line_num) from error
+
+
+def _filled(source: str, cells: Sequence[str], attributes: Sequence[Attribute], number: int) -> list[str]:
+    row = [attribute.default for attribute in attributes]
+    for pair in ",".join(cells).strip().removeprefix("{").removesuffix("}").split(","):
+        position, _, value = pair.strip().partition(" ")
+        if not pair.strip():
+            continue
+        if not position.isdecimal() or int(position) >= len(row) or not value:
+            raise FormatError(source, f"got {pair.strip()[:40]!r} in a sparse row, expected POSITION VALUE", number)
+        row[int(position)] = _unquoted(value)
+    return row
+
+
+def _unquoted(cell: str) -> str:
+    cell = cell.strip()
+    if len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\"":
+        return cell[1:-1].replace("\\'", "'").replace('\\"', '"')
+    return cell

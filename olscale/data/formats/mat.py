@@ -1,0 +1,96 @@
+"""MAT files of MATLAB 5 to 7.2: a matrix of features and a vector of labels.
+
+Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``. Sparse matrices are
+read too, and a cell array of matrices with the same rows (views) is read side by side.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
+from olscale.data.formats.compression import open_raw
+from olscale.errors import FormatError
+
+__all__ = ["MatFormat"]
+
+_NAMES = (("X", "Y"), ("X", "y"), ("x", "y"), ("fea", "gnd"), ("data", "labels"), ("data", "target"))
+
+
+class MatFormat:
+    """Matrices stored by MATLAB."""
+
+    name: ClassVar[str] = "mat"
+    suffixes: ClassVar[tuple[str, ...]] = (".mat",)
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `head` is a MATLAB 5 header."""
+        return head.startswith(b"MATLAB 5.0 MAT-file")
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: no split is read from MAT files."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source`.
+
+        Raises
+        ------
+        FormatError
+            When the file is damaged or newer (HDF5), lacks the matrices, or they do not fit together.
+        """
+        matrices = _load(source)
+        keys = next((pair for pair in _NAMES if set(pair) <= matrices.keys()), None)
+        if keys is None:
+            expected = " or ".join(", ".join(pair) for pair in _NAMES)
+            raise FormatError(source, f"holds the matrices {', '.join(matrices) or 'none'}; expected {expected}")
+        X, y = matrices[keys[0]], matrices[keys[1]]
+        if y.dtype == object:  # cells of text
+            y = np.array([str(np.squeeze(label)) for label in y.reshape(-1)])
+        if hasattr(X, "tocsr"):
+            yield from _sparse(source, X.tocsr(), y, options)
+        else:
+            yield from batches_of_arrays(source, _side_by_side(source, X), y, options)
+
+
+def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
+    """Join the cells of a cell array: views of the same rows, as in the multiple-features set."""
+    if X.dtype != object:
+        return X
+    views = list(X.reshape(-1))
+    shapes = [np.shape(view) for view in views]
+    if not views or any(len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes):
+        raise FormatError(source, f"its cells have shapes {shapes}, expected views of the same rows")
+    return np.hstack(views)
+
+
+def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Iterator[Batch]:
+    X.sum_duplicates()
+    indptr = X.indptr.astype(np.int64)
+    # The targets are checked and cut like those of dense rows of no width.
+    for start, part in enumerate(batches_of_arrays(source, np.empty((X.shape[0], 0)), y, options)):
+        first = start * options.chunk_rows
+        bounds = indptr[first : first + len(part) + 1]
+        span = slice(bounds[0], bounds[-1])
+        rows = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), X.data[span].astype(np.float64))
+        yield Batch(rows, part.target, X.shape[1])
+
+
+def _load(source: str) -> dict[str, Any]:
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        with open_raw(source) as file:
+            found = loadmat(cast(Any, file))
+    except NotImplementedError:
+        raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB") from None
+    except (MatReadError, ValueError, TypeError, OSError, EOFError, zlib.error) as error:
+        raise FormatError(source, f"is no MAT file or is damaged ({error})") from error
+    return {name: matrix for name, matrix in found.items() if not name.startswith("__")}

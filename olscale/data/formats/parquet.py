@@ -1,0 +1,90 @@
+"""Parquet tables: numeric, boolean and text columns, read a few rows at a time.
+
+Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats._table`; nulls are NaN or
+no value at all. The target is the last column or `ReadOptions.label`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from olscale.data.formats._table import TableEncoder, label_position
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_raw
+from olscale.errors import FormatError
+
+__all__ = ["ParquetFormat"]
+
+
+class ParquetFormat:
+    """Parquet tables."""
+
+    name: ClassVar[str] = "parquet"
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `head` has the magic number."""
+        return head.startswith(b"PAR1")
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: a table is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` in its order.
+
+        Raises
+        ------
+        FormatError
+            When the file is damaged or empty, a column holds neither numbers nor text, or a label is missing (its line
+            counts rows from 1).
+        """
+        import pyarrow
+        from pyarrow import parquet
+
+        with open_raw(source) as file:
+            try:
+                table = parquet.ParquetFile(file)
+                yield from _batches(source, table, options)
+            except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
+                raise FormatError(source, f"is no Parquet file or is damaged ({str(error).splitlines()[0]})") from error
+
+
+def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
+    schema = table.schema_arrow
+    names = list(schema.names)
+    if len(names) < 2 or not table.metadata.num_rows:
+        raise FormatError(source, f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}")
+    label = label_position(source, names, options.label)
+    text = [_is_text(source, field) for field in schema]
+    encoder = TableEncoder(source, names, label, text)
+    row = 1
+    for part in table.iter_batches(batch_size=options.chunk_rows, use_threads=False):
+        columns = [_cells(column, is_text) for column, is_text in zip(part.columns, text, strict=True)]
+        yield encoder.batch([encoder.encode(columns, range(row, row + part.num_rows))])
+        row += part.num_rows
+
+
+def _is_text(source: str, field: Any) -> bool:
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return True
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return False
+    raise FormatError(source, f"column {field.name!r} is {field.type}, expected numbers or text")
+
+
+def _cells(column: Any, is_text: bool) -> Any:
+    import pyarrow
+
+    if is_text:
+        return ["" if cell is None else cell for cell in column.to_pylist()]
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    floats = column.cast(pyarrow.float64()) if not pyarrow.types.is_boolean(column.type) else column.cast("uint8")
+    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
