@@ -1,7 +1,7 @@
 """Building a dataset: from pieces of batches to files and a manifest.
 
-Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it is
-made of. A build that fails removes what it made; one that is killed leaves the marker, and the next one starts anew.
+Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it
+is made of. A build that fails removes what it made; one that is killed leaves the marker, and the next starts anew.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
     with directory.locked(MARKER) as ours:
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
-            raise DatasetError(f"another process is building a dataset in {dest}; wait for it, or choose another directory")
+            raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
         made = not existed or _made_directory(directory)
         for name in _OWN[:-1]:
             directory.remove(name)

@@ -39,7 +39,7 @@ def ingest(
     label: str | int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Write `sources` as the dataset `dest`, which appears whole or not at all.
+    r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def ingest(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "xor.svm").write_text("+1 1:1 2:1\\n-1 1:-1 2:1\\n")
+    ...     _ = Path(folder, "xor.svm").write_text("+1 1:1 2:1\n-1 1:-1 2:1\n")
     ...     dataset = ingest(f"{folder}/xor.svm", f"{folder}/xor")
     ...     dataset.name, dataset.kind, dataset.rows("train"), dataset.classes
     ('xor', 'dense', 2, (-1, 1))
