@@ -27,7 +27,7 @@ def list_datasets(root: str) -> None:
 
     from olscale.data.shelf import datasets_under
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for title in ("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size"):
         table.add_column(title, justify="left" if title in ("name", "kind") else "right", no_wrap=True)
     listed = datasets_under(root)
