@@ -1,1 +1,6 @@
-"""TODO one line."""
+"""Aggregation over the metrics store."""
+
+from olscale.analysis.status import Progress, Status, store_status
+from olscale.analysis.summary import Summary, summarise
+
+__all__ = ["Progress", "Status", "Summary", "store_status", "summarise"]

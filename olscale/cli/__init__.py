@@ -1,1 +1,129 @@
-"""TODO one line."""
+"""The ``olscale`` command.
+
+Commands live in modules of their own, named in `COMMANDS` and imported when they are called: asking for help must not
+wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standard error and exit code 1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from olscale import __version__
+from olscale.errors import OlscaleError, UnknownNameError
+
+__all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
+
+COMMANDS = {
+    "ingest": ("olscale.cli.ingest", "Convert source files to a chunked dataset."),
+    "datasets": ("olscale.cli.datasets", "List, show, fetch, generate, verify and export datasets."),
+    "learners": ("olscale.cli.learners", "List, show and check learners."),
+    "evaluate": ("olscale.cli.evaluate", "Evaluate learners on datasets; results go to a metrics store."),
+    "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
+    "results": ("olscale.cli.results", "Print the results of a metrics store."),
+}
+"""Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
+
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """The group of olscale's commands, and the one place where errors become exit codes."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command's module and return the command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or name the one that was probably meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(str(UnknownNameError("command", args[0], COMMANDS)))
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an interrupt ends it here, before click adds lines of its own."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            _fail("olscale: interrupted", INTERRUPTED)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = "olscale",
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 130 when interrupted.
+
+        With ``standalone_mode=False`` exceptions reach the caller, as in click.
+        """
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()  # here, where a broken pipe can still be handled
+        except click.ClickException as usage:
+            usage.show()
+            sys.exit(usage.exit_code)
+        except (KeyboardInterrupt, click.Abort):
+            _fail("olscale: interrupted", INTERRUPTED)
+        except BrokenPipeError:
+            # The reader (head, less) has gone. Python would complain once more when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(1)
+        except OlscaleError as fault:
+            _fail(f"olscale: error: {fault}", 1)
+        except Exception as fault:
+            if os.environ.get("OLSCALE_DEBUG"):
+                raise
+            _fail(
+                f"olscale: internal error: {type(fault).__name__}: {fault} "
+                "(run with OLSCALE_DEBUG=1 for the traceback)",
+                1,
+            )
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(" ".join(message.split()), err=True)
+    sys.exit(code)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def olscale() -> None:
+    """Evaluate single-pass (one-pass, streaming) learners at scale."""
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the ``olscale`` command and exit.
+
+    Parameters
+    ----------
+    args : sequence of str, optional
+        Arguments; those of the process by default.
+    """
+    olscale.main(args)
+    raise AssertionError("unreachable: LazyGroup.main exits")

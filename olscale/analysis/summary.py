@@ -1,0 +1,178 @@
+"""Aggregates over a metrics store: mean and spread of every metric over the permutations of a run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from olscale.results import Store, canonical_json
+from olscale.results.store import OnDamage
+
+__all__ = ["Summary", "summarise"]
+
+REPLICATES = ("permutation", "fold")
+"""Keys of a protocol that tell replicates of one run apart."""
+
+_COLUMNS = (
+    "id",
+    "dataset",
+    "fingerprint",
+    "transforms",
+    "learner",
+    "version",
+    "params",
+    "protocol",
+    "outcome",
+    "metrics",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One metric of one learner on one dataset, over the replicates of the protocol.
+
+    Parameters
+    ----------
+    dataset, fingerprint : str
+        Name and content fingerprint of the dataset.
+    transforms : tuple of str
+        Transforms of the rows, in order.
+    learner : str
+        Registry name, or ``module:Class``.
+    version : int
+        Version of the learner's update rule.
+    params : dict
+        All parameters, resolved.
+    protocol : dict
+        The protocol without the index of the permutation or fold.
+    metric : str
+        Name of the metric; ``"outcome"`` if every run of the group failed and there is nothing to average.
+    mean, std : float
+        Mean and sample standard deviation (``ddof=1``, 0.0 for one run) over the runs that ended ``ok``; NaN if none.
+    n : int
+        Runs averaged.
+    failures : dict of str to int
+        Outcomes other than ``ok`` in this group of runs, with their counts.
+    """
+
+    dataset: str
+    fingerprint: str
+    transforms: tuple[str, ...]
+    learner: str
+    version: int
+    params: Mapping[str, Any]
+    protocol: Mapping[str, Any]
+    metric: str
+    mean: float
+    std: float
+    n: int
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Group:
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    failures: Counter[str] = field(default_factory=Counter)
+
+
+def summarise(store: Store, on_damage: OnDamage = "raise") -> list[Summary]:
+    """Average every metric and timing of a store over permutations and folds.
+
+    Parameters
+    ----------
+    store : Store
+    on_damage : {"raise", "skip"}
+        What to do about damaged files; skipped ones are named in ``store.damaged``.
+
+    Returns
+    -------
+    list of Summary
+        Sorted by dataset, transforms, learner, parameters, protocol and metric; the order in which runs finished has
+        no influence on any digit.
+
+    Raises
+    ------
+    StoreError
+        If a file of the store is damaged.
+    """
+    runs = store.read(_COLUMNS, on_damage)
+    damaged = store.damaged
+    timings = store.timings(on_damage)
+    store.damaged = (*damaged, *store.damaged)
+    seconds = dict(zip(timings["id"].to_pylist(), timings["timings"].to_pylist(), strict=True))
+
+    groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
+    for row in runs.to_pylist():
+        key = (
+            row["dataset"],
+            row["fingerprint"],
+            tuple(row["transforms"]),
+            row["learner"],
+            row["version"],
+            row["params"],
+            _without_replicate(row["protocol"]),
+        )
+        group = groups[key]
+        if row["outcome"] != "ok":
+            group.failures[row["outcome"]] += 1
+            continue
+        for name, value in (*row["metrics"], *seconds.get(row["id"], ())):
+            group.values[name].append(value)
+    return [summary for key in sorted(groups, key=_order) for summary in _summaries(key, groups[key])]
+
+
+def _summaries(key: tuple[Any, ...], group: _Group) -> list[Summary]:
+    dataset, fingerprint, transforms, learner, version, params, protocol = key
+    return [
+        Summary(
+            dataset=dataset,
+            fingerprint=fingerprint,
+            transforms=transforms,
+            learner=learner,
+            version=version,
+            params=json.loads(params),
+            protocol=json.loads(protocol),
+            metric=metric,
+            mean=mean,
+            std=std,
+            n=n,
+            failures=dict(sorted(group.failures.items())),
+        )
+        for metric, (mean, std, n) in sorted((name, _moments(got)) for name, got in group.values.items())
+        or [("outcome", (math.nan, math.nan, 0))]
+    ]
+
+
+def _moments(values: list[float]) -> tuple[float, float, int]:
+    array = np.array(values)
+    with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
+        std = float(array.std(ddof=1)) if len(array) > 1 else 0.0
+        return float(array.mean()), std, len(array)
+
+
+@cache
+def _without_replicate(protocol: str) -> str:
+    return canonical_json({key: value for key, value in json.loads(protocol).items() if key not in REPLICATES})
+
+
+def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    dataset, fingerprint, transforms, learner, version, params, protocol = key
+    return dataset, fingerprint, transforms, learner, version, natural(params), params, natural(protocol), protocol
+
+
+@cache
+def natural(text: str) -> tuple[tuple[str, int, float, str], ...]:
+    """Return a sort key of a JSON object's text that orders numbers by value (``C=2`` before ``C=10``)."""
+    return tuple(
+        (name, 0, float(value), "")
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+        else (name, 1, 0.0, canonical_json(value))
+        for name, value in sorted(json.loads(text).items())
+    )

@@ -1,0 +1,127 @@
+"""``olscale evaluate``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from olscale.evaluation.experiment import Experiment
+
+__all__ = ["evaluate", "parse_learner"]
+
+
+@click.command(short_help="Run an experiment.")
+@click.argument("experiment", required=False, type=click.Path(dir_okay=False))
+@click.option("--store", required=True, help="Metrics store, made if it is missing.")
+@click.option("--dataset", "datasets", multiple=True, help="Dataset, in place of an experiment file; repeatable.")
+@click.option("--learner", "learners", multiple=True, help="NAME:param=value,param=value; repeatable.")
+@click.option("--order", type=click.Choice(["time", "permuted"]), help="Order of the rows (default: permuted).")
+@click.option("--permutations", type=click.IntRange(min=1), help="Number of permutations (default: 10).")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the permutations (default: 0).")
+@click.option("--transform", "transforms", help="Transforms in order, e.g. standardize,bias.")
+@click.option("--workers", type=click.IntRange(min=1), help="Worker processes of a local cluster (default: cores).")
+@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
+@click.option("--in-process", is_flag=True, help="Run here, without Dask.")
+def evaluate(
+    experiment: str | None,
+    store: str,
+    datasets: tuple[str, ...],
+    learners: tuple[str, ...],
+    order: str | None,
+    permutations: int | None,
+    seed: int | None,
+    transforms: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    in_process: bool,
+) -> None:
+    """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
+
+    Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
+    results without Dask. Running the same experiment again computes nothing.
+    """
+    given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--order": order, "--transform": transforms}
+    given |= {"--permutations": permutations, "--seed": seed}
+    options = [name for name, value in given.items() if value not in (None, ())]
+    if experiment is not None and options:
+        raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
+    if experiment is None and not (datasets and learners):
+        raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
+    if sum([workers is not None, scheduler is not None, in_process]) > 1:
+        raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
+
+    from olscale.evaluation.experiment import load_experiment
+    from olscale.execution.evaluate import evaluate as run
+    from olscale.report.progress import progress_for
+
+    if experiment is not None:
+        spec = load_experiment(experiment)
+    else:
+        spec = _experiment(datasets, learners, order, permutations, seed, transforms)
+    with progress_for(sys.stderr) as progress:
+        done = run(spec, store, workers=workers, scheduler=scheduler, in_process=in_process, progress=progress)
+    if done.computed == 0:
+        click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
+    else:
+        click.echo(f"{done.computed} of {done.runs} runs computed, results in {store}")
+    if progress.failed:
+        click.echo(f"{progress.failed} runs failed; `olscale results {store}` says why")
+
+
+def _experiment(
+    datasets: tuple[str, ...],
+    learners: tuple[str, ...],
+    order: str | None,
+    permutations: int | None,
+    seed: int | None,
+    transforms: str | None,
+) -> Experiment:
+    from olscale.evaluation.experiment import parse_experiment
+
+    protocol = {"order": order or "permuted", "permutations": permutations}
+    content: dict[str, Any] = {
+        "name": "evaluate",
+        "protocol": {key: value for key, value in protocol.items() if value is not None},
+        "transforms": [name.strip() for name in (transforms or "").split(",") if name.strip()],
+        "datasets": [{"path": path} for path in datasets],
+        "learners": [parse_learner(text) for text in learners],
+        "seed": seed or 0,
+    }
+    return parse_experiment(content, "options")
+
+
+def parse_learner(text: str) -> dict[str, Any]:
+    """Return name and parameters of ``NAME:param=value,param=value``.
+
+    Examples
+    --------
+    >>> parse_learner("pa1:C=0.5")
+    {'name': 'pa1', 'params': {'C': 0.5}}
+    >>> parse_learner("sklearn.linear_model:Perceptron:shuffle=false")
+    {'name': 'sklearn.linear_model:Perceptron', 'params': {'shuffle': False}}
+    """
+    name, *rest = text.split(":")
+    if rest and "=" not in rest[0]:
+        name = f"{name}:{rest.pop(0)}"
+    params = {}
+    for pair in filter(None, ":".join(rest).split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise click.UsageError(f"--learner {text}: {pair!r} is not param=value")
+        params[key.strip()] = _value(value.strip())
+    return {"name": name, "params": params}
+
+
+def _value(text: str) -> Any:
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,92 @@
+"""``olscale results`` and ``olscale status``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from olscale.results import Store
+
+__all__ = ["results", "status"]
+
+_skip_damaged = click.option("--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr.")
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json", "csv", "latex"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+@click.option("--metric", metavar="NAME", help="Show this metric instead of the errors.")
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
+@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@_skip_damaged
+def results(
+    store: str,
+    format_: str,
+    metric: str | None,
+    datasets: tuple[str, ...],
+    learners: tuple[str, ...],
+    skip_damaged: bool,
+) -> None:
+    """Print the results in the metrics store STORE.
+
+    Tables have a row for each learner and a column for each dataset: the test error (in percent) where there is a test
+    split, and the cumulative error of the stream. json and csv have every metric, one object or line each.
+    """
+    from olscale.analysis import summarise
+    from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
+    from olscale.results import open_store
+
+    opened = open_store(store)
+    found = summarise(opened, on_damage="skip" if skip_damaged else "raise")
+    _name_damaged(opened)
+    chosen = select(found, metric, datasets, learners) if found else []
+    if format_ == "json":
+        click.echo(as_json(chosen), nl=False)
+    elif format_ == "csv":
+        click.echo(as_csv(chosen), nl=False)
+    elif not chosen:
+        click.echo(f"the metrics store {store} holds no finished runs yet", err=True)
+    elif format_ == "latex":
+        click.echo(latex(tables(chosen, metric)), nl=False)
+    elif sys.stdout.isatty():
+        print_rich(tables(chosen, metric))
+    else:
+        click.echo(plain(tables(chosen, metric), ascii_only=not _can_print("±")), nl=False)
+
+
+@click.command()
+@click.argument("store")
+@_skip_damaged
+def status(store: str, skip_damaged: bool) -> None:
+    """Show what the metrics store STORE holds and how far its experiments are."""
+    from olscale.analysis import store_status
+    from olscale.report import status_text
+    from olscale.results import open_store
+
+    opened = open_store(store)
+    found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
+    _name_damaged(opened)
+    click.echo(status_text(found), nl=False)
+
+
+def _name_damaged(store: Store) -> None:
+    for name in store.damaged:
+        click.echo(f"olscale: left out damaged file {name} of {store.path}", err=True)
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Eight bytes of text at a time in a 64-bit word, for numba kernels.
+
+Loops over single digits mispredict their end at nearly every token. A word finds the end of a run of digits and its
+value without a branch. Loads go through raw pointers: the caller guarantees seven bytes of room after the last byte it
+may look at. Numba's platforms are all little-endian, which the order of the digits relies on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+__all__ = ["byte_at", "compiled", "digit_run", "word_at"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ZEROS = np.uint64(0x3030303030303030)
+_PAST_NINE = np.uint64(0x7676767676767676)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_PAIRS = np.uint64(0x00FF00FF00FF00FF)
+_QUADS = np.uint64(0x0000FFFF0000FFFF)
+_HALF = np.uint64(0x00000000FFFFFFFF)
+_U0, _U3, _U8, _U16, _U32, _U64 = (np.uint64(n) for n in (0, 3, 8, 16, 32, 64))
+_TEN, _HUNDRED, _MYRIAD = np.uint64(10), np.uint64(100), np.uint64(10_000)
+
+
+def compiled(function: F) -> F:
+    """Compile `function` with numba, keeping its type."""
+    return cast(F, njit(nogil=True, cache=True)(function))
+
+
+def _typed_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
+    return cast(Callable[..., Any], intrinsic(function))
+
+
+def _load(bits: int, result: Any) -> Callable[..., Any]:
+    """Return the maker of a load of `bits` bits at any byte of an array, extended to `result`."""
+
+    def maker(typing_context: Any, array: Any, pos: Any) -> tuple[Any, Callable[..., Any]]:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
+            loaded = builder.load(address)
+            loaded.align = 1
+            return builder.zext(loaded, ir.IntType(64)) if bits < 64 else loaded
+
+        return result(array, types.int64), generate
+
+    return maker
+
+
+byte_at = _typed_intrinsic(_load(8, types.int64))
+"""``byte_at(array, pos)``: the byte at `pos` as int64."""
+
+word_at = _typed_intrinsic(_load(64, types.uint64))
+"""``word_at(array, pos)``: the eight bytes from `pos` on, the first in the lowest bits."""
+
+
+@_typed_intrinsic
+def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
+
+
+@compiled
+def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
+    """Return the value of the digits from `pos` on, at most eight, and their number."""
+    digits = word_at(buffer, pos) ^ _ZEROS
+    # A carry out of a byte that is no digit reaches only bytes after it, and only the first such byte counts.
+    others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
+    bits = _trailing_zeros(others) & ~np.uint64(7)
+    if bits == _U0:
+        return 0, 0
+    digits <<= _U64 - bits
+    digits = (digits * _TEN + (digits >> _U8)) & _PAIRS
+    digits = (digits * _HUNDRED + (digits >> _U16)) & _QUADS
+    digits = (digits * _MYRIAD + (digits >> _U32)) & _HALF
+    return int(np.int64(digits)), int(np.int64(bits >> _U3))

@@ -1,0 +1,183 @@
+"""What every source format promises: batches of rows in the order of the source.
+
+A format turns a source (a file, an archive member, a name such as ``sklearn:digits``) into `Batch` objects. It does not
+decide how rows are stored, which classes exist or how they are coded: that is ingestion, which sees raw targets.
+
+To add a format, write a module with a class that follows `Format` and name it in the registry of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.errors import FormatError, ParameterError
+
+__all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
+
+Target: TypeAlias = NDArray[np.float64] | list[str]
+"""Raw labels of consecutive rows: numbers, or text."""
+
+_KEPT = (np.uint8, np.int8, np.uint16, np.int16, np.float32, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive rows of a source with their raw targets.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, columns) or CSR
+        Dense rows keep the source's dtype when it is small (pixels stay uint8) and are float64 otherwise.
+    target : ndarray of shape (rows,), float64, or list of str
+        Labels as the source has them.
+    columns : int
+        Width known so far: that of dense rows, or one more than the largest index of sparse rows seen up to here.
+    feature_names : tuple of str, optional
+        Names of the first columns known so far, where the source has names. Grows with `columns`.
+    zero_based : bool, optional
+        Numbering of the indices in SVMlight text; pass it on in `ReadOptions` when further sources of the same data set
+        are read, so that all are numbered alike.
+    """
+
+    X: NDArray[Any] | CSR
+    target: Target
+    columns: int
+    feature_names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read a source.
+
+    Parameters
+    ----------
+    chunk_rows : int
+        Largest number of rows in a batch.
+    label : str or int, optional
+        Column that holds the target, by name or zero-based position (negative counts from the end). The last column
+        when left out. Formats whose target has a fixed place ignore it.
+    zero_based : bool, optional
+        Whether the indices of SVMlight text start at 0. Found out when left out; see `olscale.data.formats.svmlight`.
+    header : bool, optional
+        Whether the first row of a table names its columns. Found out when left out.
+    """
+
+    chunk_rows: int = 8192
+    label: str | int | None = None
+    zero_based: bool | None = None
+    header: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.chunk_rows < 1:
+            raise ParameterError(f"chunk_rows is {self.chunk_rows}, expected at least 1")
+
+
+class Format(Protocol):
+    """A source format.
+
+    Attributes
+    ----------
+    name : str
+        What users write after ``--format``.
+    suffixes : tuple of str
+        Endings of file names (lower case, after any compression suffix) that mean this format.
+    """
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `head`, the first decompressed bytes of `source`, look like this format."""
+        ...
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return the splits that `source` itself holds, ``("train",)`` or ``("train", "test")``."""
+        ...
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` in its own order; raise `FormatError` where it breaks the format."""
+        ...
+
+
+def split_fragment(source: str) -> tuple[str, str | None]:
+    """Return `source` without its ``#fragment``, and the fragment.
+
+    Examples
+    --------
+    >>> split_fragment("faces.npz#test")
+    ('faces.npz', 'test')
+    >>> split_fragment("faces.npz")
+    ('faces.npz', None)
+    """
+    path, mark, fragment = source.rpartition("#")
+    if not mark or "/" in fragment:
+        return source, None
+    return path, fragment
+
+
+def batches_of_arrays(
+    source: str,
+    X: NDArray[Any],
+    y: NDArray[Any] | list[str],
+    options: ReadOptions,
+    feature_names: tuple[str, ...] | None = None,
+) -> Iterator[Batch]:
+    """Yield whole arrays of a source as batches.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    X : ndarray of shape (rows, ...)
+        Numbers; further axes (height and width of images) are flattened.
+    y : ndarray of shape (rows,) or (rows, 1), or list of str
+        Targets, numbers or text.
+    options : ReadOptions
+        Only `chunk_rows` is used.
+    feature_names : tuple of str, optional
+        Passed on.
+
+    Raises
+    ------
+    FormatError
+        When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
+    """
+    if X.ndim < 2 or X.dtype.kind not in "buif":
+        raise FormatError(
+            source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
+        )
+    target = y if isinstance(y, list) else _target(source, y)
+    if len(X) != len(target):
+        raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
+    if len(X) == 0:
+        raise FormatError(source, "no rows")
+    columns = int(np.prod(X.shape[1:]))
+    kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
+    dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
+    for start in range(0, len(X), options.chunk_rows):
+        part = slice(start, start + options.chunk_rows)
+        rows = np.ascontiguousarray(X[part].reshape(-1, columns), dtype=dtype)
+        yield Batch(rows, target[part], columns, feature_names)
+
+
+def _target(source: str, y: NDArray[Any]) -> Target:
+    flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
+    if flat.ndim != 1:
+        raise FormatError(source, f"targets have shape {y.shape}, expected one per row")
+    if flat.dtype.kind == "U":
+        return [str(label) for label in flat]
+    if flat.dtype.kind == "S":
+        return [label.decode("utf-8", "replace") for label in flat.tolist()]
+    if flat.dtype.kind not in "buif":
+        raise FormatError(source, f"targets are {y.dtype}, expected numbers or text")
+    return flat.astype(np.float64)

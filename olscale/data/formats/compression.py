@@ -1,0 +1,126 @@
+"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from olscale.errors import FormatError
+
+__all__ = ["open_raw", "open_source", "strip_compression"]
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+_READ_BYTES = 1 << 20
+
+
+def strip_compression(source: str) -> str:
+    """Return `source` without the suffix of a compressed file.
+
+    Examples
+    --------
+    >>> strip_compression("s3://sets/ijcnn1.trn.bz2")
+    's3://sets/ijcnn1.trn'
+    """
+    lowered = source.lower()
+    return next((source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source)
+
+
+def open_raw(source: str) -> BinaryIO:
+    """Open `source`, a local path or an fsspec address, as it is stored.
+
+    Raises
+    ------
+    FormatError
+        When there is no such file.
+    """
+    try:
+        if "://" not in source:
+            return Path(source).open("rb")
+        import fsspec
+
+        return cast(BinaryIO, fsspec.open(source, "rb").open())
+    except FileNotFoundError:
+        raise FormatError(source, "no such file") from None
+    except IsADirectoryError:
+        raise FormatError(source, "is a directory, expected a file") from None
+
+
+def open_source(source: str) -> io.BufferedReader:
+    """Open `source` and decompress it on the fly.
+
+    The compression (gzip, bzip2, xz, zstd or none) is known by the first bytes, never by the name.
+
+    Parameters
+    ----------
+    source : str
+        Local path or fsspec address.
+
+    Returns
+    -------
+    io.BufferedReader
+        Reading from it raises `FormatError` naming `source` where the compressed data are truncated or corrupt.
+
+    Raises
+    ------
+    FormatError
+        When there is no such file.
+    """
+    raw = open_raw(source)
+    head = raw.read(6)
+    raw.seek(0)
+    codec = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    if codec is None:
+        return io.BufferedReader(_Stream(source, raw, raw, "plain"), _READ_BYTES)
+    return io.BufferedReader(_Stream(source, raw, _decompressed(raw, codec), codec), _READ_BYTES)
+
+
+def _decompressed(raw: BinaryIO, codec: str) -> Any:
+    if codec == "gzip":
+        from isal import igzip
+
+        decompressor: Any = igzip.IGzipFile
+        return decompressor(fileobj=raw)
+    if codec == "bzip2":
+        import bz2
+
+        return bz2.BZ2File(raw)
+    if codec == "xz":
+        import lzma
+
+        return lzma.LZMAFile(raw)
+    import pyarrow
+
+    return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
+
+
+class _Stream(io.RawIOBase):
+    """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
+
+    def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
+        self._source, self._raw, self._inner, self._codec = source, raw, inner, codec
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            return int(self._inner.readinto(buffer))
+        except EOFError:
+            raise FormatError(
+                self._source, f"truncated: its {self._codec} data end early; get the file again"
+            ) from None
+        except Exception as error:
+            # An error number means the operating system or the network failed, not the file.
+            if self._codec == "plain" or getattr(error, "errno", None):
+                raise
+            truncated = "truncat" in str(error).lower()
+            problem = "truncated" if truncated else "corrupt"
+            raise FormatError(self._source, f"{problem} {self._codec} data ({error}); get the file again") from error
+
+    def close(self) -> None:
+        if not self.closed:
+            self._inner.close()
+            self._raw.close()
+        super().close()

@@ -1,0 +1,203 @@
+"""CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
+
+*Delimiter*: the first of comma, tab, semicolon, bar that splits the first lines into equally many cells, else white
+space; always a tab for ``tsv``.
+
+*Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
+and none of its cells comes back in its column. `ReadOptions.header` overrides this.
+
+*Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
+numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are NaN in numeric columns and no value at
+all in text columns. Tables with text columns become sparse one-hot rows, see `olscale.data.formats._table`; all others
+are dense. Text that first shows up in a numeric column later is an error.
+
+*Label*: the last column, or `ReadOptions.label`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from olscale.data.formats._table import TableEncoder, is_missing, is_number, label_position
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_source
+from olscale.errors import FormatError
+
+__all__ = ["SAMPLE_ROWS", "CsvFormat", "TsvFormat", "read_table"]
+
+SAMPLE_ROWS = 2000
+"""Rows that decide which columns hold text."""
+
+_DELIMITERS = ",\t;|"
+_WHITESPACE = " "
+_BLOCK_CELLS = 200_000
+
+Line = tuple[int, list[str]]
+
+
+class CsvFormat:
+    """Tables with any delimiter."""
+
+    name: ClassVar[str] = "csv"
+    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    delimiter: ClassVar[str | None] = None
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether the first lines split into equally many cells."""
+        lines = _text_lines(head)
+        return bool(lines) and (delimiter := _delimiter(lines)) is not None and self.delimiter in (None, delimiter)
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: a table is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source`; see `read_table`."""
+        return read_table(source, options, self.delimiter)
+
+
+class TsvFormat(CsvFormat):
+    """Tables whose cells are apart by tabs."""
+
+    name: ClassVar[str] = "tsv"
+    suffixes: ClassVar[tuple[str, ...]] = (".tsv", ".tab")
+    delimiter: ClassVar[str | None] = "\t"
+
+
+def read_table(source: str, options: ReadOptions, delimiter: str | None = None) -> Iterator[Batch]:
+    """Yield the rows of the table `source` in its order.
+
+    Parameters
+    ----------
+    source : str
+        Text file, compressed or not, in UTF-8.
+    options : ReadOptions
+        `chunk_rows`, `label` and `header` are used.
+    delimiter : str, optional
+        Character between cells (a space means any white space); found out when left out.
+
+    Yields
+    ------
+    Batch
+        Dense float64 rows, or CSR when a column holds text; `Batch.feature_names` names the columns.
+
+    Raises
+    ------
+    FormatError
+        Names file and line of a row with another number of cells, text in a numeric column, a missing label or text
+        that is not UTF-8 or badly quoted. Names the file when it has no rows.
+    UnknownNameError
+        When no column has the name `options.label`.
+    """
+    with open_source(source) as stream:
+        head = _text_lines(stream.peek(1 << 16))
+        sniffed = _delimiter(head) if delimiter is None else delimiter
+        if sniffed is None:
+            if not stream.peek().strip():
+                raise FormatError(source, "no rows")
+            raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
+        rows = _checked(source, _cells(source, stream, sniffed))
+        sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
+        header = _is_header([row for _, row in sample]) if options.header is None else options.header
+        names = [cell.strip() for cell in sample[0][1]] if header and sample else []
+        body = sample[1:] if header else sample
+        if not body:
+            raise FormatError(source, "no rows")
+        names = names or [f"x{position}" for position in range(len(body[0][1]))]
+        label = label_position(source, names, options.label)
+        text = [not all(map(_fits_number, column)) for column in zip(*(row for _, row in body), strict=True)]
+        encoder = TableEncoder(source, names, label, text)
+        yield from _batches(encoder, itertools.chain(body, rows), options.chunk_rows, len(names))
+
+
+def _batches(encoder: TableEncoder, rows: Iterator[Line], chunk_rows: int, width: int) -> Iterator[Batch]:
+    # Cells as Python strings take some 60 bytes each: they are encoded a few at a time.
+    block_rows = max(1, _BLOCK_CELLS // width)
+    while True:
+        parts = []
+        wanted = chunk_rows
+        while wanted and (block := list(itertools.islice(rows, min(wanted, block_rows)))):
+            parts.append(
+                encoder.encode(list(zip(*(row for _, row in block), strict=True)), [line for line, _ in block])
+            )
+            wanted -= len(block)
+        if not parts:
+            return
+        yield encoder.batch(parts)
+
+
+def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[Line]:
+    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    if delimiter == _WHITESPACE:
+        lines: Iterable[Line] = ((number, line.split()) for number, line in enumerate(text, 1))
+    else:
+        reader = csv.reader(text, delimiter=delimiter, strict=True)
+        lines = ((reader.line_num, row) for row in reader)
+    number = 0
+    try:
+        for number, row in lines:
+            if row:
+                yield number, row
+    except UnicodeDecodeError as error:
+        raise FormatError(source, f"is not UTF-8 text ({error.reason}) somewhere after this line", number) from error
+    except csv.Error as error:
+        raise FormatError(source, f"cannot be split into cells ({error})", number + 1) from error
+
+
+def _checked(source: str, rows: Iterator[Line]) -> Iterator[Line]:
+    width = 0
+    for line, row in rows:
+        width = width or len(row)
+        if len(row) != width:
+            raise FormatError(source, f"the row has {len(row)} cells, expected {width} as in the first row", line)
+        if width < 2:
+            raise FormatError(source, "the row has one cell, expected features and a label", line)
+        yield line, row
+
+
+def _text_lines(head: bytes) -> list[str]:
+    """Return the first whole lines of `head`, or none when it is no text."""
+    if b"\0" in head:
+        return []
+    lines = head.decode("utf-8-sig", "replace").splitlines()
+    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+    return [line for line in whole if line.strip()][:20]
+
+
+def _delimiter(lines: Sequence[str]) -> str | None:
+    if not lines:
+        return None
+    for delimiter in _DELIMITERS:
+        if _widths([next(csv.reader([line], delimiter=delimiter)) for line in lines]):
+            return delimiter
+    if _widths([line.split() for line in lines]):
+        return _WHITESPACE
+    # A ragged row among the first: the reader will name it.
+    return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> bool:
+    return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+
+
+def _fits_number(cell: str) -> bool:
+    return is_number(cell) or is_missing(cell)
+
+
+def _is_header(rows: Sequence[Sequence[str]]) -> bool:
+    if len(rows) < 2:
+        return False
+    first = [cell.strip() for cell in rows[0]]
+    columns = list(zip(*rows[1:], strict=True))
+    names_numbers = any(
+        not _fits_number(name) and any(map(is_number, cells)) and all(map(_fits_number, cells))
+        for name, cells in zip(first, columns, strict=True)
+    )
+    if names_numbers:
+        return True
+    all_text = not any(map(_fits_number, first)) and len(set(first)) == len(first)
+    return all_text and all(name not in cells for name, cells in zip(first, columns, strict=True))

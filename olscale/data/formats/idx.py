@@ -1,0 +1,102 @@
+"""IDX, the format of MNIST: images in one file, labels in another beside it.
+
+Name the images file. Its labels are found by the usual name: ``train-images-idx3-ubyte.gz`` goes with
+``train-labels-idx1-ubyte.gz``, with or without the compression suffix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
+from olscale.data.formats.compression import open_source, strip_compression
+from olscale.errors import FormatError
+
+__all__ = ["IdxFormat"]
+
+_DTYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+_IMAGES = re.compile(r"images([-.])idx\d")
+
+
+class IdxFormat:
+    """IDX images with their labels."""
+
+    name: ClassVar[str] = "idx"
+    suffixes: ClassVar[tuple[str, ...]] = (".idx", ".idx3-ubyte")
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `head` has the magic number of an array with at least two axes."""
+        return len(head) >= 12 and head[:2] == b"\0\0" and head[2] in _DTYPES and 2 <= head[3] <= 8
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: the test images are a source of their own."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source`, one flattened image each, in the file's dtype.
+
+        Raises
+        ------
+        FormatError
+            When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
+        """
+        labels_source = _labels_beside(source)
+        with open_source(labels_source) as stream:
+            shape, dtype = _header(labels_source, stream)
+            if len(shape) != 1:
+                raise FormatError(labels_source, f"holds an array of shape {shape}, expected one label per row")
+            labels = _rows(labels_source, stream, shape, dtype, shape[0])
+        with open_source(source) as stream:
+            shape, dtype = _header(source, stream)
+            if len(shape) < 2:
+                raise FormatError(
+                    source, f"holds an array of shape {shape}, expected rows of features; name the images"
+                )
+            if shape[0] != len(labels):
+                raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
+            if not shape[0]:
+                raise FormatError(source, "no rows")
+            for start in range(0, shape[0], options.chunk_rows):
+                rows = min(options.chunk_rows, shape[0] - start)
+                X = _rows(source, stream, shape, dtype, rows)
+                yield from batches_of_arrays(source, X, labels[start : start + rows], options)
+            if stream.read(1):
+                raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
+
+
+def _labels_beside(source: str) -> str:
+    renamed = _IMAGES.sub(r"labels\1idx1", source)
+    if renamed == source:
+        raise FormatError(source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has")
+    plain = strip_compression(renamed)
+    candidates = dict.fromkeys([renamed, plain, f"{plain}.gz"])
+    for candidate in candidates:
+        try:
+            open_source(candidate).close()
+        except FormatError:
+            continue
+        return candidate
+    raise FormatError(source, f"its labels are missing: expected {renamed} beside it")
+
+
+def _header(source: str, stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    magic = stream.read(4)
+    if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES:
+        raise FormatError(source, f"starts with {magic!r}, expected the magic number of an IDX file")
+    sizes = stream.read(4 * magic[3])
+    if len(sizes) < 4 * magic[3]:
+        raise FormatError(source, "truncated: ends inside its header")
+    return tuple(np.frombuffer(sizes, ">u4").tolist()), np.dtype(_DTYPES[magic[2]])
+
+
+def _rows(source: str, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
+    expected = rows * int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+    got = stream.read(expected)
+    if len(got) < expected:
+        raise FormatError(source, f"truncated: its header promises {shape[0]} rows; get the file again")
+    return np.frombuffer(got, dtype).reshape(rows, *shape[1:]).astype(dtype.newbyteorder("="))

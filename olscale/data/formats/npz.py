@@ -1,0 +1,82 @@
+"""NPZ: arrays stored by `numpy.savez`.
+
+Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras writes them;
+``X, y``; ``x, y``; ``data, target``. ``FILE.npz`` and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the
+test rows. Pickled objects are never loaded.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar
+
+import numpy as np
+
+from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
+from olscale.data.formats.compression import open_raw
+from olscale.errors import FormatError
+
+__all__ = ["NpzFormat"]
+
+_NAMES = {
+    "train": (("X_train", "y_train"), ("x_train", "y_train"), ("X", "y"), ("x", "y"), ("data", "target")),
+    "test": (("X_test", "y_test"), ("x_test", "y_test")),
+}
+
+
+class NpzFormat:
+    """Arrays stored by `numpy.savez`."""
+
+    name: ClassVar[str] = "npz"
+    suffixes: ClassVar[tuple[str, ...]] = (".npz",)
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `head` is that of a zip archive whose first member is an array."""
+        return head.startswith(b"PK\x03\x04") and b".npy" in head[:512]
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train", "test")`` when the archive holds test arrays too."""
+        path, fragment = split_fragment(source)
+        if fragment is not None:
+            return ("train",)
+        with open_raw(path) as file, _archive(path, file) as arrays:
+            return ("train", "test") if _keys(arrays, "test") else ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of one split of `source`.
+
+        Raises
+        ------
+        FormatError
+            When the archive is damaged, lacks the arrays, or they hold objects or do not fit together.
+        """
+        path, fragment = split_fragment(source)
+        split = fragment or "train"
+        if split not in _NAMES:
+            raise FormatError(source, f"there is no split {split!r}, expected #train or #test")
+        with open_raw(path) as file, _archive(path, file) as arrays:
+            keys = _keys(arrays, split)
+            if keys is None:
+                expected = " or ".join(", ".join(pair) for pair in _NAMES[split])
+                raise FormatError(source, f"holds the arrays {', '.join(arrays.files) or 'none'}; expected {expected}")
+            try:
+                X, y = arrays[keys[0]], arrays[keys[1]]
+            except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                raise FormatError(source, f"its arrays cannot be read ({error})") from error
+        yield from batches_of_arrays(source, X, y, options)
+
+
+def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
+    try:
+        archive = np.load(file, allow_pickle=False)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise FormatError(path, f"is no NPZ archive or is truncated ({error})") from error
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise FormatError(path, "holds one bare array, expected an NPZ archive with features and targets")
+    return archive
+
+
+def _keys(arrays: np.lib.npyio.NpzFile, split: str) -> tuple[str, str] | None:
+    return next((pair for pair in _NAMES[split] if set(pair) <= set(arrays.files)), None)

@@ -1,0 +1,50 @@
+"""The data sets bundled with scikit-learn, as sources without a file: ``sklearn:digits``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
+from olscale.errors import UnknownNameError
+
+__all__ = ["SklearnFormat"]
+
+_PREFIX = "sklearn:"
+_NAMES = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+
+
+class SklearnFormat:
+    """Data sets bundled with scikit-learn; they need no network."""
+
+    name: ClassVar[str] = "sklearn"
+    suffixes: ClassVar[tuple[str, ...]] = ()
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether `source` has the form ``sklearn:NAME``."""
+        return source.startswith(_PREFIX)
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: these sets come without a split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of the set that `source` names.
+
+        Raises
+        ------
+        UnknownNameError
+            When scikit-learn bundles no such set.
+
+        Examples
+        --------
+        >>> [len(batch) for batch in SklearnFormat().read("sklearn:iris", ReadOptions(chunk_rows=100))]
+        [100, 50]
+        """
+        name = source.removeprefix(_PREFIX)
+        if name not in _NAMES:
+            raise UnknownNameError("scikit-learn data set", name, _NAMES)
+        from sklearn import datasets
+
+        bunch = getattr(datasets, f"load_{name}")()
+        yield from batches_of_arrays(source, bunch.data, bunch.target, options, tuple(map(str, bunch.feature_names)))

@@ -1,0 +1,221 @@
+"""LIBSVM / SVMlight text: ``label index:value index:value ... # comment``, one row a line.
+
+Indices of a row must increase. ``qid:N`` and comments are ignored, blank lines are skipped, a line with a label alone
+is an empty row, lines may end in CRLF and the last one in nothing.
+
+Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first
+batch makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already
+handed on, is an error that says to pass ``zero_based=True``; nothing is ever renumbered behind the reader's back.
+Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_source
+from olscale.errors import FormatError
+
+__all__ = ["BLOCK_BYTES", "SvmlightFormat", "read_svmlight"]
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of text parsed at a time."""
+
+MAX_LINE_BYTES = 1 << 28
+MAX_NONZEROS = 4_000_000
+ROOM_BYTES = 16
+
+_ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*)?")
+
+
+class SvmlightFormat:
+    """LIBSVM / SVMlight text."""
+
+    name: ClassVar[str] = "svmlight"
+    suffixes: ClassVar[tuple[str, ...]] = (".svm", ".svmlight", ".libsvm", ".svml")
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether the first lines that are not empty rows or comments look like rows."""
+        lines = head.splitlines()
+        whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+        for line in whole[:100]:
+            text = line.split(b"#")[0]
+            if len(text.split()) > 1:
+                return _ROW.fullmatch(text) is not None or _ROW.match(text + b"0") is not None
+        return False
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: a text file is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` as sparse batches; see `read_svmlight`."""
+        return read_svmlight(source, options)
+
+
+def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
+    """Yield the rows of `source` in its order as CSR batches.
+
+    Parameters
+    ----------
+    source : str
+        Text file, compressed or not.
+    options : ReadOptions
+        `chunk_rows` and `zero_based` are used. A batch is also cut after the row with which it reaches 4 million
+        nonzeros.
+    block_bytes : int
+        Bytes of text parsed at a time; has no influence on the batches.
+
+    Raises
+    ------
+    FormatError
+        Names the file and the one-based line of: a missing or malformed label, a pair that is not ``index:value``, an
+        index that is negative, larger than 2**31 - 2 or not larger than the one before it, an index 0 in a one-based
+        source. Names the file when it has no rows or its compressed data are damaged.
+    """
+    parser = _Parser(source, options)
+    for buffer, stop in _blocks(source, block_bytes):
+        yield from parser.parse(buffer, stop)
+    yield from parser.finish()
+
+
+def _blocks(source: str, block_bytes: int) -> Iterator[tuple[bytearray, int]]:
+    """Yield a buffer that is used over and over, and the end of the whole lines in it."""
+    buffer = bytearray(block_bytes + ROOM_BYTES)
+    filled = 0
+    with open_source(source) as stream:
+        while True:
+            got = 1
+            with memoryview(buffer) as view:
+                while got and filled < len(buffer) - ROOM_BYTES:
+                    got = stream.readinto(view[filled:-ROOM_BYTES])
+                    filled += got
+            if not got:
+                break
+            stop = buffer.rfind(b"\n", 0, filled) + 1
+            if stop:
+                yield buffer, stop
+                buffer[: filled - stop] = buffer[stop:filled]
+                filled -= stop
+            elif filled > MAX_LINE_BYTES:
+                raise FormatError(source, f"a line is longer than {MAX_LINE_BYTES >> 20} MB; this is no SVMlight text")
+            else:
+                # A line longer than the buffer. A new one, since the parser may still look at the old one.
+                buffer = buffer + bytearray(len(buffer))
+    if filled:
+        buffer[filled] = ord("\n")
+        yield buffer, filled + 1
+
+
+class _Parser:
+    """Collects parsed rows into batches whose bounds do not depend on the blocks."""
+
+    def __init__(self, source: str, options: ReadOptions) -> None:
+        self._source, self._options = source, options
+        self._zero_based = options.zero_based
+        self._emitted = self._line = self._columns = 0
+        self._rows, self._smallest, self._largest = 0, 2**31, -1
+        self._labels = np.empty(0)
+        self._indptr = np.zeros(1, dtype=np.int64)
+        self._indices = np.empty(0, dtype=np.int32)
+        self._data = np.empty(0)
+        self._hard = np.empty((0, 3), dtype=np.int64)
+
+    def parse(self, buffer: bytearray, stop: int) -> Iterator[Batch]:
+        from olscale.data.formats import _svmlight_kernel as kernel
+
+        text = np.frombuffer(buffer, dtype=np.uint8)
+        pos = 3 if self._line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
+        while pos < stop:
+            self._make_room(stop - pos)
+            pos, lines, self._rows, hards, smallest, largest, fault, token, previous = kernel.parse_rows(
+                text,
+                pos,
+                stop,
+                self._options.chunk_rows,
+                MAX_NONZEROS,
+                self._zero_based is True or (self._zero_based is None and not self._emitted),
+                self._rows,
+                self._labels,
+                self._indptr,
+                self._indices,
+                self._data,
+                self._hard,
+            )
+            self._line += lines
+            if fault:
+                raise FormatError(self._source, self._problem(buffer, fault, token, previous), self._line + 1)
+            for slot, first, end in self._hard[:hards].tolist():
+                number = float(buffer[first:end])
+                if slot < 0:
+                    self._labels[-1 - slot] = number
+                else:
+                    self._data[slot] = number
+            self._smallest, self._largest = min(self._smallest, smallest), max(self._largest, largest)
+            if self._rows == self._options.chunk_rows or self._indptr[self._rows] >= MAX_NONZEROS:
+                yield self._emit()
+
+    def finish(self) -> Iterator[Batch]:
+        if self._rows:
+            yield self._emit()
+        if not self._emitted:
+            raise FormatError(self._source, "no rows")
+
+    def _emit(self) -> Batch:
+        if self._zero_based is None and self._smallest == 0:
+            self._zero_based = True
+        base = 0 if self._zero_based else 1
+        rows, nonzeros = self._rows, int(self._indptr[self._rows])
+        X = CSR(
+            self._indptr[: rows + 1].copy(), self._indices[:nonzeros] - np.int32(base), self._data[:nonzeros].copy()
+        )
+        self._columns = max(self._columns, self._largest + 1 - base)
+        self._emitted += rows
+        self._rows = 0
+        return Batch(X, self._labels[:rows].copy(), self._columns, zero_based=base == 0)
+
+    def _make_room(self, size: int) -> None:
+        """Let the arrays hold whatever `size` more bytes can say: a row takes two bytes, a pair four."""
+        rows = min(self._rows + size // 2 + 1, self._options.chunk_rows)
+        pairs = int(self._indptr[self._rows]) + size // 4 + 1
+        self._labels = _grown(self._labels, rows, self._rows)
+        self._indptr = _grown(self._indptr, rows + 1, self._rows + 1)
+        self._indices = _grown(self._indices, pairs, self._indptr[self._rows])
+        self._data = _grown(self._data, pairs, self._indptr[self._rows])
+        if len(self._hard) < size // 2 + 1:
+            self._hard = np.empty((size // 2 + 1, 3), dtype=np.int64)
+
+    def _problem(self, buffer: bytearray, fault: int, token: int, previous: int) -> str:
+        from olscale.data.formats import _svmlight_kernel as kernel
+
+        word = bytes(buffer[token : token + 200]).split(maxsplit=1)[0]
+        got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
+        index = got.strip("'").partition(":")[0]
+        problems = {
+            kernel.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
+            kernel.BAD_LABEL: f"the label is {got}, expected a number",
+            kernel.BAD_INDEX: f"got {got}, expected index:value",
+            kernel.NEGATIVE_INDEX: f"index {index} in {got} is negative",
+            kernel.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {kernel.MAX_INDEX}",
+            kernel.BAD_VALUE: f"the value in {got} is not a number",
+            kernel.UNORDERED: f"index {index} in {got} comes after {previous}, expected indices to increase",
+            kernel.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 "
+            f"{'as asked' if self._zero_based is False else 'in the rows before'}; pass zero_based=True",
+        }
+        return problems[fault]
+
+
+def _grown(array: NDArray[Any], needed: int, used: int) -> NDArray[Any]:
+    """Return `array`, or a longer one with the same first `used` entries."""
+    if len(array) >= needed:
+        return array
+    longer = np.empty(max(needed, 2 * used), dtype=array.dtype)
+    longer[:used] = array[:used]
+    return longer

@@ -1,0 +1,179 @@
+"""Experiments: datasets x learners x protocol, declared in a TOML file.
+
+::
+
+    name = "letter"
+    seed = 0
+    transforms = ["standardize", "bias"]
+
+    [protocol]
+    order = "permuted"          # or "time": the order of the file
+    permutations = 10
+
+    [[datasets]]
+    path = "data/letter"        # relative to this file
+
+    [[learners]]
+    name = "pa1"
+    params = { C = [0.25, 1.0] }   # a list: one learner a value
+"""
+
+from __future__ import annotations
+
+import tomllib
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
+
+__all__ = ["DatasetSpec", "Experiment", "LearnerSpec", "ProtocolSpec", "load_experiment", "parse_experiment"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DatasetSpec(_Section):
+    """A dataset of an experiment.
+
+    Attributes
+    ----------
+    path : str
+        Directory or URL of the dataset.
+    transforms : tuple of str, optional
+        Transforms for this dataset in place of the experiment's.
+    """
+
+    path: str
+    transforms: tuple[str, ...] | None = None
+
+
+class LearnerSpec(_Section):
+    """A learner of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        Registry name or ``module:Class``.
+    params : dict
+        Parameters; a list of values stands for one learner a value.
+    """
+
+    name: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    def settings(self) -> list[dict[str, Any]]:
+        """Return one dictionary of parameters for each combination of listed values.
+
+        Examples
+        --------
+        >>> LearnerSpec(name="pa1", params={"C": [0.5, 1.0]}).settings()
+        [{'C': 0.5}, {'C': 1.0}]
+        """
+        values = [value if isinstance(value, list) else [value] for value in self.params.values()]
+        return [dict(zip(self.params, chosen, strict=True)) for chosen in product(*values)]
+
+
+class ProtocolSpec(_Section):
+    """How learners meet a dataset.
+
+    Attributes
+    ----------
+    order : {"time", "permuted"}
+        The file's own order, or seeded permutations of the training rows.
+    permutations : int
+        Number of permutations; for ``order = "permuted"`` only.
+    """
+
+    order: Literal["time", "permuted"] = "permuted"
+    permutations: int | None = Field(default=None, ge=1)
+
+
+class Experiment(_Section):
+    """Datasets x learners x protocol.
+
+    Attributes
+    ----------
+    name : str
+        Name in progress reports and in the store's list of plans.
+    seed : int
+        Seed of all permutations.
+    transforms : tuple of str
+        Transforms of every dataset that does not name its own.
+    """
+
+    name: str = "experiment"
+    seed: int = Field(default=0, ge=0)
+    transforms: tuple[str, ...] = ()
+    protocol: ProtocolSpec = ProtocolSpec()
+    datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
+    learners: tuple[LearnerSpec, ...] = Field(min_length=1)
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """Read an experiment file.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is missing, is no TOML or has a value that does not fit.
+    UnknownNameError
+        If a key does not exist; the message offers the nearest one.
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ExperimentError(f"{path}: not a TOML file: {error}") from None
+    content.setdefault("name", path.stem)
+    experiment = parse_experiment(content, str(path))
+    datasets = [spec.model_copy(update={"path": _relative_to(path.parent, spec.path)}) for spec in experiment.datasets]
+    return experiment.model_copy(update={"datasets": tuple(datasets)})
+
+
+def parse_experiment(content: dict[str, Any], source: str = "experiment") -> Experiment:
+    """Check the content of an experiment; `source` names it in error messages.
+
+    Examples
+    --------
+    >>> parse_experiment({"datasets": [{"path": "letter"}], "lerners": [{"name": "pa"}]})
+    Traceback (most recent call last):
+    ...
+    olscale.errors.ExperimentError: experiment: unknown key 'lerners'; did you mean 'learners'? there are: ...
+    """
+    try:
+        return Experiment.model_validate(content)
+    except ValidationError as error:
+        raise _explained(error, source) from None
+
+
+def _explained(error: ValidationError, source: str) -> OlscaleError:
+    problems = error.errors(include_url=False)
+    # A mistyped key also makes its right form missing: name the typing error.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    where = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        section: dict[str, type[_Section]] = {
+            "datasets": DatasetSpec,
+            "learners": LearnerSpec,
+            "protocol": ProtocolSpec,
+        }
+        model = section.get(str(first["loc"][0]), Experiment) if len(first["loc"]) > 1 else Experiment
+        inside = f" in {'.'.join(str(part) for part in first['loc'][:-1])}" if len(first["loc"]) > 1 else ""
+        return ExperimentError(
+            f"{source}: {UnknownNameError(f'key{inside}', str(first['loc'][-1]), model.model_fields)}"
+        )
+    if first["type"] == "missing":
+        return ExperimentError(f"{source}: {where} is missing")
+    return ExperimentError(f"{source}: {where} was {first['input']!r}: {first['msg']}")
+
+
+def _relative_to(folder: Path, path: str) -> str:
+    if "://" in path or Path(path).is_absolute():
+        return path
+    return str((folder / path).resolve())

@@ -1,0 +1,154 @@
+"""The fold: one run as a pure function of its chunks.
+
+``fold.step(chunk)`` for each chunk of the stream, ``fold.test(chunk)`` for each of the test split, ``fold.record()``. No
+clock, thread or process reaches what is recorded (times are kept apart), so the shells around it - in process, on a Dask
+actor, in a Dask task - give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Chunk
+from olscale.errors import DivergedError
+from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
+from olscale.evaluation.run import Run
+from olscale.learners.base import FloatArray, codes_of
+from olscale.learners.registry import make_learner
+from olscale.results.record import Record
+
+__all__ = ["Fold"]
+
+
+class Fold:
+    """One run in mid-stream.
+
+    Parameters
+    ----------
+    run : Run
+        What is run.
+    shape : StreamShape
+        Rows, classes and segments of its stream.
+    columns : int
+        Number of features after the transforms.
+
+    Attributes
+    ----------
+    position : int
+        Number of rows learned from.
+    outcome : str
+        ``"ok"`` until the learner fails: ``"diverged"`` or ``"learner_error"``; a failed fold ignores further rows.
+    """
+
+    def __init__(self, run: Run, shape: StreamShape, columns: int) -> None:
+        self.run, self.position = run, 0
+        self.outcome, self.reason = "ok", ""
+        self._learner = make_learner(run.learner, run.params)
+        self._metrics: list[Metric] = [metric(shape) for metric in METRICS]
+        self._seconds = 0.0
+        self._ready = False
+        self._guarded(lambda: self._learner.begin(columns, shape.classes))
+
+    def step(self, chunk: Chunk) -> None:
+        """Predict, then learn, each row of the stream's next chunk."""
+        if not self._ready:
+            self._guarded(lambda: self._learner.compile(chunk.X))
+            self._ready = True
+        scores = self._guarded(lambda: self._learner.learn(chunk.X, chunk.y), clocked=True)
+        if scores is not None:
+            codes = codes_of(scores)
+            for metric in self._metrics:
+                metric.see(chunk.y, codes, scores)
+            self.position += len(chunk)
+
+    def test(self, chunk: Chunk) -> None:
+        """Predict the rows of the test split's next chunk with the final model."""
+        scores = self._guarded(lambda: self._learner.scores(chunk.X))
+        if scores is not None:
+            codes = codes_of(scores)
+            for metric in self._metrics:
+                metric.test(chunk.y, codes, scores)
+
+    def mistakes(self) -> int:
+        """Return the mistakes so far."""
+        return int(self._metrics[0].sums["mistakes"][0])
+
+    def record(self, timings: Mapping[str, float] | None = None) -> Record:
+        """Return the result; a failed run keeps what was measured before it failed, but no error figures."""
+        prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
+        rows, mistakes = prequential.curve()
+        values: dict[str, float] = {}
+        if self.outcome == "ok":
+            for metric in self._metrics:
+                values |= metric.values()
+            values |= self._learner.measures()
+        return Record(
+            id=self.run.id,
+            run=self.run.definition(),
+            outcome=self.outcome,
+            reason=self.reason,
+            metrics=values,
+            curve_rows=rows,
+            curve_mistakes=mistakes,
+            segments=prequential.segments(),
+            timings={
+                "fit_seconds": self._seconds,
+                "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
+                **(timings or {}),
+            },
+            environment=_environment(),
+        )
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all of the fold as plain arrays."""
+        parts = {f"learner.{name}": array for name, array in self._learner.state().items()}
+        for number, metric in enumerate(self._metrics):
+            parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
+        return {**parts, "position": np.array([self.position]), "seconds": np.array([self._seconds])}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`."""
+        groups: dict[str, dict[str, NDArray[Any]]] = {}
+        for key, array in state.items():
+            group, _, name = key.partition(".")
+            groups.setdefault(group, {})[name] = array
+        self._learner.restore(groups.get("learner", {}))
+        for number, metric in enumerate(self._metrics):
+            metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
+        self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
+
+    def _guarded(self, call: Callable[[], FloatArray | None], clocked: bool = False) -> FloatArray | None:
+        """Call into the learner; whatever it raises ends this run and no other."""
+        if self.outcome != "ok":
+            return None
+        start = perf_counter()
+        try:
+            scores = call()
+            if clocked:
+                self._seconds += perf_counter() - start
+            if scores is not None and not np.isfinite(scores).all():
+                row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+                raise DivergedError("score is not finite", self.position + row)
+        except DivergedError as error:
+            self.outcome, self.reason = "diverged", str(error)
+        except Exception as error:
+            self.outcome, self.reason = "learner_error", f"{type(error).__name__}: {error}"
+        else:
+            return scores
+        return None
+
+
+@cache
+def _environment() -> dict[str, str]:
+    packages: Iterable[str] = ("olscale", "numpy", "numba", "scikit-learn", "dask")
+    found = {package: version(package) for package in packages}
+    return {**found, "python": platform.python_version(), "host": platform.node(), "cpus": str(os.cpu_count())}

@@ -1,0 +1,57 @@
+"""The metric contract."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Metric", "StreamShape"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamShape:
+    """What is known of a stream before its first row.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    classes : int
+        Number of classes.
+    segments : tuple of (str, int)
+        Name and first row of each segment, in order; empty when the rows have none or are shuffled.
+    """
+
+    rows: int
+    classes: int
+    segments: tuple[tuple[str, int], ...] = ()
+
+
+class Metric(ABC):
+    """Sums over the rows of a run.
+
+    `see` gets the rows of the stream with what was predicted before each update; `test` gets test rows with the
+    predictions of the final model. All that is summed is in `sums`, a dictionary of plain arrays, so that a run can be
+    saved in mid-stream.
+    """
+
+    sums: dict[str, NDArray[Any]]
+
+    @abstractmethod
+    def __init__(self, shape: StreamShape) -> None: ...
+
+    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count rows of the stream: targets, predicted codes and scores before each update."""
+        del y, codes, scores
+
+    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count test rows: targets, predicted codes and scores of the final model."""
+        del y, codes, scores
+
+    @abstractmethod
+    def values(self) -> dict[str, float]:
+        """Return the metrics by name; leave out what was not measured."""

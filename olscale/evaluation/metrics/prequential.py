@@ -1,0 +1,69 @@
+"""Mistakes before each update: their number, their curve and their share in each segment."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+
+__all__ = ["CURVE_POINTS", "Prequential"]
+
+CURVE_POINTS = 1000
+
+
+class Prequential(Metric):
+    """`mistakes` (a count) and `cumulative_error` (a fraction of the rows seen), as in Zhou et al. 2016, section 5.2.
+
+    The curve holds the mistakes after at most 1,000 evenly spaced numbers of rows, the last of them all rows.
+
+    Examples
+    --------
+    >>> metric = Prequential(StreamShape(rows=4, classes=2))
+    >>> metric.see(np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0]), np.zeros((4, 1)))
+    >>> metric.values()
+    {'mistakes': 2.0, 'cumulative_error': 0.5}
+    >>> metric.curve()
+    (array([1, 2, 3, 4]), array([1, 1, 2, 2]))
+    """
+
+    def __init__(self, shape: StreamShape) -> None:
+        points = min(CURVE_POINTS, shape.rows)
+        self._points = -(-np.arange(1, points + 1, dtype=np.int64) * shape.rows // max(points, 1))
+        self._names = [name for name, _ in shape.segments]
+        self._starts = np.array([start for _, start in shape.segments], dtype=np.int64)
+        self.sums = {
+            "rows": np.zeros(1, dtype=np.int64),
+            "mistakes": np.zeros(1, dtype=np.int64),
+            "curve": np.zeros(points, dtype=np.int64),
+            "segment_rows": np.zeros(len(self._names), dtype=np.int64),
+            "segment_mistakes": np.zeros(len(self._names), dtype=np.int64),
+        }
+
+    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count the rows whose predicted code is not the target."""
+        wrong = codes != y
+        first, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
+        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
+        self.sums["curve"][low:high] = mistakes + np.cumsum(wrong)[self._points[low:high] - first - 1]
+        if len(self._names):
+            segment = np.searchsorted(self._starts, np.arange(first, first + len(y)), side="right") - 1
+            self.sums["segment_rows"] += np.bincount(segment, minlength=len(self._names))
+            self.sums["segment_mistakes"] += np.bincount(segment[wrong], minlength=len(self._names))
+        self.sums["rows"] += len(y)
+        self.sums["mistakes"] += int(wrong.sum())
+
+    def values(self) -> dict[str, float]:
+        """Return `mistakes` and `cumulative_error`."""
+        rows, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
+        return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
+
+    def curve(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return numbers of rows and the mistakes after so many."""
+        reached = self._points <= self.sums["rows"][0]
+        return self._points[reached], self.sums["curve"][reached]
+
+    def segments(self) -> list[tuple[str, int, int]]:
+        """Return name, rows and mistakes of each segment met so far."""
+        counts = zip(self._names, self.sums["segment_rows"], self.sums["segment_mistakes"], strict=True)
+        return [(name, int(rows), int(mistakes)) for name, rows, mistakes in counts if rows]

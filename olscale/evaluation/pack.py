@@ -1,0 +1,124 @@
+"""A pack: runs that share a stream, so that each chunk is read and decoded once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from olscale.data.stream import Stream, open_stream
+from olscale.evaluation.fold import Fold
+from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.run import Run
+from olscale.results.record import Record
+
+__all__ = ["Pack", "Passage", "cut_packs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Runs on one stream.
+
+    Attributes
+    ----------
+    path : str
+        Where the dataset is.
+    rows : int
+        Length of the stream.
+    runs : tuple of Run
+        Runs with equal `Run.stream`.
+    """
+
+    path: str
+    rows: int
+    runs: tuple[Run, ...]
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the stream is a permutation, not in time order."""
+        return self.runs[0].stream.shuffle is not None
+
+    @property
+    def name(self) -> str:
+        """Short name for progress reports and error messages."""
+        key = self.runs[0].stream
+        order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
+        return (
+            f"{key.dataset}, {order}, {', '.join(sorted({run.learner for run in self.runs}))} [{self.runs[0].id[:6]}]"
+        )
+
+
+class Passage:
+    """The folds of a pack on their way through the stream; every shell drives one of these.
+
+    Examples
+    --------
+    A shell is a loop over the chunk numbers::
+
+        passage = Passage(pack)
+        for i in range(passage.chunks):
+            passage.step(i)
+        records = passage.finish()
+    """
+
+    def __init__(self, pack: Pack) -> None:
+        key = pack.runs[0].stream
+        self.pack = pack
+        self._read_seconds = 0.0
+        start = perf_counter()
+        self._stream = open_stream(pack.path, "train", key.transforms, key.shuffle)
+        self._read_seconds += perf_counter() - start
+        dataset = self._stream.dataset
+        segments = dataset.segments("train") if key.shuffle is None else ()
+        shape = StreamShape(self._stream.rows, len(dataset.classes or ()), tuple(segments))
+        self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
+        self.chunks = len(self._stream)
+        self.rows = 0  # row-passes: one row learned by one learner is one
+
+    def step(self, i: int) -> None:
+        """Feed chunk number `i` to every fold; chunks come in order, each once."""
+        start = perf_counter()
+        chunk = self._stream.chunk(i)
+        self._read_seconds += perf_counter() - start
+        for fold in self._folds:
+            fold.step(chunk)
+        self.rows += len(chunk) * len(self._folds)
+
+    def error(self) -> float:
+        """Return the mean cumulative error of the runs so far, for progress reports only."""
+        folds = [fold for fold in self._folds if fold.outcome == "ok" and fold.position]
+        return sum(fold.mistakes() / fold.position for fold in folds) / len(folds) if folds else 0.0
+
+    def finish(self) -> list[Record]:
+        """Run the test split through the final models and return the records."""
+        if "test" in self._stream.dataset.splits:
+            test = Stream(self._stream.dataset, "test", self._stream.pipeline)
+            for chunk in test.chunks():
+                for fold in self._folds:
+                    fold.test(chunk)
+        return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
+
+
+def cut_packs(runs: Sequence[Run], paths: dict[str, str], rows: dict[str, int], parts: int) -> Iterator[Pack]:
+    """Yield packs, at least `parts` of them where there are so many runs; longest streams first.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs to do.
+    paths, rows : dict
+        Path and length of each stream's dataset, by fingerprint.
+    parts : int
+        How many packs can run at the same time.
+    """
+    groups: dict[object, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.stream, []).append(run)
+    ordered = sorted(groups.values(), key=lambda group: -rows[group[0].stream.fingerprint])
+    # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
+    slices = max(1, -(-parts // max(1, len(ordered))))
+    for group in ordered:
+        size = -(-len(group) // min(slices, len(group)))
+        for first in range(0, len(group), size):
+            fingerprint = group[0].stream.fingerprint
+            yield Pack(paths[fingerprint], rows[fingerprint], tuple(group[first : first + size]))

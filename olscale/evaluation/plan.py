@@ -1,0 +1,91 @@
+"""A plan: an experiment expanded into its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from olscale.data.dataset import open_dataset
+from olscale.data.stream import Shuffle
+from olscale.data.transforms import transform_names
+from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.run import Run, StreamKey
+from olscale.learners.registry import make_learner
+
+__all__ = ["Plan", "make_plan"]
+
+DEFAULT_PERMUTATIONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The runs of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        The experiment's name.
+    runs : tuple of Run
+        Every run once.
+    paths, rows : dict
+        Path and number of training rows of each dataset, by fingerprint.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    paths: dict[str, str]
+    rows: dict[str, int]
+
+
+def make_plan(experiment: Experiment) -> Plan:
+    """Expand `experiment`; datasets are opened, learners and transforms checked, nothing is run.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        If a learner, a parameter or a transform does not exist, or a value is outside its domain.
+    ExperimentError
+        If the parts do not fit together.
+    DatasetError
+        If a dataset cannot be opened.
+    """
+    learners = [
+        (spec.name, make_learner(spec.name, params)) for spec in experiment.learners for params in spec.settings()
+    ]
+    runs: dict[str, Run] = {}
+    paths: dict[str, str] = {}
+    rows: dict[str, int] = {}
+    for spec in experiment.datasets:
+        dataset = open_dataset(spec.path)
+        _check_classes(dataset)
+        transforms = experiment.transforms if spec.transforms is None else spec.transforms
+        for name in transforms:
+            if name not in transform_names():
+                raise UnknownNameError("transform", name, transform_names())
+        paths[dataset.fingerprint], rows[dataset.fingerprint] = spec.path, dataset.rows("train")
+        for shuffle in _orders(experiment):
+            key = StreamKey(dataset.name, dataset.fingerprint, transforms, shuffle)
+            for name, learner in learners:
+                run = Run(key, name, learner.version, learner.resolved_params())
+                runs[run.id] = run
+    return Plan(experiment.name, tuple(runs.values()), paths, rows)
+
+
+def _orders(experiment: Experiment) -> Iterator[Shuffle | None]:
+    protocol = experiment.protocol
+    if protocol.order == "time":
+        if protocol.permutations is not None:
+            raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
+        yield None
+    else:
+        for index in range(protocol.permutations or DEFAULT_PERMUTATIONS):
+            yield Shuffle(experiment.seed, index)
+
+
+def _check_classes(dataset: Any) -> None:
+    if dataset.task != "classification":
+        raise ExperimentError(f"dataset {dataset.path} has real-valued targets; the learners here learn classes")
+    if len(dataset.classes) < 2:
+        raise ExperimentError(f"dataset {dataset.path} has only the class {dataset.classes[0]!r}; two are needed")

@@ -1,0 +1,64 @@
+"""A run: one learner with its parameters on one dataset, in one order. Its definition, hashed, is its id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from olscale.data.stream import Shuffle
+
+__all__ = ["Run", "StreamKey"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamKey:
+    """What runs must share to be fed from one stream: dataset, transforms and order."""
+
+    dataset: str
+    fingerprint: str
+    transforms: tuple[str, ...]
+    shuffle: Shuffle | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """The definition of a run: all that its result depends on, and nothing else.
+
+    Attributes
+    ----------
+    stream : StreamKey
+        Dataset, transforms and order.
+    learner : str
+        Registry name or ``module:Class``.
+    version : int or str
+        Version of the learner's numbers.
+    params : dict
+        All parameters, in canonical form.
+    """
+
+    stream: StreamKey
+    learner: str
+    version: int | str
+    params: dict[str, Any] = field(hash=False)
+
+    def definition(self) -> dict[str, Any]:
+        """Return the definition as plain JSON values."""
+        shuffle = self.stream.shuffle
+        protocol: dict[str, Any] = {"order": "time"}
+        if shuffle is not None:
+            protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
+        return {
+            "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
+            "transforms": list(self.stream.transforms),
+            "learner": {"name": self.learner, "version": self.version, "params": self.params},
+            "protocol": protocol,
+        }
+
+    @cached_property
+    def id(self) -> str:
+        """Content hash of the definition, 32 hexadecimal digits."""
+        text = json.dumps(self.definition(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,125 @@
+"""What runs on a worker: a pack as one task, or as an actor that is fed chunk references in order.
+
+Both write their records to the store themselves and send home only a summary. Neither lets an exception out: what comes
+back is an `Envelope`, so that a fault of the data or the store is never mistaken for a fault of Dask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+from olscale.errors import OlscaleError
+from olscale.evaluation.pack import Pack, Passage
+from olscale.results.store import open_store
+
+__all__ = ["TOPIC", "Envelope", "StreamActor", "run_pack"]
+
+TOPIC = "olscale-progress"
+_REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """Answer of a worker.
+
+    Attributes
+    ----------
+    position : int
+        Chunks fed so far.
+    chunks, rows : int
+        Chunks of the stream, and rows fed so far.
+    error : float
+        Mean cumulative error so far.
+    outcomes : dict
+        Outcome of each finished run, by id.
+    fault : str
+        What went wrong, empty if nothing did.
+    """
+
+    position: int = 0
+    chunks: int = 0
+    rows: int = 0
+    error: float = 0.0
+    outcomes: dict[str, str] = field(default_factory=dict)
+    fault: str = ""
+
+
+def write_records(passage: Passage, store: str) -> dict[str, str]:
+    """Finish `passage`, write its records to the store and return the outcomes by run id."""
+    target = open_store(store)
+    outcomes = {}
+    for record in passage.finish():
+        target.write(record)
+        outcomes[record.id] = record.outcome
+    return outcomes
+
+
+def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None = None) -> Envelope:
+    """Run a whole pack; `report` is told rows and error every half second.
+
+    Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
+    """
+    try:
+        passage = Passage(pack)
+        tell, last = report or _topic(pack), monotonic()
+        for i in range(passage.chunks):
+            passage.step(i)
+            if monotonic() - last > _REPORT_SECONDS:
+                tell(passage.rows, passage.error())
+                last = monotonic()
+        tell(passage.rows, passage.error())
+        return Envelope(passage.chunks, passage.chunks, passage.rows, passage.error(), write_records(passage, store))
+    except OlscaleError as error:
+        return Envelope(fault=str(error))
+
+
+def _topic(pack: Pack) -> Callable[[int, float], None]:
+    from distributed import get_worker
+
+    worker, name = get_worker(), pack.name
+    return lambda rows, error: worker.log_event(TOPIC, {"pack": name, "rows": rows, "error": error})
+
+
+class StreamActor:
+    """A pack on its way through a time-ordered stream, kept on one worker.
+
+    Parameters
+    ----------
+    pack : Pack
+        What to run.
+    store : str
+        Where the records go.
+    """
+
+    def __init__(self, pack: Pack, store: str) -> None:
+        self._pack, self._store = pack, store
+        self._passage: Passage | None = None
+        self._position = 0
+
+    def advance(self, first: int, last: int) -> Envelope:
+        """Feed chunks number `first` to `last` - 1; `first` is where the last call ended."""
+        try:
+            self._passage = self._passage or Passage(self._pack)
+            if first != self._position:
+                return Envelope(fault=f"chunk {first} was sent to a stream that stands at chunk {self._position}")
+            for i in range(first, min(last, self._passage.chunks)):
+                self._passage.step(i)
+                self._position = i + 1
+            return Envelope(self._position, self._passage.chunks, self._passage.rows, self._passage.error())
+        except OlscaleError as error:
+            return Envelope(fault=str(error))
+        except Exception as error:
+            # An exception that left an actor could look like the loss of its worker (both may be an OSError).
+            return Envelope(fault=f"{type(error).__name__}: {error}")
+
+    def finish(self) -> Envelope:
+        """Run the test split and write the records."""
+        try:
+            passage = self._passage or Passage(self._pack)
+            return Envelope(self._position, passage.chunks, outcomes=write_records(passage, self._store))
+        except OlscaleError as error:
+            return Envelope(fault=str(error))
+        except Exception as error:
+            return Envelope(fault=f"{type(error).__name__}: {error}")

@@ -1,0 +1,91 @@
+"""What an evaluation tells of itself while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Protocol
+
+__all__ = ["Progress", "Silent", "Tally"]
+
+
+class Progress(Protocol):
+    """Gets told of progress; the command line draws it."""
+
+    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+        """Begin `name`: so many runs, of which `done` are in the store already, and `rows` row-passes to do."""
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        """Say that the stream `pack` stands at row-pass `rows` with so high a cumulative error."""
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Say that a run was written to the store."""
+
+
+class Silent:
+    """Tells nobody."""
+
+    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+        """Ignore."""
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        """Ignore."""
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Ignore."""
+
+
+@dataclass
+class Tally:
+    """Sums up what a `Progress` is told.
+
+    Attributes
+    ----------
+    runs, done, failed : int
+        Runs in all, in the store, and ended with another outcome than ``ok``.
+    rows, rows_done : int
+        Row-passes in all and done (one row learned by one learner is one).
+    error : float
+        Mean cumulative error of the streams last heard of.
+    """
+
+    name: str = ""
+    runs: int = 0
+    done: int = 0
+    failed: int = 0
+    rows: int = 0
+    started: float = field(default_factory=monotonic)
+    _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+        """Begin counting."""
+        self.name, self.runs, self.done, self.rows, self.started = name, runs, done, rows, monotonic()
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        """Note where a stream stands."""
+        self._streams[pack] = (rows, error)
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Count a run."""
+        self.done += 1
+        self.failed += outcome != "ok"
+
+    @property
+    def rows_done(self) -> int:
+        """Row-passes done."""
+        return sum(rows for rows, _ in self._streams.values())
+
+    @property
+    def error(self) -> float:
+        """Mean cumulative error of the streams heard of."""
+        return sum(error for _, error in self._streams.values()) / len(self._streams) if self._streams else 0.0
+
+    @property
+    def rows_per_second(self) -> float:
+        """Row-passes a second since the start."""
+        return self.rows_done / max(monotonic() - self.started, 1e-9)
+
+    @property
+    def seconds_left(self) -> float:
+        """Time left at this speed."""
+        return (self.rows - self.rows_done) / self.rows_per_second if self.rows_done else float("nan")

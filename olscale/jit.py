@@ -1,0 +1,57 @@
+"""Compiling kernels: one decorator, a cache that notices every change, and a prefetch instruction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["kernel", "prefetch"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sources_digest() -> str:
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in [here / "jit.py", *sorted((here / "data").glob("*.py")), *sorted((here / "learners").glob("*.py"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+# numba's cache watches only the file a kernel stands in, while our kernels inline primitives and update rules of other
+# files; a stale machine code after an edit there would be a wrong result. So every kernel is stamped with all sources.
+_STAMP = _sources_digest()
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` on first call, release the GIL while it runs and keep the machine code for later processes.
+
+    Bits are fixed: no fastmath, no threads, sums in the order they are written.
+    """
+    compiled: Any = numba.njit(nogil=True, cache=True)(function)
+    compiled._cache._cache_file._source_stamp = _STAMP
+    return compiled  # type: ignore[no-any-return]
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, read-write, kept in all cache levels)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        int32 = ir.IntType(32)
+        signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature_)
+        builder.call(call, [address, int32(1), int32(3), int32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), codegen

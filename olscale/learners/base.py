@@ -1,0 +1,138 @@
+"""The learner contract.
+
+A learner meets a stream in chunks. For every row it predicts, then updates, then forgets the row; so `learn` returns the
+scores each row got *before* it was learned from. All a learner knows is in `state_`, a dictionary of plain arrays: saving
+those in mid-stream and restoring them elsewhere continues to the same bits.
+
+The contract holds whatever way a stream is cut into chunks: scores and state are the same bits. `olscale.testing` checks
+it for every registered learner.
+
+The number of score columns is the number of classes, or one for two classes (positive score: the second class).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from olscale.data.chunk import Rows, slice_rows
+from olscale.errors import ParameterError
+from olscale.learners.domain import Domain
+
+__all__ = ["FloatArray", "Learner", "State", "codes_of", "score_columns"]
+
+FloatArray = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+
+
+def score_columns(classes: int) -> int:
+    """Return how many score columns a problem of so many classes has: one for two classes, else one a class."""
+    return 1 if classes <= 2 else classes
+
+
+def codes_of(scores: FloatArray) -> NDArray[np.int64]:
+    """Return the predicted class codes of `scores`, shape (rows, columns).
+
+    The sign of 0 is +1; of equal best scores the first class wins.
+    """
+    if scores.shape[1] == 1:
+        return (scores[:, 0] >= 0.0).astype(np.int64)
+    codes: NDArray[np.int64] = np.argmax(scores, axis=1)
+    return codes
+
+
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """Base of every learner: names, parameter domains and a state of plain arrays.
+
+    Subclasses set the class attributes, store their parameters untouched in ``__init__`` and give `_allocate`, `learn`
+    and `scores`.
+
+    Attributes
+    ----------
+    name : str
+        Registry name.
+    version : int
+        Raised whenever the numbers a learner gives change; part of every run's id.
+    domains : mapping of str to Domain
+        What each parameter may be.
+    state_ : dict of str to ndarray
+        All that was learned, after `begin`.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    domains: ClassVar[Mapping[str, Domain]] = {}
+    state_: State
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form.
+
+        Raises
+        ------
+        ParameterError
+            If a value is outside its domain; the message names the learner and the parameter.
+        """
+        accepted = {}
+        for name, value in sorted(self.get_params(deep=False).items()):
+            try:
+                accepted[name] = self.domains[name].accept(name, value)
+            except ParameterError as error:
+                raise ParameterError(f"learner {self.name}: {error}") from None
+        return accepted
+
+    def begin(self, columns: int, classes: int) -> None:
+        """Check the parameters and allocate the state for a stream of `columns` features and `classes` classes."""
+        self.resolved_params()
+        self.state_ = {
+            "seen": np.zeros(1, dtype=np.int64),
+            "updates": np.zeros(1, dtype=np.int64),
+            **self._allocate(columns, score_columns(classes)),
+        }
+
+    @abstractmethod
+    def _allocate(self, columns: int, outputs: int) -> State:
+        """Return the arrays of an untrained model of `outputs` score columns."""
+
+    @abstractmethod
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
+
+    @abstractmethod
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of rows without learning from them, shape (rows, outputs)."""
+
+    def compile(self, X: Rows) -> None:
+        """Have the kernels for rows like `X` ready, so that no measured time has compilation in it."""
+        none = slice_rows(X, 0, 0)
+        self.learn(none, np.empty(0, dtype=np.int64))
+        self.scores(none)
+
+    def state(self) -> State:
+        """Return a copy of the state."""
+        return {name: array.copy() for name, array in self.state_.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`; call `begin` first.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are not those of this learner (names, shapes or types differ).
+        """
+        expected = {name: (array.shape, array.dtype.str) for name, array in self.state_.items()}
+        got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
+        if got != expected:
+            raise ValueError(f"state does not fit learner {self.name}: got {got}, expected {expected}")
+        self.state_ = {name: np.array(array) for name, array in state.items()}
+
+    def measures(self) -> dict[str, float]:
+        """Return what the model says of itself: updates, size in bytes, and more in subclasses."""
+        return {
+            "updates": float(self.state_["updates"][0]),
+            "model_bytes": float(sum(array.nbytes for array in self.state_.values())),
+        }

@@ -1,0 +1,98 @@
+"""Parameter domains: what a value may be, said in the words of the error message."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from olscale.errors import ParameterError
+
+__all__ = ["Choice", "Domain", "Flag", "Real", "Whole"]
+
+
+class Domain(Protocol):
+    """What a parameter may be: `accept` returns the value in its one canonical type, or raises `ParameterError`."""
+
+    def accept(self, name: str, value: Any) -> Any:
+        """Return `value` in canonical form (so that ``C=1`` and ``C=1.0`` are one run)."""
+        ...
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A real number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_: str = ""
+
+    def accept(self, name: str, value: Any) -> float:
+        """Return `value` as a float."""
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise _refuse(name, value, self)
+        number = float(value)
+        above = number > self.low if self.open_ in ("low", "both") else number >= self.low
+        below = number < self.high if self.open_ in ("high", "both") else number <= self.high
+        if not (above and below):
+            raise _refuse(name, value, self)
+        return number
+
+    def __str__(self) -> str:
+        left = "(" if self.open_ in ("low", "both") or self.low == -math.inf else "["
+        right = ")" if self.open_ in ("high", "both") or self.high == math.inf else "]"
+        return f"a number in {left}{self.low:g}, {self.high:g}{right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number of at least `low`."""
+
+    low: int = 0
+
+    def accept(self, name: str, value: Any) -> int:
+        """Return `value` as an int."""
+        whole = isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer()
+        if not whole or value < self.low:
+            raise _refuse(name, value, self)
+        return int(value)
+
+    def __str__(self) -> str:
+        return f"a whole number >= {self.low}"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def accept(self, name: str, value: Any) -> str:
+        """Return `value` as it is."""
+        if value not in self.words:
+            raise _refuse(name, value, self)
+        return str(value)
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(repr(word) for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def accept(self, name: str, value: Any) -> bool:
+        """Return `value` as a bool."""
+        if not isinstance(value, bool):
+            raise _refuse(name, value, self)
+        return value
+
+    def __str__(self) -> str:
+        return "true or false"
+
+
+def _refuse(name: str, value: Any, domain: Domain) -> ParameterError:
+    return ParameterError(f"parameter {name} was {value!r}, expected {domain}")

@@ -1,0 +1,169 @@
+"""First-order linear learners: one loop, to which each learner adds only its update rule.
+
+A rule is a named tuple of parameters together with a function that turns one row's score into a step: the weights of the
+column move by ``step * y * x``. Two loops drive the rules, one for binary and one-vs-all problems (each column is a
+binary problem), one for the max-score form (the true class against the best wrong class).
+
+Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Rows, rows_of
+from olscale.jit import kernel
+from olscale.learners.base import FloatArray, State
+from olscale.learners.domain import Choice, Domain
+from olscale.learners.estimator import Classifier
+from olscale.learners.rows import add_column, add_row, row_scores
+
+__all__ = ["LinearLearner", "implements", "linear_scores"]
+
+
+def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
+    """Return the step of `rule` for setting `s`; kernels resolve it to the rule's own function at compile time."""
+    raise TypeError("for kernels only")
+
+
+def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Register a function as the step of the rule `rule_type`.
+
+    The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a setting `s`), the target
+    in {-1, +1}, the score (or the margin, with ``y = 1``, in the max-score form), the squared norm of the row (twice of it
+    in the max-score form, where two columns move), the number of the row from 1 and whether the prediction was wrong.
+    """
+
+    def register(step: Callable[..., float]) -> Callable[..., float]:
+        @overload(step_size, inline="always")
+        def choose(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+            ours = isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
+            return step if ours else None
+
+        return step
+
+    return register
+
+
+@kernel
+def _learn_one_vs_all(
+    X: Any, y: NDArray[np.int64], W: Any, rule: Any, settings: int, seen: Any, updates: Any, scores: FloatArray
+) -> None:
+    outputs = W.shape[1] // settings
+    a = np.zeros(W.shape[1])
+    for i in range(y.shape[0]):
+        f = scores[i]
+        square = row_scores(X, i, W, f)
+        seen[0] += 1
+        active = 0
+        for s in range(settings):
+            moved = 0
+            for k in range(outputs):
+                c = s * outputs + k
+                true = k if outputs > 1 else 1
+                target = 1.0 if y[i] == true else -1.0
+                a[c] = 0.0
+                if square > 0.0:
+                    a[c] = target * step_size(rule, s, target, f[c], square, seen[0], (f[c] >= 0.0) != (target > 0.0))
+                if a[c] != 0.0:
+                    moved = 1
+                    active += 1
+            updates[s] += moved
+        if active * 8 > W.shape[1]:
+            add_row(X, i, W, a)
+        elif active > 0:
+            for c in range(W.shape[1]):
+                if a[c] != 0.0:
+                    add_column(X, i, W, c, a[c])
+
+
+@kernel
+def _learn_max_score(
+    X: Any, y: NDArray[np.int64], W: Any, rule: Any, settings: int, seen: Any, updates: Any, scores: FloatArray
+) -> None:
+    classes = W.shape[1] // settings
+    for i in range(y.shape[0]):
+        f = scores[i]
+        square = row_scores(X, i, W, f)
+        seen[0] += 1
+        for s in range(settings):
+            first = s * classes
+            true = first + y[i]
+            rival = first if true != first else first + 1
+            for c in range(first, first + classes):
+                if c != true and f[c] > f[rival]:
+                    rival = c
+            margin = f[true] - f[rival]
+            wrong = margin < 0.0 or (margin == 0.0 and rival < true)
+            if square > 0.0:
+                step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong)
+                if step != 0.0:
+                    updates[s] += 1
+                    add_column(X, i, W, true, step)
+                    add_column(X, i, W, rival, -step)
+
+
+@kernel
+def _scores(X: Any, W: Any, scores: FloatArray) -> None:
+    for i in range(scores.shape[0]):
+        row_scores(X, i, W, scores[i])
+
+
+def linear_scores(X: Rows, W: NDArray[Any]) -> FloatArray:
+    """Return ``X W`` for weights of shape (features, columns)."""
+    scores = np.empty((rows_of(X), W.shape[1]))
+    _scores(X, W, scores)
+    return scores
+
+
+class LinearLearner(Classifier):
+    """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
+
+    multiclass: str
+    dtype: str
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        "multiclass": Choice(("max-score", "ova")),
+        "dtype": Choice(("float64", "float32")),
+    }
+
+    @abstractmethod
+    def _rule(self) -> NamedTuple:
+        """Return the update rule: a named tuple of float64 arrays, one value a setting."""
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
+        state = self.state_
+        W = state["W"]
+        scores = np.empty((rows_of(X), W.shape[1]))
+        loop = _learn_max_score if W.shape[1] > 1 and self.multiclass == "max-score" else _learn_one_vs_all
+        loop(X, y, W, self._rule(), 1, state["seen"], state["updates"], scores)
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return ``X W``, shape (rows, outputs)."""
+        return linear_scores(X, self.state_["W"])
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Weights, shape (1 or n_classes, n_features)."""
+        return self.state_["W"].T
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
+        norm = float(np.linalg.norm(self.state_["W"].astype(np.float64)))
+        return {**super().measures(), "norm_w": norm}
+
+
+def setting(value: Any) -> FloatArray:
+    """Return a parameter as the one-element array a rule holds it in."""
+    return np.array([value], dtype=np.float64)

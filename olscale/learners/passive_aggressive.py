@@ -1,0 +1,151 @@
+"""The passive-aggressive family (Crammer et al., JMLR 7, 2006)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from olscale.learners.base import FloatArray
+from olscale.learners.domain import Domain, Real
+from olscale.learners.linear import LinearLearner, implements, setting
+
+__all__ = ["PA", "PA1", "PA2"]
+
+
+class PARule(NamedTuple):
+    """No parameters."""
+
+
+class PA1Rule(NamedTuple):
+    """Aggressiveness `C`."""
+
+    C: FloatArray
+
+
+class PA2Rule(NamedTuple):
+    """Aggressiveness `C`."""
+
+    C: FloatArray
+
+
+@implements(PARule)
+def _pa(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return max(0.0, 1.0 - y * f) / square
+
+
+@implements(PA1Rule)
+def _pa1(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return min(rule.C[s], max(0.0, 1.0 - y * f) / square)
+
+
+@implements(PA2Rule)
+def _pa2(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return max(0.0, 1.0 - y * f) / (square + 0.5 / rule.C[s])
+
+
+class PA(LinearLearner):
+    """Passive-aggressive: the smallest change of `w` that gives the row the margin 1.
+
+    With hinge loss ``l = max(0, 1 - y w.x)`` the update is ``w += tau y x``, ``tau = l / |x|^2``. In the max-score form the
+    margin is that of the true class over the best wrong class and ``tau = l / (2 |x|^2)``.
+
+    Parameters
+    ----------
+    multiclass : {"max-score", "ova"}
+        True class against the best wrong class, or one binary learner a class.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive algorithms, JMLR 7, 2006:
+    figure 1, PA. Zhou et al. 2016, eq. (2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = PA().fit(np.array([[2.0, 0.0]]), np.array([1]))
+    >>> learner.state_["W"][:, 0]
+    array([-0.5,  0. ])
+    """
+
+    name = "pa"
+    domains: ClassVar[dict[str, Domain]] = LinearLearner.shared_domains
+
+    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PARule()
+
+
+class PA1(LinearLearner):
+    """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness, the largest step; > 0.
+    multiclass : {"max-score", "ova"}
+        True class against the best wrong class, or one binary learner a class.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    References
+    ----------
+    Crammer et al., JMLR 7, 2006: figure 1, PA-I. Zhou et al. 2016, eq. (4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = PA1(C=0.1).fit(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    >>> learner.coef_
+    array([[-0.2,  0.1]])
+    """
+
+    name = "pa1"
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
+
+    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.C = C
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PA1Rule(setting(self.C))
+
+
+class PA2(LinearLearner):
+    """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness; > 0.
+    multiclass : {"max-score", "ova"}
+        True class against the best wrong class, or one binary learner a class.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    References
+    ----------
+    Crammer et al., JMLR 7, 2006: figure 1, PA-II.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = PA2(C=0.5).fit(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    >>> learner.coef_
+    array([[-0.4,  0.5]])
+    """
+
+    name = "pa2"
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
+
+    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.C = C
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PA2Rule(setting(self.C))

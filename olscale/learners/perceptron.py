@@ -1,0 +1,55 @@
+"""The perceptron."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from olscale.learners.domain import Domain
+from olscale.learners.linear import LinearLearner, implements
+
+__all__ = ["Perceptron"]
+
+
+class PerceptronRule(NamedTuple):
+    """No parameters."""
+
+
+@implements(PerceptronRule)
+def _perceptron(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return 1.0 if wrong else 0.0
+
+
+class Perceptron(LinearLearner):
+    """The perceptron: ``w += y x`` on a mistake.
+
+    Parameters
+    ----------
+    multiclass : {"max-score", "ova"}
+        True class against the best wrong class, or one binary perceptron a class.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    References
+    ----------
+    F. Rosenblatt, The perceptron: a probabilistic model for information storage and organization in the brain,
+    Psychological Review 65 (6), 1958. Multi-class: K. Crammer, Y. Singer, Ultraconservative online algorithms for
+    multiclass problems, JMLR 3, 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]]), np.array([0, 1, 1])
+    >>> learner = Perceptron().fit(X, y)
+    >>> learner.coef_
+    array([[-2. ,  0.5]])
+    """
+
+    name = "perceptron"
+    domains: ClassVar[dict[str, Domain]] = LinearLearner.shared_domains
+
+    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PerceptronRule()

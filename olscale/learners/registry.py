@@ -1,0 +1,89 @@
+"""Names of learners and how to get the class behind a name.
+
+A learner is named by its registry name (``pa1``) or, for one that lives elsewhere, by ``module:Class``: a class that keeps
+the learner contract is used as it is, any scikit-learn or River estimator is wrapped. Packages add names of their own
+with the entry point group ``olscale.learners``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from functools import cache
+from typing import Any
+
+from olscale.errors import UnknownNameError
+from olscale.learners.base import Learner
+
+__all__ = ["learner_class", "learner_names", "make_learner"]
+
+_OURS = {
+    "perceptron": "olscale.learners.perceptron:Perceptron",
+    "pa": "olscale.learners.passive_aggressive:PA",
+    "pa1": "olscale.learners.passive_aggressive:PA1",
+    "pa2": "olscale.learners.passive_aggressive:PA2",
+    "lol": "olscale.learners.local:LOL",
+    "ilol": "olscale.learners.local:ILOL",
+}
+
+
+@cache
+def _targets() -> dict[str, str]:
+    found = {point.name: point.value for point in importlib.metadata.entry_points(group="olscale.learners")}
+    return {**found, **_OURS}
+
+
+def learner_names() -> list[str]:
+    """Return the registered names, families together."""
+    return list(_targets())
+
+
+def learner_class(name: str) -> type[Any]:
+    """Return the class behind `name`.
+
+    Raises
+    ------
+    UnknownNameError
+        If the name is not registered, or ``module:Class`` cannot be imported.
+
+    Examples
+    --------
+    >>> learner_class("pa1").__name__
+    'PA1'
+    """
+    target = name if ":" in name else _targets().get(name)
+    if target is None:
+        raise UnknownNameError("learner", name, learner_names())
+    module, _, attribute = target.partition(":")
+    try:
+        found: type[Any] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise UnknownNameError(f"learner ({error})", name, learner_names()) from None
+    return found
+
+
+def make_learner(name: str, params: dict[str, Any]) -> Learner:
+    """Return an untrained learner with its parameters checked.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter does not exist or is outside its domain.
+
+    Examples
+    --------
+    >>> make_learner("pa1", {"C": 0.5}).resolved_params()
+    {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
+    """
+    found = learner_class(name)
+    if not issubclass(found, Learner):
+        from olscale.learners.foreign import ForeignLearner
+
+        return ForeignLearner(name, found, params)
+    known = found().get_params()
+    for key in params:
+        if key not in known:
+            raise UnknownNameError(f"parameter of learner {name}", key, known)
+    learner = found(**params)
+    learner.resolved_params()
+    return learner

@@ -1,0 +1,207 @@
+"""Row primitives: the only code that knows whether rows are dense or CSR.
+
+A kernel is written once on these and numba compiles it for each layout. Weights are feature-major, ``W[feature,
+column]``; a column is a class, a setting of a grid or a prototype.
+
+Every sum runs over the features in ascending order, for each column by itself. Hence a zero that is stored and a zero
+that is left out give the same bits, and so do one column alone and the same column among others: dense equals CSR and a
+grid equals its settings one by one, to the last bit.
+"""
+
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR, Rows
+from olscale.jit import prefetch
+
+__all__ = ["PREFETCH_AHEAD", "add_column", "add_row", "row_scores", "set_column", "square_norm"]
+
+PREFETCH_AHEAD = 128
+"""Nonzeros by which weights are fetched ahead of their use in sparse rows."""
+
+
+def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+    """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
+    raise TypeError("for kernels only")
+
+
+def square_norm(X: Rows, i: int) -> float:
+    """Return ``|x_i|^2``."""
+    raise TypeError("for kernels only")
+
+
+def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> None:
+    """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
+    raise TypeError("for kernels only")
+
+
+def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> None:
+    """Add ``a x_i`` to column `c` of `W`."""
+    raise TypeError("for kernels only")
+
+
+def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> None:
+    """Replace column `c` of `W` by ``x_i``."""
+    raise TypeError("for kernels only")
+
+
+def is_csr(X: types.Type) -> bool:
+    """Tell whether the numba type `X` is that of `CSR` rows."""
+    return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
+
+
+@overload(row_scores)
+def _row_scores(X, i, W, f):
+    def dense(X, i, W, f):
+        x = X[i]
+        features, columns = W.shape
+        square = 0.0
+        if columns == 1:
+            w = W.reshape(W.size)
+            score = 0.0
+            for j in range(features):
+                value = x[j]
+                score += value * w[j]
+                square += value * value
+            f[0] = score
+        else:
+            f[:] = 0.0
+            # Four features a turn: the scores stay in registers, and their sums keep the ascending order.
+            whole = features - features % 4
+            for j in range(0, whole, 4):
+                x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+                square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
+                w0, w1, w2, w3 = W[j], W[j + 1], W[j + 2], W[j + 3]
+                for c in range(columns):
+                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+            for j in range(whole, features):
+                x0 = x[j]
+                square += x0 * x0
+                w0 = W[j]
+                for c in range(columns):
+                    f[c] += x0 * w0[c]
+        return square
+
+    def csr(X, i, W, f):
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        columns = W.shape[1]
+        square = 0.0
+        if columns == 1:
+            w = W.reshape(W.size)
+            last = X.indices.shape[0]
+            for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+                prefetch(w, np.uint32(X.indices[p]))
+            score = 0.0
+            for p in range(start, stop):
+                value = X.data[p]
+                score += value * w[np.uint32(X.indices[p])]
+                square += value * value
+            f[0] = score
+        else:
+            f[:] = 0.0
+            whole = stop - (stop - start) % 4
+            for p in range(start, whole, 4):
+                x0, x1, x2, x3 = X.data[p], X.data[p + 1], X.data[p + 2], X.data[p + 3]
+                square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
+                w0, w1 = W[np.uint32(X.indices[p])], W[np.uint32(X.indices[p + 1])]
+                w2, w3 = W[np.uint32(X.indices[p + 2])], W[np.uint32(X.indices[p + 3])]
+                for c in range(columns):
+                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+            for p in range(whole, stop):
+                x0 = X.data[p]
+                square += x0 * x0
+                w0 = W[np.uint32(X.indices[p])]
+                for c in range(columns):
+                    f[c] += x0 * w0[c]
+        return square
+
+    return csr if is_csr(X) else dense
+
+
+@overload(square_norm)
+def _square_norm(X, i):
+    def dense(X, i):
+        square = 0.0
+        for value in X[i]:
+            square += value * value
+        return square
+
+    def csr(X, i):
+        square = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            square += X.data[p] * X.data[p]
+        return square
+
+    return csr if is_csr(X) else dense
+
+
+@overload(add_row)
+def _add_row(X, i, W, a):
+    def dense(X, i, W, a):
+        x = X[i]
+        features, columns = W.shape
+        if columns == 1:
+            w = W.reshape(W.size)
+            step = a[0]
+            for j in range(features):
+                w[j] += step * x[j]
+        else:
+            for j in range(features):
+                value = x[j]
+                w_j = W[j]
+                for c in range(columns):
+                    w_j[c] += value * a[c]
+
+    def csr(X, i, W, a):
+        columns = W.shape[1]
+        if columns == 1:
+            w = W.reshape(W.size)
+            step = a[0]
+            for p in range(X.indptr[i], X.indptr[i + 1]):
+                w[np.uint32(X.indices[p])] += step * X.data[p]
+        else:
+            for p in range(X.indptr[i], X.indptr[i + 1]):
+                value = X.data[p]
+                w_j = W[np.uint32(X.indices[p])]
+                for c in range(columns):
+                    w_j[c] += value * a[c]
+
+    return csr if is_csr(X) else dense
+
+
+@overload(add_column)
+def _add_column(X, i, W, c, a):
+    def dense(X, i, W, c, a):
+        x = X[i]
+        for j in range(W.shape[0]):
+            W[j, c] += a * x[j]
+
+    def csr(X, i, W, c, a):
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            W[np.uint32(X.indices[p]), c] += a * X.data[p]
+
+    return csr if is_csr(X) else dense
+
+
+@overload(set_column)
+def _set_column(X, i, W, c):
+    def dense(X, i, W, c):
+        x = X[i]
+        for j in range(W.shape[0]):
+            W[j, c] = x[j]
+
+    def csr(X, i, W, c):
+        for j in range(W.shape[0]):
+            W[j, c] = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            W[np.uint32(X.indices[p]), c] = X.data[p]
+
+    return csr if is_csr(X) else dense

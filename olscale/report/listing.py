@@ -1,0 +1,62 @@
+"""Summaries as JSON and CSV, one object or line each, for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from olscale.analysis.summary import Summary
+from olscale.results import canonical_json
+
+__all__ = ["as_csv", "as_json"]
+
+FIELDS = (
+    "dataset",
+    "transforms",
+    "learner",
+    "params",
+    "protocol",
+    "metric",
+    "mean",
+    "std",
+    "n",
+    "failures",
+    "fingerprint",
+    "version",
+)
+
+
+def as_json(summaries: Iterable[Summary]) -> str:
+    """Return a JSON list of objects, an object a line.
+
+    Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
+    permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count),
+    ``fingerprint``, ``version``. A mean or deviation that is not finite is ``null``.
+    """
+    lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
+    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
+
+
+def as_csv(summaries: Iterable[Summary]) -> str:
+    """Return CSV with a header and the fields of `as_json`; objects are JSON texts, transforms are joined by commas."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for summary in summaries:
+        values = _fields(summary)
+        values["transforms"] = ",".join(summary.transforms)
+        for name in ("params", "protocol", "failures"):
+            values[name] = canonical_json(values[name])
+        writer.writerow(values.values())
+    return text.getvalue()
+
+
+def _fields(summary: Summary) -> dict[str, Any]:
+    values = {name: getattr(summary, name) for name in FIELDS}
+    for name in ("mean", "std"):
+        values[name] = values[name] if math.isfinite(values[name]) else None
+    return values

@@ -1,0 +1,144 @@
+"""Progress in the terminal: one live line with rich, or plain lines where the output is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from time import monotonic
+from types import TracebackType
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from olscale.execution.progress import Tally
+
+__all__ = ["LineProgress", "TerminalProgress", "progress_for"]
+
+
+def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
+    """Return a live display if `stream` is a terminal, else plain lines."""
+    return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
+
+
+def _speed(rows_per_second: float) -> str:
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if rows_per_second >= size:
+            return f"{rows_per_second / size:.1f} {unit} rows/s"
+    return f"{rows_per_second:.0f} rows/s"
+
+
+def _time(seconds: float) -> str:
+    if seconds != seconds or seconds == float("inf"):
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
+
+
+class LineProgress(Tally, AbstractContextManager["LineProgress"]):
+    """A plain line at the start, at most every five seconds, and at the end.
+
+    Parameters
+    ----------
+    stream : text stream
+        Where the lines go.
+    """
+
+    every = 5.0
+
+    def __init__(self, stream: TextIO = sys.stderr) -> None:
+        super().__init__()
+        self._stream, self._last = stream, float("-inf")
+
+    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+        """Say what there is to do."""
+        super().start(name, runs, done, rows)
+        self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        """Say where things stand, if the last line is old enough."""
+        super().advance(pack, rows, error)
+        self._stand()
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Say where things stand, if this was the last run or the last line is old enough."""
+        super().finish(run, outcome)
+        self._stand(now=self.done == self.runs)
+
+    def _stand(self, now: bool = False) -> None:
+        if now or monotonic() - self._last > self.every:
+            failed = f", {self.failed} failed" if self.failed else ""
+            self._say(
+                f"{self.done}/{self.runs} runs{failed}, {_speed(self.rows_per_second)}, error so far "
+                f"{100 * self.error:.2f} %, {_time(self.seconds_left)} left"
+            )
+
+    def _say(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+        self._last = monotonic()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave the lines as they are."""
+
+
+class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
+    """A live bar: runs done, rows per second, error so far, time left.
+
+    Parameters
+    ----------
+    stream : text stream
+        The terminal.
+    """
+
+    def __init__(self, stream: TextIO = sys.stderr) -> None:
+        super().__init__()
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn(
+                "{task.fields[runs]}  {task.fields[speed]}  error {task.fields[error]}  {task.fields[left]} left"
+            ),
+            console=Console(file=stream),
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+        """Show the bar."""
+        super().start(name, runs, done, rows)
+        self._task = self._bar.add_task(name, total=rows, runs="", speed="", error="", left="")
+        self._draw()
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        """Move the bar."""
+        super().advance(pack, rows, error)
+        self._draw()
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Count a run."""
+        super().finish(run, outcome)
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._task is not None:
+            failed = f" ({self.failed} failed)" if self.failed else ""
+            self._bar.update(
+                self._task,
+                completed=self.rows_done,
+                runs=f"{self.done}/{self.runs} runs{failed}",
+                speed=_speed(self.rows_per_second),
+                error=f"{100 * self.error:.2f} %",
+                left=_time(self.seconds_left),
+            )

@@ -1,0 +1,54 @@
+"""The status of a store as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from olscale.analysis.status import Status
+
+__all__ = ["size_text", "status_text"]
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes with a unit.
+
+    Examples
+    --------
+    >>> size_text(512), size_text(123_456_789)
+    ('512 B', '123.5 MB')
+    """
+    if size < 1000:
+        return f"{size:.0f} B"
+    units = ["kB", "MB", "GB", "TB"]
+    while (size := size / 1000) >= 1000 and len(units) > 1:
+        units.pop(0)
+    return f"{size:.1f} {units[0]}"
+
+
+def status_text(status: Status) -> str:
+    """Return a few aligned lines: runs by outcome, datasets, learners, when, size, progress of experiments."""
+    total = sum(status.outcomes.values())
+    finished = f"{status.last_finished:%Y-%m-%d %H:%M:%S} UTC" if status.last_finished else "never"
+    lines = {
+        "store": status.store,
+        "runs": f"{total:,}" + (f" ({_counts(status.outcomes)})" if total else ""),
+        "datasets": _counts(status.datasets, of="runs") or "none",
+        "learners": _counts(status.learners, of="runs") or "none",
+        "last finished": finished,
+        "size": size_text(status.bytes),
+    }
+    text = [f"{name + ':':15}{value}" for name, value in lines.items()]
+    if status.experiments:
+        text += ["", "experiments:"]
+        width = max(len(progress.experiment) for progress in status.experiments)
+        for p in status.experiments:
+            share = 100 * p.done // p.total if p.total else 100
+            lost = f", {p.lost:,} lost" if p.lost else ""
+            text.append(f"  {p.experiment:{width}}  {p.done:,}/{p.total:,} runs done ({share} %){lost}")
+    return "\n".join(text) + "\n"
+
+
+def _counts(counts: Mapping[str, int], of: str = "") -> str:
+    if of:
+        return ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())

@@ -1,0 +1,290 @@
+"""Pivots of summaries to learners x datasets, free of any output format.
+
+One table a metric and protocol. Each entry has its figures as text; renderers only lay them out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from olscale.analysis.summary import Summary, natural
+from olscale.errors import UnknownNameError
+from olscale.results import canonical_json
+
+__all__ = ["Entry", "Table", "select", "tables"]
+
+HEADLINES = ("test_error", "cumulative_error", "rmse")
+"""Metrics shown when none is asked for, those of them that a store has."""
+
+HIGHER_IS_BETTER = frozenset({"auc", "rows_per_second"})
+LOWER_IS_BETTER = frozenset({"mistakes", "rmse", "fit_seconds", "read_seconds", "model_bytes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell of a table.
+
+    Parameters
+    ----------
+    mean, std : str
+        Formatted figures; `std` is empty for a single run, both are empty if there is nothing to show.
+    note : str
+        Why there is no figure: ``-`` (not run or not measured) or the outcome.
+    best : bool
+        Whether no other entry of the column is better, at the digits shown.
+    partial : bool
+        Whether some of the runs failed and the figures are of the rest.
+    """
+
+    mean: str = ""
+    std: str = ""
+    note: str = ""
+    best: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A pivot, ready to be laid out.
+
+    Parameters
+    ----------
+    title : str
+        Metric, unit and protocol.
+    columns : tuple of str
+        Names of the datasets.
+    rows : tuple of str
+        Names of the learners, with what tells rows of one learner apart.
+    entries : tuple of tuple of Entry, of shape (rows, columns)
+    notes : tuple of str
+        What a reader must know, a sentence each.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    entries: tuple[tuple[Entry, ...], ...]
+    notes: tuple[str, ...]
+
+
+_Column = tuple[str, str, tuple[str, ...]]  # dataset, fingerprint, transforms
+_Row = tuple[str, int, str]  # learner, version, params
+_Cells = Mapping[tuple[_Row, _Column], Mapping[str, Summary]]  # by metric
+
+
+def select(
+    summaries: Iterable[Summary],
+    metric: str | None = None,
+    datasets: Sequence[str] = (),
+    learners: Sequence[str] = (),
+) -> list[Summary]:
+    """Keep the summaries of one metric, some datasets and some learners; nothing given keeps everything.
+
+    Groups of which every run failed are kept whatever the metric, so that they are not overlooked.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name does not occur.
+    """
+    kept = list(summaries)
+    for field, wanted in (("dataset", datasets), ("learner", learners), ("metric", [metric] if metric else [])):
+        known = {str(getattr(summary, field)) for summary in kept} - {"outcome"}
+        for name in wanted:
+            if name not in known:
+                raise UnknownNameError(f"{field} in this store", name, known)
+        if wanted:
+            kept = [summary for summary in kept if getattr(summary, field) in (*wanted, "outcome")]
+    return kept
+
+
+def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Table]:
+    """Pivot summaries to one table a metric and protocol.
+
+    Parameters
+    ----------
+    summaries : iterable of Summary
+    metric : str, optional
+        The metric to show. By default the test error where there is a test split, the cumulative error, and the
+        RMSE, each in a table of its own.
+
+    Returns
+    -------
+    list of Table
+        Errors are in percent.
+    """
+    by_protocol: dict[str, dict[tuple[_Row, _Column], dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
+    for s in summaries:
+        cell = ((s.learner, s.version, canonical_json(s.params)), (s.dataset, s.fingerprint, s.transforms))
+        by_protocol[canonical_json(s.protocol)][cell][s.metric] = s
+    made = []
+    for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
+        cells = by_protocol[protocol]
+        shown: set[_Column] = set()
+        chosen = [metric] if metric else _headlines(cells)
+        for i, name in enumerate(chosen):
+            columns = {column for (_, column), metrics in cells.items() if name in metrics}
+            if i == len(chosen) - 1:
+                # A dataset with no figure at all still has a column, in the last table, to say why.
+                columns |= {column for _, column in cells} - shown - columns
+            shown |= columns
+            made.append(_table(name, json.loads(protocol), cells, sorted(columns)))
+    return made
+
+
+def _headlines(cells: _Cells) -> list[str]:
+    known = {metric for metrics in cells.values() for metric in metrics}
+    return [name for name in HEADLINES if name in known] or [min(known - {"outcome"}, default="outcome")]
+
+
+def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[_Column]) -> Table:
+    present = {place: metrics for place, metrics in cells.items() if place[1] in columns}
+    labels, notes = _row_labels(present)
+    ordered = sorted({(row[0], labels[row]): row for row in sorted(labels, key=_row_order)}.items())
+    ordered.sort(key=lambda item: _row_order(item[1]))
+    names = [label for (_, label), _ in ordered]
+
+    form = _form(metric)
+    grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
+    entries = [[Entry(note="-") for _ in columns] for _ in names]
+    for (row, column), metrics in present.items():
+        i, j = names.index(labels[row]), columns.index(column)
+        grid[i][j] = metrics.get(metric)
+        entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), form)
+    for j in range(len(columns)):
+        _mark_best(metric, [line[j] for line in grid], entries, j)
+
+    labels_of = _column_labels(columns)
+    counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
+    return Table(
+        title=f"{_heading(metric)}, {_protocol_text(protocol)}",
+        columns=tuple(labels_of),
+        rows=tuple(names),
+        entries=tuple(tuple(line) for line in entries),
+        notes=(*_count_note(counts), *_partial_notes(names, labels_of, grid), *notes),
+    )
+
+
+def _row_order(row: _Row) -> tuple[Any, ...]:
+    learner, version, params = row
+    return learner, version, natural(params), params
+
+
+def _row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
+    """Name each row by its learner and by the parameters that tell it from that learner's other rows."""
+    settings: dict[str, dict[_Row, set[_Column]]] = defaultdict(lambda: defaultdict(set))
+    for row, column in cells:
+        settings[row[0]][row].add(column)
+    labels: dict[_Row, str] = {}
+    notes = []
+    for learner, rows in sorted(settings.items()):
+        params = {row: json.loads(row[2]) for row in rows}
+        names = sorted({name for values in params.values() for name in values})
+        differing = [name for name in names if len({canonical_json(p.get(name)) for p in params.values()}) > 1]
+        versions = {row[1] for row in rows}
+        spread = [column for columns in rows.values() for column in columns]
+        if len(rows) > 1 and len(versions) == 1 and len(set(spread)) == len(spread):
+            # Tuned for each dataset: one setting a column, so one row says it all.
+            labels |= dict.fromkeys(rows, learner)
+            notes.append(f"{learner}: each dataset has its own {', '.join(differing)} (--format json shows them).")
+            continue
+        for row in rows:
+            version = [f"v{row[1]}"] if len(versions) > 1 else []
+            shown = [f"{name}={_value(params[row][name])}" for name in differing if name in params[row]]
+            labels[row] = " ".join([learner, *version, *shown])
+    return labels, notes
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and not isinstance(value, bool):
+        return repr(value).removesuffix(".0")
+    return canonical_json(value)
+
+
+def _column_labels(columns: list[_Column]) -> list[str]:
+    labels = []
+    for name, fingerprint, transforms in columns:
+        same = [column for column in columns if column[0] == name]
+        label = name
+        if len({column[1] for column in same}) > 1:
+            label += f" #{fingerprint[:8]}"
+        if len({column[2] for column in same}) > 1:
+            label += f" [{','.join(transforms) or 'raw'}]"
+        labels.append(label)
+    return labels
+
+
+def _entry(summary: Summary | None, group: Summary, form: Callable[[float], str]) -> Entry:
+    if summary is None or summary.n == 0:
+        return Entry(note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-")
+    if math.isnan(summary.mean):
+        return Entry(note="nan")
+    return Entry(
+        mean=form(summary.mean),
+        std=form(summary.std) if summary.n > 1 else "",
+        partial=bool(summary.failures),
+    )
+
+
+def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Entry]], j: int) -> None:
+    higher = metric in HIGHER_IS_BETTER
+    if len(column) < 2 or not (higher or metric in LOWER_IS_BETTER or metric.endswith("_error")):
+        return
+    means = [summary.mean for summary in column if summary is not None and not math.isnan(summary.mean)]
+    if not means:
+        return
+    best = _form(metric)((max if higher else min)(means))
+    for line in entries:
+        entry = line[j]
+        if entry.mean == best:  # as shown: what reads as a tie is marked as one
+            line[j] = replace(entry, best=True)
+
+
+def _form(metric: str) -> Callable[[float], str]:
+    if metric.endswith("_error"):
+        return lambda value: f"{100 * value:.2f}"
+    if metric in ("mistakes", "updates", "model_bytes", "rows_per_second"):
+        return lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
+    return lambda value: f"{value:.4g}"
+
+
+def _heading(metric: str) -> str:
+    words = {"rmse": "RMSE", "auc": "AUC", "outcome": "Outcome"}
+    text = words.get(metric) or metric.replace("_", " ").capitalize()
+    return f"{text} (%)" if metric.endswith("_error") else text
+
+
+def _protocol_text(protocol: Mapping[str, Any]) -> str:
+    order = str(protocol.get("order", "unknown"))
+    words = {"time": "time order", "permuted": "permuted order"}
+    rest = [f"{name} {_value(value)}" for name, value in sorted(protocol.items()) if name != "order"]
+    return ", ".join([words.get(order, f"{order} order"), *rest])
+
+
+def _partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:
+    """Tell which figures leave failed runs out, a line a learner."""
+    notes = []
+    for row, line in zip(rows, grid, strict=True):
+        failed = [
+            f"{count} of {s.n + sum(s.failures.values())} {outcome} on {column}"
+            for column, s in zip(columns, line, strict=True)
+            if s is not None and s.n
+            for outcome, count in s.failures.items()
+        ]
+        if failed:
+            notes.append(f"! {row}: failed runs left out: {', '.join(failed)}.")
+    return notes
+
+
+def _count_note(counts: set[int]) -> list[str]:
+    if not counts or max(counts) == 1:
+        return []
+    runs = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return [f"Mean and sample standard deviation over {runs} runs."]

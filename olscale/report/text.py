@@ -1,0 +1,128 @@
+"""Tables as aligned plain text, and in colour for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from olscale.report.tables import Entry, Table
+
+if TYPE_CHECKING:
+    from rich.text import Text as RichText
+
+__all__ = ["cell_texts", "plain", "print_rich"]
+
+GAP = "  "
+
+
+def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*") -> list[str]:
+    """Lay out one column, all texts of one width, so that means, deviations and marks stand below each other.
+
+    Examples
+    --------
+    >>> cell_texts([Entry("3.41", "0.12", best=True), Entry("10.20", "1.05"), Entry(note="diverged")])
+    [' 3.41 ± 0.12*', '10.20 ± 1.05 ', '    diverged ']
+    """
+    mean_width = max((len(entry.mean) for entry in column), default=0)
+    std_width = max((len(entry.std) for entry in column), default=0)
+    marks = [(mark if entry.best else "") + ("!" if entry.partial else "") for entry in column]
+    mark_width = max(map(len, marks), default=0)
+    texts = []
+    for entry, marked in zip(column, marks, strict=True):
+        text = entry.mean.rjust(mean_width) if entry.mean else entry.note
+        if entry.mean and std_width:
+            spread = f" {plus_minus} {entry.std.rjust(std_width)}"
+            text += spread if entry.std else " " * len(spread)
+        texts.append(text + marked.ljust(mark_width))
+    width = max(map(len, texts), default=0)
+    return [text.rjust(width) for text in texts]
+
+
+def _grid(table: Table, plus_minus: str, mark: str) -> list[list[str]]:
+    """Return the columns of a table as texts."""
+    return [cell_texts([line[j] for line in table.entries], plus_minus, mark) for j in range(len(table.columns))]
+
+
+def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
+    """Return tables as aligned text, the best of each column marked with ``*``.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    ascii_only : bool, default False
+        Write ``+-`` for the plus-minus sign.
+    """
+    blocks = []
+    for table in tables:
+        cells = _grid(table, "+-" if ascii_only else "±", "*")
+        widths = [max(len(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        first = max(len("learner"), *map(len, table.rows))
+        lines = [[name.rjust(width) for name, width in zip(table.columns, widths, strict=True)]]
+        lines += [
+            [column[i].rjust(width) for column, width in zip(cells, widths, strict=True)]
+            for i in range(len(table.rows))
+        ]
+        body = [
+            GAP.join([name.ljust(first), *line]).rstrip()
+            for name, line in zip(["learner", *table.rows], lines, strict=True)
+        ]
+        rule = "-" * max(map(len, body))
+        best = ["* best of the column."] if any(entry.best for line in table.entries for entry in line) else []
+        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *best, *table.notes]))
+    return "\n\n".join(blocks) + "\n" if blocks else ""
+
+
+def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int | None = None) -> None:
+    """Print tables to a terminal, the best of each column in bold; wide ones continue in further blocks.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+    file : text file, optional
+        Where to print; standard output by default.
+    width : int, optional
+        Columns of the terminal; found out by default.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    console = Console(file=file, width=width, highlight=False, force_terminal=True if width else None)
+    for table in tables:
+        cells = _grid(table, "±", "")
+        widths = [max(len(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        first = max(len("learner"), *map(len, table.rows))
+        for k, block in enumerate(_blocks(widths, console.width - first - 3)):
+            console.print(Text(table.title if k == 0 else f"{table.title} (continued)", style="bold"))
+            drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
+            drawn.add_column("learner", no_wrap=True)
+            for j in block:
+                # Padded here: right justification by rich would drop the blanks that keep figures in line.
+                drawn.add_column(Text(table.columns[j].rjust(widths[j])), no_wrap=True)
+            for i, row in enumerate(table.rows):
+                drawn.add_row(Text(row), *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block))
+            console.print(drawn)
+            console.print()
+        for note in table.notes:
+            console.print(Text(note, style="dim"))
+        console.print()
+
+
+def _styled(text: str, entry: Entry) -> RichText:
+    from rich.text import Text
+
+    return Text(text, style="bold green" if entry.best else "" if entry.mean else "dim")
+
+
+def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Share columns out to blocks that fit the room, at least one a block."""
+    blocks: list[list[int]] = [[]]
+    used = 0
+    for j, width in enumerate(widths):
+        if blocks[-1] and used + width + 3 > room:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(j)
+        used += width + 3
+    return blocks

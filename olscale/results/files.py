@@ -1,0 +1,185 @@
+"""Where a store keeps its files: a local directory, or a prefix of any fsspec file system.
+
+Both put a file in one atomic step: a reader sees all of it or none.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from olscale.errors import StoreError
+
+__all__ = ["Files", "LocalFiles", "RemoteFiles", "files_at"]
+
+
+class Files(Protocol):
+    """Files of one store, named by paths relative to it (``runs/ab/ab12....parquet``)."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file whole, replacing one of that name."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file of this name is there."""
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+        """Yield each file's bytes, or the error that reading it gave."""
+
+    def names(self, folder: str) -> list[str]:
+        """Return the files below a folder, at most one folder down, sorted; none if there is no such folder."""
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+
+    def is_free(self) -> bool:
+        """Return whether a new store may be made here: nothing there, or nothing but hidden files."""
+
+    def writable(self) -> bool:
+        """Return whether files can be written, as far as that can be told without writing one."""
+
+
+class LocalFiles:
+    """Files below a directory.
+
+    A file is written under ``tmp/`` and renamed into place, so a writer that is killed leaves its half file where no
+    reader looks, and ``diff -r`` of two stores' ``runs/`` stays empty.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = Path(root)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file whole, by renaming."""
+        target = self.root / name
+        temporary = self.root / "tmp" / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
+        for folder in (temporary.parent, target.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())  # else a power cut may leave the new name with no content
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file of this name is there."""
+        return (self.root / name).is_file()
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+        """Yield each file's bytes, or the error that reading it gave."""
+        for name in names:
+            try:
+                yield name, (self.root / name).read_bytes()
+            except OSError as fault:
+                yield name, fault
+
+    def names(self, folder: str) -> list[str]:
+        """Return the files below a folder, sorted."""
+        found: list[str] = []
+        for entry in _scan(self.root / folder):
+            if entry.is_dir():
+                found += [f"{folder}/{entry.name}/{file.name}" for file in _scan(entry.path) if not file.is_dir()]
+            else:
+                found.append(f"{folder}/{entry.name}")
+        return sorted(found)
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        total = 0
+        for folder, _, files in os.walk(self.root):
+            for file in files:
+                with suppress(FileNotFoundError):  # a writer has just renamed its temporary file
+                    total += Path(folder, file).stat().st_size
+        return total
+
+    def is_free(self) -> bool:
+        """Return whether a new store may be made here."""
+        if self.root.exists() and not self.root.is_dir():
+            return False
+        # "tmp" may be the work of another process that is making the same store right now.
+        return all(entry.name.startswith(".") or entry.name == "tmp" for entry in _scan(self.root))
+
+    def writable(self) -> bool:
+        """Return whether files can be written."""
+        return os.access(self.root, os.W_OK | os.X_OK)
+
+
+def _scan(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+
+
+class RemoteFiles:
+    """Files below a prefix of an fsspec file system, where one PUT is atomic."""
+
+    batch = 256  # files fetched at once: enough to hide the latency, few enough to hold
+
+    def __init__(self, fs: Any, root: str) -> None:
+        self.fs, self.root = fs, root.rstrip("/")
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file whole, by one PUT."""
+        self.fs.pipe_file(f"{self.root}/{name}", data)
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file of this name is there."""
+        self.fs.invalidate_cache()
+        return bool(self.fs.isfile(f"{self.root}/{name}"))
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+        """Yield each file's bytes, or the error that reading it gave."""
+        waiting = iter(names)
+        while batch := list(islice(waiting, self.batch)):
+            paths = [f"{self.root}/{name}" for name in batch]
+            got = self.fs.cat(paths, on_error="return")
+            for name, path in zip(batch, paths, strict=True):
+                yield name, got.get(path, FileNotFoundError(errno.ENOENT, "no such file"))
+
+    def names(self, folder: str) -> list[str]:
+        """Return the files below a folder, sorted."""
+        self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
+        top = f"{self.root}/{folder}"
+        try:
+            paths = self.fs.find(top)
+        except FileNotFoundError:
+            return []
+        return sorted(f"{folder}{path[path.index(top) + len(top) :]}" for path in paths)
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        self.fs.invalidate_cache()
+        return int(self.fs.du(self.root))
+
+    def is_free(self) -> bool:
+        """Return whether a new store may be made here."""
+        self.fs.invalidate_cache()
+        return not self.fs.exists(self.root) or not self.fs.find(self.root)
+
+    def writable(self) -> bool:
+        """Return whether files can be written."""
+        return True
+
+
+def files_at(path: str) -> Files:
+    """Return the files below `path`, a directory or an fsspec URL (``s3://bucket/prefix``)."""
+    if "://" not in path:
+        return LocalFiles(path)
+    import fsspec
+
+    try:
+        fs, root = fsspec.core.url_to_fs(path)
+    except (ImportError, ValueError) as fault:  # a protocol that needs another package, or that does not exist
+        raise StoreError(f"cannot open the metrics store {path}: {fault}; use a directory or an fsspec URL") from fault
+    return LocalFiles(root) if type(fs).__name__ == "LocalFileSystem" else RemoteFiles(fs, root)

@@ -1,0 +1,132 @@
+"""Records as Parquet bytes and back: the schema of the store.
+
+The bytes of a run depend on its definition and results alone: sorted keys, fixed encodings, no dates, no hosts. What
+differs from one execution to the next (times, machines) has a schema of its own and lives in another file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from olscale.results.record import Record, Segment, canonical_json
+
+__all__ = ["RUN_SCHEMA", "TIMING_SCHEMA", "parse", "record_of", "run_bytes", "timing_bytes"]
+
+RUN_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("run", pa.string()),
+        ("dataset", pa.string()),
+        ("fingerprint", pa.string()),
+        ("transforms", pa.list_(pa.string())),
+        ("learner", pa.string()),
+        ("version", pa.int64()),
+        ("params", pa.string()),
+        ("protocol", pa.string()),
+        ("outcome", pa.string()),
+        ("reason", pa.string()),
+        ("metrics", pa.map_(pa.string(), pa.float64())),
+        ("curve_rows", pa.list_(pa.int64())),
+        ("curve_mistakes", pa.list_(pa.int64())),
+        ("segments", pa.list_(pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())]))),
+    ]
+)
+"""Columns of a run. `run`, `params` and `protocol` are canonical JSON; the flat columns repeat parts of `run`."""
+
+TIMING_SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("timings", pa.map_(pa.string(), pa.float64())),
+        ("environment", pa.map_(pa.string(), pa.string())),
+        ("finished_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+"""Columns of a run's timings, in seconds unless the name says otherwise."""
+
+
+def run_bytes(record: Record) -> bytes:
+    """Return the Parquet file (one row of `RUN_SCHEMA`) of a record's definition and results."""
+    run = record.run
+    learner = run["learner"]
+    return _file(
+        RUN_SCHEMA,
+        {
+            "id": record.id,
+            "run": canonical_json(run),
+            "dataset": str(run["dataset"].get("name", "")),
+            "fingerprint": str(run["dataset"].get("fingerprint", "")),
+            "transforms": [str(name) for name in run.get("transforms", ())],
+            "learner": str(learner.get("name", "")),
+            "version": int(learner.get("version", 0)),
+            "params": canonical_json(learner.get("params", {})),
+            "protocol": canonical_json(run["protocol"]),
+            "outcome": record.outcome,
+            "reason": record.reason,
+            "metrics": [(name, float(record.metrics[name])) for name in sorted(record.metrics)],
+            "curve_rows": np.asarray(record.curve_rows, dtype=np.int64),
+            "curve_mistakes": np.asarray(record.curve_mistakes, dtype=np.int64),
+            "segments": [
+                {"name": str(name), "rows": int(rows), "mistakes": int(mistakes)}
+                for name, rows, mistakes in record.segments
+            ],
+        },
+    )
+
+
+def timing_bytes(record: Record, finished_at: datetime) -> bytes:
+    """Return the Parquet file (one row of `TIMING_SCHEMA`) of how a record came about."""
+    return _file(
+        TIMING_SCHEMA,
+        {
+            "id": record.id,
+            "timings": [(name, float(record.timings[name])) for name in sorted(record.timings)],
+            "environment": [(name, str(record.environment[name])) for name in sorted(record.environment)],
+            "finished_at": finished_at,
+        },
+    )
+
+
+def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
+    table = pa.table({name: [value] for name, value in row.items()}, schema=schema)
+    sink = pa.BufferOutputStream()
+    # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Read `columns` of a file of the store.
+
+    Raises
+    ------
+    ValueError, pyarrow.ArrowException, OSError
+        If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
+    """
+    table = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns), use_threads=False)
+    wanted = pa.schema([schema.field(name) for name in columns])
+    if table.column_names != list(columns):
+        raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
+    return table if table.schema.equals(wanted) else table.cast(wanted)
+
+
+def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
+    """Build the record back from a row of each schema (as `pyarrow.Table.to_pylist` gives them)."""
+    return Record(
+        run=json.loads(run["run"]),
+        id=run["id"],
+        outcome=run["outcome"],
+        reason=run["reason"],
+        metrics=dict(run["metrics"]),
+        curve_rows=np.array(run["curve_rows"], dtype=np.int64),
+        curve_mistakes=np.array(run["curve_mistakes"], dtype=np.int64),
+        segments=tuple(Segment(**segment) for segment in run["segments"]),
+        timings=dict(timing["timings"]) if timing else {},
+        environment=dict(timing["environment"]) if timing else {},
+    )

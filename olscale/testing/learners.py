@@ -1,0 +1,212 @@
+"""The learner contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR, Chunk, Rows, slice_rows, to_csr
+from olscale.errors import ParameterError
+from olscale.learners.base import Learner, codes_of, score_columns
+from olscale.learners.domain import Choice, Flag, Real, Whole
+
+__all__ = ["learner_checks"]
+
+ROWS, COLUMNS, CLASSES = 240, 7, 4
+
+
+def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]:
+    """Return the checks that the class `learner` must pass, with a readable name for each.
+
+    Parameters
+    ----------
+    learner : type
+        A subclass of `olscale.learners.base.Learner` that can be made without arguments.
+
+    Returns
+    -------
+    list of (str, callable)
+    """
+    variants = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLASSES) for kind in ("dense", "csr")]
+    found: list[tuple[str, Callable[[], None]]] = []
+    for check in (
+        check_label_comes_after_the_prediction,
+        check_any_cut_into_chunks_gives_the_same_bits,
+        check_saving_and_restoring_in_mid_stream_is_exact,
+        check_empty_rows_break_nothing,
+        check_the_stream_is_left_as_it_was,
+        check_scoring_learns_nothing,
+    ):
+        title = check.__name__.removeprefix("check_").replace("_", " ")
+        found += [(f"{title} ({text})", partial(check, learner, n, kind)) for text, n, kind in variants]
+    for single in (
+        check_dense_and_csr_make_the_same_mistakes,
+        check_state_is_plain_arrays,
+        check_parameters_are_checked,
+        check_a_separable_stream_is_learned,
+    ):
+        found.append((single.__name__.removeprefix("check_").replace("_", " "), partial(single, learner)))
+    return found
+
+
+def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
+    """Return a small stream of noisy clusters, some features and some whole rows of which are zero."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, ROWS)
+    X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[rng.random(ROWS) < 0.03] = 0.0
+    return Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+
+
+def started(learner: type[Learner], classes: int) -> Learner:
+    """Return a new learner at the start of the stream."""
+    made = learner()
+    made.begin(COLUMNS, classes)
+    return made
+
+
+def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:
+    """The scores of a row do not depend on its own label."""
+    chunk = stream(classes, kind)
+    for row in (0, 1, ROWS // 2, ROWS - 1):
+        y = chunk.y[: row + 1].copy()
+        X = slice_rows(chunk.X, 0, row + 1)
+        expected = started(learner, classes).learn(X, y)[row]
+        y[row] = (y[row] + 1) % classes
+        np.testing.assert_array_equal(started(learner, classes).learn(X, y)[row], expected)
+
+
+def check_any_cut_into_chunks_gives_the_same_bits(learner: type[Learner], classes: int, kind: str) -> None:
+    """One chunk, rows one by one and ragged chunks give equal scores and equal state."""
+    chunk = stream(classes, kind)
+    whole = started(learner, classes)
+    expected = whole.learn(chunk.X, chunk.y)
+    assert expected.shape == (ROWS, score_columns(classes)), f"scores have shape {expected.shape}"
+    for cuts in (range(ROWS + 1), (0, 1, 1, 64, 65, 200, ROWS)):
+        parts = started(learner, classes)
+        scores = np.concatenate([parts.learn(X, y) for X, y in _cut(chunk, list(cuts))])
+        np.testing.assert_array_equal(scores, expected)
+        _same_state(parts, whole)
+
+
+def check_saving_and_restoring_in_mid_stream_is_exact(learner: type[Learner], classes: int, kind: str) -> None:
+    """A state put into a new learner continues to the same bits; the saved arrays do not change any more."""
+    chunk = stream(classes, kind)
+    first, second = _cut(chunk, [0, ROWS // 3, ROWS])
+    whole = started(learner, classes)
+    whole.learn(*first)
+    saved = whole.state()
+    expected = whole.learn(*second)
+    restored = started(learner, classes)
+    restored.restore(saved)
+    np.testing.assert_array_equal(restored.learn(*second), expected)
+    _same_state(restored, whole)
+
+
+def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+    """A stream that begins with, and has, rows of zeros only gives finite scores and a finite state."""
+    chunk = stream(classes, "dense")
+    assert not isinstance(chunk.X, CSR)
+    X: Any = np.concatenate([np.zeros((3, COLUMNS)), chunk.X, np.zeros((3, COLUMNS))])
+    y = np.concatenate([[0, 1, 1], chunk.y, [1, 0, 1]])
+    rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+    made = started(learner, classes)
+    assert np.isfinite(made.learn(rows.X, rows.y)).all(), "a score is not finite"
+    for name, array in made.state().items():
+        assert np.isfinite(array).all(), f"state array {name} is not finite"
+
+
+def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:
+    """Learning from rows does not change them, even where they could be written to."""
+    chunk = stream(classes, "dense")
+    X: Any = np.array(chunk.X)
+    rows: Rows = X if kind == "dense" else to_csr(X)
+    before = [array.copy() for array in (rows if isinstance(rows, CSR) else [rows])]
+    started(learner, classes).learn(rows, chunk.y)
+    for array, expected in zip(rows if isinstance(rows, CSR) else [rows], before, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+    """`scores` changes no bit of the state and gives the same answer twice, also before the first row."""
+    chunk = stream(classes, kind)
+    made = started(learner, classes)
+    assert made.scores(chunk.X).shape == (ROWS, score_columns(classes))
+    made.learn(chunk.X, chunk.y)
+    before = made.state()
+    first = made.scores(chunk.X)
+    np.testing.assert_array_equal(made.scores(chunk.X), first)
+    for name, array in made.state().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
+    """The layout of the rows does not change a prediction."""
+    for classes in (2, CLASSES):
+        codes = [
+            codes_of(started(learner, classes).learn(chunk.X, chunk.y))
+            for chunk in (stream(classes, "dense"), stream(classes, "csr"))
+        ]
+        np.testing.assert_array_equal(codes[0], codes[1])
+
+
+def check_state_is_plain_arrays(learner: type[Learner]) -> None:
+    """The state is numeric arrays, the size reported is theirs, and the parameters are plain JSON values."""
+    made = started(learner, 2)
+    state = made.state()
+    for name, array in state.items():
+        assert isinstance(array, np.ndarray), f"state {name} is a {type(array).__name__}"
+        assert array.dtype.kind in "fiub", f"state {name} has dtype {array.dtype}"
+    measures = made.measures()
+    assert measures["model_bytes"] == sum(array.nbytes for array in state.values()), (
+        "model_bytes is not the state's size"
+    )
+    assert "updates" in measures, "measures() has no 'updates'"
+    json.dumps(made.resolved_params(), allow_nan=False)
+
+
+def check_parameters_are_checked(learner: type[Learner]) -> None:
+    """Every parameter has a domain, its default lies in it, and a value outside is refused by name."""
+    for name, default in learner().get_params().items():
+        domain = learner.domains.get(name)
+        assert domain is not None, f"parameter {name} has no domain"
+        domain.accept(name, default)
+        wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(type(domain), object())
+        try:
+            learner(**{name: wrong}).begin(COLUMNS, 2)
+        except ParameterError as error:
+            if name not in str(error):
+                raise AssertionError(f"the message does not name {name}: {error}") from None
+        else:
+            raise AssertionError(f"{name} = {wrong!r} was accepted")
+
+
+def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
+    """Well separated clusters are told apart after one pass, far better than by chance."""
+    rng = np.random.default_rng(1)
+    for classes in (2, CLASSES):
+        y = rng.integers(0, classes, 600)
+        X = 4.0 * np.eye(COLUMNS)[y] + 0.3 * rng.normal(size=(600, COLUMNS))
+        made = started(learner, classes)
+        made.learn(Chunk(X, y, COLUMNS).X, y)
+        error = float(np.mean(codes_of(made.scores(Chunk(X, y, COLUMNS).X)) != y))
+        assert error < 0.1, f"error {error:.2f} with {classes} classes"
+
+
+def _cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    for start, stop in pairwise(at):
+        yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]
+
+
+def _same_state(got: Learner, expected: Learner) -> None:
+    mine, theirs = got.state(), expected.state()
+    assert mine.keys() == theirs.keys(), f"state has {sorted(mine)}, expected {sorted(theirs)}"
+    for name in theirs:
+        np.testing.assert_array_equal(mine[name], theirs[name], err_msg=f"state array {name}")

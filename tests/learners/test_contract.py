@@ -1,0 +1,47 @@
+"""Every registered learner keeps the contract and is a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from olscale.learners.registry import learner_class, learner_names
+from olscale.testing import learner_checks
+
+CHECKS = [(name, title, check) for name in learner_names() for title, check in learner_checks(learner_class(name))]
+
+
+@pytest.mark.parametrize("check", [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS])
+def test_contract(check: Callable[[], None]) -> None:
+    check()
+
+
+@parametrize_with_checks([learner_class(name)() for name in learner_names()])
+def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
+    check(estimator)
+
+
+def test_a_broken_learner_fails_its_checks() -> None:
+    """The checks can fail: one that peeks at the label, one that forgets in between."""
+    from olscale.learners.passive_aggressive import PA
+
+    class Peeks(PA):
+        def learn(self, X, y):  # type: ignore[no-untyped-def]
+            super().learn(X, y)
+            return self.scores(X)
+
+    class Forgets(PA):
+        def state(self):  # type: ignore[no-untyped-def]
+            return {**super().state(), "W": np.zeros_like(self.state_["W"])}
+
+    for broken, idea in ((Peeks, "label comes after"), (Forgets, "saving and restoring")):
+        failed = []
+        for title, check in learner_checks(broken):
+            try:
+                check()
+            except AssertionError:
+                failed.append(title)
+        assert any(title.startswith(idea) for title in failed), failed
