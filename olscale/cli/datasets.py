@@ -141,7 +141,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "path": dataset.path,
         "rows": {split: dataset.rows(split) for split in dataset.splits},
         "chunks": {split: dataset.chunk_count(split) for split in dataset.splits},
-        "segments": {split: [found.model_dump() for found in dataset.segments(split)] for split in dataset.splits},
+        "segments": {name: [s.model_dump() for s in split.segments] for name, split in manifest.splits.items()},
         "bytes": dataset.size(),
         **facts,
     }

@@ -23,15 +23,14 @@ from olscale.data.formats.base import Batch
 from olscale.data.labels import Labels
 from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
 from olscale.data.layouts.base import SplitWriter
-from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
+from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.data.segments import ColumnSegments
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
-__all__ = ["MARKER", "SPOOL", "Build", "Piece", "Progress", "claim"]
+__all__ = ["SPOOL", "Build", "Piece", "Progress", "claim"]
 
-MARKER = "ingest.json"
 SPOOL = "spool"
 _SPARSE = "sparse"
 _OWN = ("train", "test", _SPARSE, SPOOL, MARKER)

@@ -8,9 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from olscale.errors import DatasetError
 
-__all__ = ["MANIFEST", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
+__all__ = ["MANIFEST", "MARKER", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
 
 MANIFEST = "manifest.json"
+MARKER = "ingest.json"
+"""There from the start of a build to its end; alone it means that the build did not finish."""
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.manifest import MANIFEST
+from olscale.data.manifest import MANIFEST, MARKER
 from olscale.data.sources import natural_key
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError
 
 __all__ = ["datasets_under"]
-
-_MARKER = "ingest.json"
 
 
 def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
@@ -34,6 +32,6 @@ def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
                 found.append((name, open_dataset(path)))
             except DatasetError:
                 found.append((name, "broken"))
-        elif directory.exists(f"{name}/{_MARKER}"):
+        elif directory.exists(f"{name}/{MARKER}"):
             found.append((name, "unfinished"))
     return found

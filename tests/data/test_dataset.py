@@ -319,3 +319,11 @@ def test_cut_off_manifest_says_so(tmp_path: Path):
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(DatasetError, match=r"manifest\.json is broken"):
         open_dataset(tmp_path / "d")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_parquet_has_room_for_values_that_do_not_compress(tmp_path: Path, dtype: str):
+    X = (np.random.default_rng(0).random((20_000, 25)) * 256).astype(dtype)
+    dataset = write(tmp_path / "d", (X, np.random.default_rng(0).random(len(X))), layout="parquet", batch_rows=4000)
+    dataset.verify()
+    assert dataset.block("train", 0).X.tobytes() == X[: len(dataset.block("train", 0))].tobytes()

@@ -66,7 +66,7 @@ def test_folder_is_read_in_natural_order_with_a_segment_a_file(tmp_path: Path):
     expected = [("Day0", 0, 5), ("Day2", 5, 3), ("Day10", 8, 4)]
     for number, source in enumerate(("url", "url/*.svm")):
         dataset = ingest(str(tmp_path / source), tmp_path / f"d{number}", segments="files", chunk_rows=4)
-        assert [(s.name, s.start, s.rows) for s in dataset.segments()] == expected
+        assert [(s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments] == expected
         assert [s.name for s in dataset.manifest.sources] == ["Day0.svm", "Day2.svm", "Day10.svm"]
 
 
@@ -121,7 +121,11 @@ def test_columns_are_matched_by_name(tmp_path: Path):
 def test_segments_by_column(tmp_path: Path):
     (tmp_path / "a.csv").write_text("day,x,label\n1,5,0\n1,6,1\n2,7,0\n1,8,1\n")
     dataset = ingest(tmp_path / "a.csv", tmp_path / "d", segments="day")
-    assert [(s.name, s.start, s.rows) for s in dataset.segments()] == [("1", 0, 2), ("2", 2, 1), ("1", 3, 1)]
+    assert [(s.name, s.start, s.rows) for s in dataset.manifest.splits["train"].segments] == [
+        ("1", 0, 2),
+        ("2", 2, 1),
+        ("1", 3, 1),
+    ]
     with pytest.raises(UnknownNameError, match="'dya'; did you mean 'day'"):
         ingest(tmp_path / "a.csv", tmp_path / "e", segments="dya")
     with pytest.raises(DatasetError, match="does not name its columns"):

@@ -63,8 +63,8 @@ def generate(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     dataset = generate("rotating-xor", f"{folder}/xor", rows=250)
-    ...     [(segment.name, segment.rows) for segment in dataset.segments()]
-    [('0', 100), ('1', 100), ('2', 50)]
+    ...     dataset.rows(), dataset.segments()
+    (250, (('0', 0), ('1', 100), ('2', 200)))
     """
     if name not in _MODULES:
         raise UnknownNameError("generator", name, _MODULES)

@@ -9,7 +9,7 @@ into pieces a good deal smaller than a chunk: a read decodes at most one piece t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import zarr
@@ -22,20 +22,22 @@ from olscale.data.storage import Directory
 
 __all__ = ["Reader", "Writer"]
 
-_PIECE = 1 << 18
-"""Most entries of one piece of ``data`` and ``indices`` (2 MB and 1 MB)."""
+_PIECE = 1 << 19
+"""Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
 
 
 class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice."""
 
     def __init__(self, group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
+        # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
+        shuffle: Literal["noshuffle", "shuffle"] = "noshuffle" if name == "data" else "shuffle"
         self.array = group.create_array(
             name,
             shape=(0, *width),
             chunks=(piece, *width),
             dtype=dtype,
-            compressors=BloscCodec(cname="lz4", clevel=5, shuffle="shuffle"),
+            compressors=BloscCodec(cname="lz4", clevel=5, shuffle=shuffle),
             fill_value=0,
             # A chunk of zeros is written as well: a missing file then always means damage.
             config={"write_empty_chunks": True},
