@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,6 +118,11 @@ class _Split:
     hash: SplitHash = field(default_factory=SplitHash)
     chunks: list[ChunkEntry] = field(default_factory=list)
 
+    def append(self, block: Block) -> None:
+        self.hash.update(block)
+        file = self.writer.append(block)
+        self.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
+
     def entry(self, segments: Iterable[Segment]) -> SplitEntry:
         return SplitEntry(
             rows=sum(chunk.rows for chunk in self.chunks),
@@ -201,10 +207,15 @@ class Build:
     def _write(self, split: str, blocks: Iterable[Block]) -> None:
         state = _Split(open_writer(self._layout, self._directory, split, self._chunk_rows))
         self._splits[split] = state
-        for block in rebatch(blocks, self._chunk_rows):
-            state.hash.update(block)
-            file = state.writer.append(block)
-            state.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
+        # One chunk is hashed and written while the next is parsed; never more than one waits.
+        with ThreadPoolExecutor(1) as writing:
+            written = None
+            for block in rebatch(blocks, self._chunk_rows):
+                if written is not None:
+                    written.result()
+                written = writing.submit(state.append, block)
+            if written is not None:
+                written.result()
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, after which the dataset exists.
