@@ -202,8 +202,10 @@ ingest(sys.argv[1], sys.argv[2], chunk_rows=100, segments="files",
 
 @pytest.fixture
 def killed(tmp_path: Path):
-    """An ingest killed after its third batch: source, destination."""
-    source = svm(tmp_path / "a.svm", 2000)
+    """An ingest killed in the third of ten files: source, destination."""
+    source = tmp_path / "days"
+    for day in range(10):
+        svm(source / f"Day{day}.svm", 200, seed=day)
     command = [sys.executable, "-c", SLOW, str(source), str(tmp_path / "d")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     assert process.stdout is not None
@@ -234,7 +236,7 @@ def test_killed_ingest_does_not_open_and_a_rerun_finishes_it(killed, tmp_path: P
 
 def test_failing_rerun_of_a_killed_ingest_leaves_nothing(killed):
     source, dest = killed
-    source.write_text("1 1:1\nbad\n")
+    (source / "Day7.svm").write_text("1 1:1\nbad\n")
     with pytest.raises(FormatError):
         ingest(source, dest)
     assert not dest.exists()
@@ -254,3 +256,10 @@ def test_real_files(tmp_path: Path, shared_data, name: str, expected):
     assert (dataset.kind, dataset.rows(), len(dataset.classes)) == (kind, rows, classes)
     assert columns in (None, dataset.columns)
     dataset.verify()
+
+
+def test_numbering_of_indices_does_not_depend_on_chunk_rows(tmp_path: Path):
+    """A file from zero that shows it only in a late row is the same dataset however it is cut."""
+    (tmp_path / "a.svm").write_text("1 3:1\n" * 50 + "-1 0:1 90:1\n")
+    made = [ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows) for rows in (10, 1000)]
+    assert made[0].fingerprint == made[1].fingerprint
