@@ -1,7 +1,7 @@
 """Building a dataset: from pieces of batches to files and a manifest.
 
-Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it is
-made of. A build that fails removes what it made; one that is killed leaves the marker, and the next one starts anew.
+Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it
+is made of. A build that fails removes what it made; one that is killed leaves the marker, and the next starts anew.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,15 +24,14 @@ from olscale.data.formats.base import Batch
 from olscale.data.labels import Labels
 from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
 from olscale.data.layouts.base import SplitWriter
-from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
+from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.data.segments import ColumnSegments
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
-__all__ = ["MARKER", "SPOOL", "Build", "Piece", "Progress", "claim"]
+__all__ = ["SPOOL", "Build", "Piece", "Progress", "claim"]
 
-MARKER = "ingest.json"
 SPOOL = "spool"
 _SPARSE = "sparse"
 _OWN = ("train", "test", _SPARSE, SPOOL, MARKER)
@@ -69,7 +69,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
     with directory.locked(MARKER) as ours:
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
-            raise DatasetError(f"another process is building a dataset in {dest}; wait for it, or choose another directory")
+            raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
         made = not existed or _made_directory(directory)
         for name in _OWN[:-1]:
             directory.remove(name)
@@ -117,6 +117,11 @@ class _Split:
     writer: SplitWriter
     hash: SplitHash = field(default_factory=SplitHash)
     chunks: list[ChunkEntry] = field(default_factory=list)
+
+    def append(self, block: Block) -> None:
+        self.hash.update(block)
+        file = self.writer.append(block)
+        self.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
 
     def entry(self, segments: Iterable[Segment]) -> SplitEntry:
         return SplitEntry(
@@ -202,10 +207,15 @@ class Build:
     def _write(self, split: str, blocks: Iterable[Block]) -> None:
         state = _Split(open_writer(self._layout, self._directory, split, self._chunk_rows))
         self._splits[split] = state
-        for block in rebatch(blocks, self._chunk_rows):
-            state.hash.update(block)
-            file = state.writer.append(block)
-            state.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
+        # One chunk is hashed and written while the next is parsed; never more than one waits.
+        with ThreadPoolExecutor(1) as writing:
+            written = None
+            for block in rebatch(blocks, self._chunk_rows):
+                if written is not None:
+                    written.result()
+                written = writing.submit(state.append, block)
+            if written is not None:
+                written.result()
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, after which the dataset exists.

@@ -1,8 +1,8 @@
 """Checksums of chunks and the fingerprint of a dataset.
 
-The crc32 of a chunk finds damaged files; it covers the arrays as they are stored. The fingerprint is the identity of the
-data: SHA-256 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams, so it depends
-neither on how the rows are cut into chunks nor on the layout or the stored type.
+The crc32 of a chunk finds damaged files; it covers the arrays as they are stored. The fingerprint is the identity of
+the data: SHA-256 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams, so it
+depends neither on how the rows are cut into chunks nor on the layout or the stored type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ __all__ = ["SplitHash", "crc32", "fingerprint"]
 
 def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
     little = np.dtype(dtype) if dtype else array.dtype.newbyteorder("<")
-    return memoryview(np.ascontiguousarray(array, dtype=little).reshape(-1).view(np.uint8))
+    flat: Any = np.ascontiguousarray(array, dtype=little).reshape(-1).view(np.uint8)
+    return memoryview(flat)
 
 
 def crc32(block: Block) -> int:

@@ -13,13 +13,11 @@ from olscale.data.chunk import CSR, Chunk
 from olscale.data.labels import class_codes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
-from olscale.data.manifest import MANIFEST, Manifest, Segment, SplitEntry
+from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 
 __all__ = ["Dataset", "open_dataset"]
-
-_MARKER = "ingest.json"
 
 
 class Dataset:
@@ -104,9 +102,16 @@ class Dataset:
         """Return the rows of `split`."""
         return self._split(split).rows
 
-    def segments(self, split: str = "train") -> tuple[Segment, ...]:
-        """Return the segments of `split`, empty where it has none."""
-        return self._split(split).segments
+    def nonzeros(self, split: str = "train") -> int:
+        """Return the stored entries of `split` (dense: entries that are not zero)."""
+        return self._split(split).nonzeros
+
+    def segments(self, split: str = "train") -> tuple[tuple[str, int], ...]:
+        """Return name and first row of each segment of `split`, empty where it has none.
+
+        A segment ends where the next begins; the manifest also has their rows.
+        """
+        return tuple((segment.name, segment.start) for segment in self._split(split).segments)
 
     def chunk_count(self, split: str = "train") -> int:
         """Return the number of chunks of `split`."""
@@ -218,7 +223,7 @@ def _read_manifest(directory: Directory) -> Manifest:
         pass
     else:
         return Manifest.from_json(content, directory.path)
-    if directory.exists(_MARKER):
+    if directory.exists(MARKER):
         raise DatasetError(
             f"{directory} is not finished: its ingest was interrupted or is still running; "
             "run the same ingest again to finish it"

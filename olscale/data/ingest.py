@@ -39,7 +39,7 @@ def ingest(
     label: str | int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
-    """Write `sources` as the dataset `dest`, which appears whole or not at all.
+    r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def ingest(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "xor.svm").write_text("+1 1:1 2:1\\n-1 1:-1 2:1\\n")
+    ...     _ = Path(folder, "xor.svm").write_text("+1 1:1 2:1\n-1 1:-1 2:1\n")
     ...     dataset = ingest(f"{folder}/xor.svm", f"{folder}/xor")
     ...     dataset.name, dataset.kind, dataset.rows("train"), dataset.classes
     ('xor', 'dense', 2, (-1, 1))
@@ -107,7 +107,7 @@ def ingest(
         stack.callback(hashing.shutdown, cancel_futures=True)
         files = dict.fromkeys(source.file for part in found.values() for source in part if source.file)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, chunk_rows, label)
+        reading = _Reading(format, label)
         for split, part in found.items():
             if part:
                 build.add(split, [Piece(s.name, s.segment, partial(reading.batches, s)) for s in part])
@@ -150,9 +150,9 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
 class _Reading:
     """Reads source after source with what was learnt from the ones before."""
 
-    def __init__(self, format: str | None, chunk_rows: int | None, label: str | int | None) -> None:
+    def __init__(self, format: str | None, label: str | int | None) -> None:
         self.formats: set[str] = set()
-        self._format, self._chunk_rows = format, chunk_rows
+        self._format = format
         self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
     def batches(self, source: Source) -> Iterator[Batch]:
@@ -160,8 +160,8 @@ class _Reading:
 
         format: Format = find_format(source.path, self._format)
         self.formats.add(format.name)
-        sparse_rows = self._chunk_rows or DEFAULT_CHUNK_ROWS
-        rows = sparse_rows if format.name == _SPARSE_TEXT else min(sparse_rows, _BATCH_ROWS)
+        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
+        rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
         options = replace(self._options, chunk_rows=rows)
         try:
             for batch in format.read(source.path, options):

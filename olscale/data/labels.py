@@ -80,7 +80,9 @@ class Labels:
             return tuple(sorted(self._positions))
         if self._values is None:
             return None
-        return tuple(int(value) if value.is_integer() and abs(value) < 2**53 else value for value in self._values.tolist())
+        return tuple(
+            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in self._values.tolist()
+        )
 
 
 _WORDS: dict[Any, str] = {str: "text labels", float: "numbers as labels"}

@@ -8,10 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from olscale.errors import DatasetError
 
-__all__ = ["FORMAT_VERSION", "MANIFEST", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
+__all__ = ["MANIFEST", "MARKER", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 1
+MARKER = "ingest.json"
+"""There from the start of a build to its end; alone it means that the build did not finish."""
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
@@ -88,7 +89,7 @@ class Manifest(_Entry):
         Names of the columns, where the source has them.
     """
 
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[1] = 1
     kind: Literal["dense", "sparse"]
     layout: Literal["parquet", "zarr"]
     dtype: str
@@ -113,7 +114,9 @@ class Manifest(_Entry):
             raise ValueError("classes must be listed for classification and null for regression")
         for name, split in self.splits.items():
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
-                raise ValueError(f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows")
+                raise ValueError(
+                    f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows"
+                )
         return self
 
     def to_json(self) -> bytes:

@@ -27,8 +27,9 @@ def default_chunk_rows(X: StoredRows) -> int:
     """
     if isinstance(X, CSR):
         return DEFAULT_CHUNK_ROWS
-    fit = max(1, _DENSE_BYTES // (8 * X.shape[1]))
-    return min(DEFAULT_CHUNK_ROWS, 1 << (fit.bit_length() - 1))
+    fit: int = max(1, _DENSE_BYTES // (8 * X.shape[1]))
+    power: int = 1 << (fit.bit_length() - 1)
+    return min(DEFAULT_CHUNK_ROWS, power)
 
 
 def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
@@ -54,7 +55,9 @@ def _cut(block: Block, start: int, stop: int) -> Block:
     X = block.X
     if isinstance(X, CSR):
         low, high = int(X.indptr[start]), int(X.indptr[stop])
-        return Block(CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high]), block.label[start:stop])
+        return Block(
+            CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high]), block.label[start:stop]
+        )
     return Block(X[start:stop], block.label[start:stop])
 
 

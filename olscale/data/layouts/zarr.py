@@ -9,7 +9,7 @@ into pieces a good deal smaller than a chunk: a read decodes at most one piece t
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import zarr
@@ -18,23 +18,26 @@ from zarr.codecs import BloscCodec
 
 from olscale.data.chunk import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
+from olscale.data.storage import Directory
 
 __all__ = ["Reader", "Writer"]
 
-_PIECE = 1 << 18
-"""Most entries of one piece of ``data`` and ``indices`` (2 MB and 1 MB)."""
+_PIECE = 1 << 19
+"""Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
 
 
 class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice."""
 
     def __init__(self, group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
+        # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
+        shuffle: Literal["noshuffle", "shuffle"] = "noshuffle" if name == "data" else "shuffle"
         self.array = group.create_array(
             name,
             shape=(0, *width),
             chunks=(piece, *width),
             dtype=dtype,
-            compressors=BloscCodec(cname="lz4", clevel=5, shuffle="shuffle"),
+            compressors=BloscCodec(cname="lz4", clevel=5, shuffle=shuffle),
             fill_value=0,
             # A chunk of zeros is written as well: a missing file then always means damage.
             config={"write_empty_chunks": True},
@@ -66,9 +69,15 @@ class _Column:
 class Writer(SplitWriter):
     """Writes one zarr group a split."""
 
+    def __init__(self, directory: Directory, split: str, chunk_rows: int) -> None:
+        super().__init__(directory, split, chunk_rows)
+        self._group: Any = None
+        self._columns: dict[str, _Column] = {}
+        self._rows = self._entries = self._piece = 0
+
     def append(self, block: Block) -> str:
         """Write the next chunk and return the name of the files that hold its rows."""
-        if not hasattr(self, "_group"):
+        if self._group is None:
             self._begin(block)
         self._columns["label"].append(block.label)
         self._rows += len(block)
@@ -87,20 +96,18 @@ class Writer(SplitWriter):
     def _begin(self, block: Block) -> None:
         store = self.directory.zarr_store(self.split, read_only=False)
         self._group = zarr.create_group(store=store, zarr_format=3)
-        self._rows = self._entries = 0
-        rows = self.chunk_rows
-        self._columns = {"label": _Column(self._group, "label", "float64", rows)}
-        if isinstance(block.X, CSR):
-            self._piece = min(_PIECE, max(1024, block.nonzeros))
-            for name, dtype, piece in (
-                ("data", "float64", self._piece),
-                ("indices", "int32", self._piece),
-                ("indptr", "int64", rows),
-            ):
-                self._columns[name] = _Column(self._group, name, dtype, piece)
-            self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
-        else:
-            self._columns["X"] = _Column(self._group, "X", block.X.dtype, rows, (block.X.shape[1],))
+        self._add("label", np.float64, self.chunk_rows)
+        if not isinstance(block.X, CSR):
+            self._add("X", block.X.dtype, self.chunk_rows, (block.X.shape[1],))
+            return
+        self._piece = min(_PIECE, max(1024, block.nonzeros))
+        self._add("data", np.float64, self._piece)
+        self._add("indices", np.int32, self._piece)
+        self._add("indptr", np.int64, self.chunk_rows)
+        self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
+
+    def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
+        self._columns[name] = _Column(self._group, name, dtype, piece, width)
 
     def finish(self, columns: int) -> None:
         """Write the last pieces and, for sparse rows, the attributes."""

@@ -1,0 +1,156 @@
+"""``olscale datasets``: look at datasets, check them, write them out, make synthetic ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from olscale.data.dataset import Dataset
+
+__all__ = ["datasets"]
+
+
+@click.group()
+def datasets() -> None:
+    """List, show, verify, export and generate datasets."""
+
+
+@datasets.command("list")
+@click.argument("root", default=".")
+def list_datasets(root: str) -> None:
+    """List the datasets directly under ROOT (default: here)."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from olscale.data.shelf import datasets_under
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title in ("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size"):
+        table.add_column(title, justify="left" if title in ("name", "kind") else "right", no_wrap=True)
+    listed = datasets_under(root)
+    for name, found in listed:
+        if isinstance(found, str):
+            table.add_row(name, found)
+            continue
+        facts = _facts(found)
+        test = facts["rows"].get("test")
+        table.add_row(
+            name,
+            facts["kind"],
+            f"{facts['rows']['train']:,}",
+            "-" if test is None else f"{test:,}",
+            f"{facts['columns']:,}",
+            "-" if facts["classes"] is None else str(len(facts["classes"])),
+            f"{facts['nonzeros']:,}",
+            _megabytes(facts["bytes"]),
+        )
+    if not listed:
+        click.echo(f"no datasets under {root}")
+        return
+    console = Console()
+    # Piped into a file the table keeps its full width: scripts read it.
+    Console(width=None if console.is_terminal else 200).print(table)
+
+
+@datasets.command()
+@click.argument("dataset")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def show(dataset: str, as_json: bool) -> None:
+    """Show what DATASET holds."""
+    import json
+
+    from olscale.data.dataset import open_dataset
+
+    facts = _facts(open_dataset(dataset))
+    if as_json:
+        click.echo(json.dumps(facts, indent=2))
+        return
+    classes = facts["classes"]
+    rows = ", ".join(f"{count:,} {split}" for split, count in facts["rows"].items())
+    shown = {
+        "name": facts["name"],
+        "rows": rows,
+        "columns": f"{facts['columns']:,}",
+        "kind": f"{facts['kind']}, {facts['dtype']}, {facts['nonzeros']:,} nonzeros",
+        "classes": "none, a regression" if classes is None else f"{len(classes)}: {_shortened(classes)}",
+        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {_megabytes(facts['bytes'])}",
+        "segments": ", ".join(f"{len(found):,} {split}" for split, found in facts["segments"].items() if found)
+        or "none",
+        "sources": _shortened([source["name"] for source in facts["sources"]]),
+        "order": facts["order"],
+        "made by": facts["created_by"],
+        "fingerprint": facts["fingerprint"],
+    }
+    for title, value in shown.items():
+        click.echo(f"{title:<12} {value}")
+
+
+@datasets.command()
+@click.argument("dataset")
+def verify(dataset: str) -> None:
+    """Read all of DATASET and compare every checksum and the fingerprint."""
+    from olscale.data.dataset import open_dataset
+
+    opened = open_dataset(dataset)
+    opened.verify()
+    chunks = sum(opened.chunk_count(split) for split in opened.splits)
+    click.echo(f"{opened.name}: {chunks:,} chunks are intact, fingerprint {opened.fingerprint[:12]} is right")
+
+
+@datasets.command()
+@click.argument("dataset")
+@click.argument("file")
+@click.option("--split", help="Split to write; default train (a dense npz file holds all).")
+@click.option(
+    "--format", metavar="svmlight|csv|npz", help="Default: by the ending of FILE (.svm .csv .npz, text also .gz)."
+)
+def export(dataset: str, file: str, split: str | None, format: str | None) -> None:
+    """Write DATASET to FILE for other programs."""
+    from olscale.data.dataset import open_dataset
+    from olscale.data.export import export as run
+
+    run(open_dataset(dataset), file, split=split, format=format)
+    click.echo(f"wrote {file}")
+
+
+@datasets.command()
+@click.argument("name")
+@click.argument("dest")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
+@click.option(
+    "--layout", type=click.Choice(["parquet", "zarr"]), help="Default: zarr for dense, parquet for sparse rows."
+)
+@click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
+def generate(name: str, dest: str, seed: int, rows: int | None, layout: str | None, chunk_rows: int | None) -> None:
+    """Make the synthetic dataset NAME in the directory DEST."""
+    from olscale.data.generators import generate as run
+
+    made = run(name, dest, seed=seed, rows=rows, layout=layout, chunk_rows=chunk_rows)
+    click.echo(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    manifest = dataset.manifest
+    facts = manifest.model_dump(mode="json", exclude={"splits"})
+    return {
+        "name": dataset.name,
+        "path": dataset.path,
+        "rows": {split: dataset.rows(split) for split in dataset.splits},
+        "chunks": {split: dataset.chunk_count(split) for split in dataset.splits},
+        "segments": {name: [s.model_dump() for s in split.segments] for name, split in manifest.splits.items()},
+        "bytes": dataset.size(),
+        **facts,
+    }
+
+
+def _shortened(values: list[Any], most: int = 10) -> str:
+    shown = ", ".join(map(str, values[:most]))
+    return shown if len(values) <= most else f"{shown}, ... {values[-1]}"
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"

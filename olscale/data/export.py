@@ -1,0 +1,209 @@
+"""Export: a split of a dataset as one file that other programs read."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR, slice_rows, to_dense
+from olscale.data.dataset import Dataset
+from olscale.data.layouts import Block
+from olscale.data.storage import open_output
+from olscale.errors import DatasetError, UnknownNameError
+
+__all__ = ["export"]
+
+_SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".csv": "csv", ".npz": "npz"}
+_CSV_COLUMNS = 65_536
+_CSV_ROWS = 1_024
+
+
+def export(
+    dataset: Dataset, file: str | os.PathLike[str], *, split: str | None = None, format: str | None = None
+) -> None:
+    """Write rows of `dataset` to `file`, streaming chunk by chunk.
+
+    Numbers are written so that they read back bit for bit.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What to write.
+    file : path
+        Target, replaced whole. Text whose name ends in ``.gz`` is compressed.
+    split : str, optional
+        The split to write: ``"train"`` when left out, except that a dense NPZ file then holds all splits.
+    format : {'svmlight', 'csv', 'npz'}, optional
+        Known by the ending of `file` when left out. SVMlight text has one-based indices and leaves zeros out. CSV has
+        a header and the label last. NPZ holds ``X_train``, ``y_train`` ...; of sparse rows, one split as
+        `scipy.sparse.load_npz` reads it, with labels ``y``.
+
+    Raises
+    ------
+    DatasetError
+        When the format cannot hold the dataset.
+    UnknownNameError
+        For a format or split that does not exist.
+    """
+    path = os.fspath(file)
+    writers: dict[str, Callable[[Dataset, str | None, IO[bytes]], None]] = {
+        "svmlight": _write_svmlight,
+        "csv": _write_csv,
+        "npz": _write_npz,
+    }
+    name = format or _guess(path)
+    if name not in writers:
+        raise UnknownNameError("export format", name, writers)
+    if split is not None:
+        dataset.rows(split)
+    with open_output(path) as raw, _compressed(raw, path, name) as out:
+        writers[name](dataset, split, out)
+
+
+def _guess(path: str) -> str:
+    suffix = os.path.splitext(path.removesuffix(".gz"))[1]  # noqa: PTH122 - `path` may be a URL
+    if suffix not in _SUFFIXES:
+        raise DatasetError(
+            f"cannot tell the format of {path} by its ending; end it in .svm, .csv or .npz, or name a format"
+        )
+    return _SUFFIXES[suffix]
+
+
+@contextmanager
+def _compressed(raw: IO[bytes], path: str, format: str) -> Iterator[IO[bytes]]:
+    if not path.endswith(".gz") or format == "npz":
+        yield raw
+        return
+    from isal import igzip
+
+    # Neither name nor time go into the file: the same rows give the same bytes.
+    packed: Any = igzip.IGzipFile
+    with packed(filename="", fileobj=raw, mode="wb", mtime=0) as out:
+        yield out
+
+
+def _blocks(dataset: Dataset, split: str) -> Iterator[Block]:
+    return (dataset.block(split, i) for i in range(dataset.chunk_count(split)))
+
+
+def _number(value: float) -> str:
+    return repr(value).removesuffix(".0")
+
+
+def _write_svmlight(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+    if dataset.manifest.label_names is not None:
+        raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
+    for block in _blocks(dataset, split or "train"):
+        for label, indices, values in _sparse_rows(block):
+            # A row may be empty, hence no separator that stands alone.
+            pairs = "".join(f" {i + 1}:{_number(v)}" for i, v in zip(indices, values, strict=True))
+            out.write(f"{_number(label)}{pairs}\n".encode())
+
+
+def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]:
+    labels, X = block.label.tolist(), block.X
+    if isinstance(X, CSR):
+        for i, label in enumerate(labels):
+            span = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+            yield label, X.indices[span].tolist(), X.data[span].tolist()
+        return
+    for label, row in zip(labels, X, strict=True):
+        values = row.astype(np.float64, copy=False)
+        kept = np.flatnonzero((values != 0) | np.signbit(values))
+        yield label, kept.tolist(), values[kept].tolist()
+
+
+def _write_csv(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+    import csv
+    import io
+
+    if dataset.columns > _CSV_COLUMNS:
+        raise DatasetError(
+            f"{dataset.path} has {dataset.columns} columns, csv takes at most {_CSV_COLUMNS}; export it to svmlight"
+        )
+    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+    writer = csv.writer(text, lineterminator="\n")
+    names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
+    writer.writerow([*names, "label"])
+    labels = dataset.manifest.label_names
+    for block in _blocks(dataset, split or "train"):
+        for start in range(0, len(block), _CSV_ROWS):
+            part = slice(start, min(start + _CSV_ROWS, len(block)))
+            X = _dense(block, part, dataset.columns)
+            for row, label in zip(X.tolist(), block.label[part].tolist(), strict=True):
+                writer.writerow([*map(_number, row), labels[int(label)] if labels else _number(label)])
+    text.detach()
+
+
+def _dense(block: Block, part: slice, columns: int) -> NDArray[np.float64]:
+    X = block.X
+    if isinstance(X, CSR):
+        return to_dense(slice_rows(X, part.start, part.stop), columns)
+    return X[part].astype(np.float64, copy=False)
+
+
+def _write_npz(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        if dataset.kind == "sparse":
+            _write_sparse_npz(archive, dataset, split or "train")
+            return
+        for name in dataset.splits if split is None else (split,):
+            shape = (dataset.rows(name), dataset.columns)
+            dtype = np.dtype(dataset.manifest.dtype)
+            _member(archive, f"X_{name}", dtype, shape, (np.asarray(block.X) for block in _blocks(dataset, name)))
+            _label_member(archive, f"y_{name}", dataset, name)
+
+
+def _write_sparse_npz(archive: zipfile.ZipFile, dataset: Dataset, split: str) -> None:
+    rows, entries = dataset.rows(split), dataset.manifest.splits[split].nonzeros
+    i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
+    _member(archive, "indptr", i64, (rows + 1,), _row_ends(dataset, split))
+    _member(archive, "indices", i32, (entries,), (X.indices[_span(X)] for X in _sparse(dataset, split)))
+    _member(archive, "data", f64, (entries,), (X.data[_span(X)] for X in _sparse(dataset, split)))
+    _member(archive, "shape", i64, (2,), [np.array([rows, dataset.columns])])
+    _member(archive, "format", np.dtype("S3"), (), [np.array(b"csr")])
+    _label_member(archive, "y", dataset, split)
+
+
+def _sparse(dataset: Dataset, split: str) -> Iterator[CSR]:
+    return (block.X for block in _blocks(dataset, split) if isinstance(block.X, CSR))
+
+
+def _span(X: CSR) -> slice:
+    return slice(int(X.indptr[0]), int(X.indptr[-1]))
+
+
+def _row_ends(dataset: Dataset, split: str) -> Iterator[NDArray[np.int64]]:
+    end = 0
+    yield np.zeros(1, dtype=np.int64)
+    for X in _sparse(dataset, split):
+        yield X.indptr[1:] - X.indptr[0] + end
+        end += int(X.indptr[-1] - X.indptr[0])
+
+
+def _label_member(archive: zipfile.ZipFile, member: str, dataset: Dataset, split: str) -> None:
+    names = dataset.manifest.label_names
+    if names is None:
+        labels = (block.label for block in _blocks(dataset, split))
+        _member(archive, member, np.dtype(np.float64), (dataset.rows(split),), labels)
+        return
+    table = np.array(names)
+    texts = (table[block.label.astype(np.int64)] for block in _blocks(dataset, split))
+    _member(archive, member, table.dtype, (dataset.rows(split),), texts)
+
+
+def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:
+    """Write array `name` from consecutive `parts`, so that the whole is never in memory."""
+    info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same rows give the same bytes
+    info.compress_type = zipfile.ZIP_DEFLATED
+    with archive.open(info, "w", force_zip64=True) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            file.write(np.ascontiguousarray(part, dtype=dtype).tobytes())

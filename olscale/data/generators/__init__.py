@@ -1,0 +1,87 @@
+"""Synthetic datasets by name and seed.
+
+A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
+constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. The same
+seed gives the same rows. To add one, name its module below.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from olscale.data.build import Build, Piece, claim
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.formats.base import Batch
+from olscale.data.manifest import SourceEntry
+from olscale.errors import ParameterError, UnknownNameError
+
+__all__ = ["generate", "generator_names"]
+
+_MODULES = {"rotating-xor": "olscale.data.generators.rotating_xor"}
+
+
+def generator_names() -> tuple[str, ...]:
+    """Return the names of the generators, sorted."""
+    return tuple(sorted(_MODULES))
+
+
+def generate(
+    name: str,
+    dest: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    rows: int | None = None,
+    layout: str | None = None,
+    chunk_rows: int | None = None,
+) -> Dataset:
+    """Write a synthetic dataset.
+
+    Parameters
+    ----------
+    name : str
+        One of `generator_names`.
+    dest : path
+        New directory.
+    seed : int
+        Seed of PCG64.
+    rows : int, optional
+        Number of rows; the generator's own when left out.
+    layout, chunk_rows
+        As for `olscale.data.ingest.ingest`.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError, DatasetError
+        For a name that does not exist, a number out of range, a `dest` that is taken.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dataset = generate("rotating-xor", f"{folder}/xor", rows=250)
+    ...     dataset.rows(), dataset.segments()
+    (250, (('0', 0), ('1', 100), ('2', 200)))
+    """
+    if name not in _MODULES:
+        raise UnknownNameError("generator", name, _MODULES)
+    module: Any = importlib.import_module(_MODULES[name])
+    count = module.ROWS if rows is None else rows
+    if count < 1:
+        raise ParameterError(f"rows is {count}, expected at least 1")
+    if seed < 0:
+        raise ParameterError(f"seed is {seed}, expected 0 or more")
+    source = f"generator:{name}:seed={seed},rows={count}"
+    with claim(os.fspath(dest), {"generator": name, "seed": seed, "rows": count}) as directory:
+        build = Build(directory, layout, chunk_rows, "files" if module.SEGMENTS else None)
+        build.add("train", _pieces(source, module.batches(count, seed)))
+        build.finish([SourceEntry(name=source, split="train")])
+    return open_dataset(dest)
+
+
+def _pieces(source: str, batches: Iterator[Batch]) -> Iterator[Piece]:
+    for number, batch in enumerate(batches):
+        yield Piece(f"{source}, segment {number}", str(number), partial(iter, (batch,)))

@@ -1,0 +1,93 @@
+"""The commands that make and show datasets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from olscale.cli.datasets import datasets
+from olscale.cli.ingest import ingest
+from olscale.data.dataset import open_dataset
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with three sources."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b", "c"):
+        Path(f"{name}.csv").write_text("x,y,label\n1,2,0\n3,4,1\n5,6,1\n")
+    return tmp_path
+
+
+def run(command, *args: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(command, args)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.mark.parametrize(
+    ("args", "train", "test"),
+    [
+        (("a.csv", "D"), "a", ""),
+        (("a.csv", "D", "--test", "b.csv"), "a", "b"),
+        (("a.csv", "D", "--test", "b.csv", "c.csv"), "a", "bc"),
+        (("a.csv", "D", "--test", "b.csv", "c.csv", "--chunk-rows", "2"), "a", "bc"),
+        (("a.csv", "D", "--test", "b.csv", "--test", "c.csv"), "a", "bc"),
+        (("--test", "c.csv", "a.csv", "b.csv", "D"), "ab", "c"),
+        (("a.csv", "--test", "c.csv", "D"), "a", "c"),
+        (("a.csv", "b.csv", "D", "--test=c.csv"), "ab", "c"),
+        (("--chunk-rows", "2", "a.csv", "D", "--layout", "parquet", "--test", "b.csv", "c.csv"), "a", "bc"),
+    ],
+)
+def test_sources_and_tests(shelf: Path, args: tuple[str, ...], train: str, test: str):
+    run(ingest, *args)
+    sources = open_dataset("D").manifest.sources
+    assert "".join(s.name[0] for s in sources if s.split == "train") == train
+    assert "".join(s.name[0] for s in sources if s.split == "test") == test
+
+
+def test_ingest_says_what_it_made(shelf: Path):
+    lines = run(ingest, "a.csv", "D", "--test", "b.csv").output.splitlines()
+    assert lines[0] == "D: 3 train + 3 test rows x 2 columns, 2 classes, dense, zarr"
+    assert lines[1].endswith(f"fingerprint {open_dataset('D').fingerprint[:12]}")
+    assert "MB/s" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "args", [(), ("a.csv",), ("a.csv", "D", "--layout", "tar"), ("a.csv", "D", "--chunk-rows", "0")]
+)
+def test_bad_usage_exits_with_2(shelf: Path, args: tuple[str, ...]):
+    run(ingest, *args, code=2)
+    assert not Path("D").exists()
+
+
+def test_label_by_name_and_position(shelf: Path):
+    for number, label in enumerate(("x", "0", "-3")):
+        run(ingest, "a.csv", f"D{number}", "--label", label)
+        assert open_dataset(f"D{number}").classes == (1, 3, 5)
+
+
+def test_list_show_verify_export_generate(shelf: Path):
+    assert run(datasets, "list").output == "no datasets under .\n"
+    run(ingest, "a.csv", "D10", "--test", "b.csv")
+    run(datasets, "generate", "rotating-xor", "D2", "--rows", "150", "--seed", "4")
+    Path("D3").mkdir()
+    Path("D3/ingest.json").write_text("{}")
+    rows = [line.split() for line in run(datasets, "list").output.splitlines() if line.startswith("D")]
+    assert [row[:6] for row in rows] == [
+        ["D2", "dense", "150", "-", "2", "2"],
+        ["D3", "unfinished"],
+        ["D10", "dense", "3", "3", "2", "2"],
+    ]
+    facts = json.loads(run(datasets, "show", "D10", "--json").output)
+    assert (facts["name"], facts["rows"], facts["classes"]) == ("D10", {"train": 3, "test": 3}, [0, 1])
+    assert facts["fingerprint"] == open_dataset("D10").fingerprint
+    shown = run(datasets, "show", "D2").output
+    assert "150 train" in shown
+    assert "2 train" in next(line for line in shown.splitlines() if line.startswith("segments"))
+    assert "intact" in run(datasets, "verify", "D10").output
+    run(datasets, "export", "D10", "out.csv", "--split", "test")
+    assert Path("out.csv").read_text() == Path("b.csv").read_text()

@@ -1,0 +1,49 @@
+"""Generators: the same seed gives the same dataset."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from olscale.data.generators import generate, generator_names
+from olscale.data.generators.rotating_xor import batches
+from olscale.errors import ParameterError, UnknownNameError
+
+
+def test_same_seed_same_dataset(tmp_path: Path):
+    for name in generator_names():
+        made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]
+        assert made[0].fingerprint == made[1].fingerprint != made[2].fingerprint
+
+
+def test_rotating_xor_is_as_the_paper_says(tmp_path: Path):
+    """1,000 rows in two dimensions, two classes, a turn after every 100 rows."""
+    dataset = generate("rotating-xor", tmp_path / "xor")
+    assert (dataset.rows(), dataset.columns, dataset.classes) == (1000, 2, (-1, 1))
+    assert dataset.segments() == tuple((str(i), 100 * i) for i in range(10))
+
+
+def test_rotating_xor_turns_counterclockwise():
+    """Turned back by 18 degrees a segment, every segment is the XOR of the first."""
+    for segment, batch in enumerate(batches(2000, seed=1)):
+        angle = -np.pi / 10 * segment
+        back = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        corners = batch.X @ back.T
+        agree = np.sign(corners[:, 0] * corners[:, 1]) == batch.target
+        assert agree.mean() > 0.97
+
+
+def test_fewer_rows_are_the_beginning_of_more():
+    few, many = (np.concatenate([batch.X for batch in batches(rows, seed=3)]) for rows in (150, 400))
+    np.testing.assert_array_equal(few, many[:150])
+
+
+def test_wrong_arguments_leave_nothing(tmp_path: Path):
+    with pytest.raises(UnknownNameError, match="did you mean 'rotating-xor'"):
+        generate("rotating-xr", tmp_path / "d")
+    for arguments in ({"rows": 0}, {"seed": -1}):
+        with pytest.raises(ParameterError):
+            generate("rotating-xor", tmp_path / "d", **arguments)
+    assert not (tmp_path / "d").exists()

@@ -1,0 +1,59 @@
+"""Labels: what is a class, and how it is coded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olscale.data.labels import Labels, class_codes
+from olscale.errors import DatasetError, FormatError
+
+
+def labels_of(*targets) -> Labels:
+    labels = Labels()
+    for target in targets:
+        labels.encode(target if isinstance(target, list) else np.asarray(target, float), "source")
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("target", "classes"),
+    [
+        ([1.0, -1.0, 1.0], (-1, 1)),
+        ([0.5, 0.0], (0, 0.5)),
+        (np.arange(65_536.0), tuple(range(65_536))),
+        (np.arange(65_537.0), None),
+        (np.arange(32) / 8, tuple(int(v) if v % 1 == 0 else v for v in (np.arange(32) / 8).tolist())),
+        (np.arange(33) / 8, None),
+    ],
+)
+def test_numeric_targets(target, classes):
+    labels = labels_of(np.asarray(target))
+    assert labels.classes == classes
+    assert labels.task == ("regression" if classes is None else "classification")
+
+
+def test_whole_numbers_may_be_followed_by_fractions():
+    """The decision is about all rows: forty whole numbers are classes until a fraction shows they are measurements."""
+    assert labels_of(np.arange(40)).task == "classification"
+    assert labels_of(np.arange(40), np.array([0.5])).task == "regression"
+    assert labels_of(np.array([0.5]), np.arange(40)).task == "regression"
+
+
+def test_text_is_coded_by_first_appearance_and_classes_are_sorted():
+    labels = labels_of(["b", "a", "b"], ["c"])
+    assert (labels.names, labels.classes) == (("b", "a", "c"), ("a", "b", "c"))
+    codes = class_codes(np.array([0.0, 1.0, 2.0]), labels.classes, labels.names)
+    assert codes.tolist() == [1, 0, 2]
+    assert codes.dtype == np.int64
+
+
+def test_text_beside_numbers_is_refused():
+    with pytest.raises(DatasetError, match="source has text labels but the sources before it had numbers"):
+        labels_of([1.0][:0] or np.ones(2), ["a"])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_labels_must_be_finite(bad: float):
+    with pytest.raises(FormatError, match="not a finite number"):
+        labels_of(np.array([1.0, bad]))
