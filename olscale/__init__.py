@@ -1,3 +1,60 @@
-"""olscale: evaluate single-pass learners at scale on Dask."""
+"""olscale: evaluate single-pass (one-pass, streaming) learners at scale.
+
+>>> import olscale
+>>> olscale.__version__
+'0.1.0'
+
+Names below are imported when they are first used, so that importing olscale costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from olscale.data.dataset import Dataset, open_dataset
+    from olscale.data.ingest import ingest
+    from olscale.evaluation.experiment import Experiment, load_experiment
+    from olscale.execution.evaluate import Evaluation, evaluate
+    from olscale.learners.registry import make_learner
+    from olscale.results.store import Store, open_store
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Dataset",
+    "Evaluation",
+    "Experiment",
+    "Store",
+    "__version__",
+    "evaluate",
+    "ingest",
+    "load_experiment",
+    "make_learner",
+    "open_dataset",
+    "open_store",
+]
+
+_HOMES = {
+    "Dataset": "olscale.data.dataset",
+    "Evaluation": "olscale.execution.evaluate",
+    "Experiment": "olscale.evaluation.experiment",
+    "Store": "olscale.results.store",
+    "evaluate": "olscale.execution.evaluate",
+    "ingest": "olscale.data.ingest",
+    "load_experiment": "olscale.evaluation.experiment",
+    "make_learner": "olscale.learners.registry",
+    "open_dataset": "olscale.data.dataset",
+    "open_store": "olscale.results.store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'olscale' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

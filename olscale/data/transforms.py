@@ -99,7 +99,8 @@ class MinMax(Transform):
 
     def apply(self, X: FloatArray, columns: int) -> Rows:
         """Return ``(X - low) / (high - low)``."""
-        return (X - self._low) / self._range
+        scaled: FloatArray = (X - self._low) / self._range
+        return scaled
 
 
 class UnitNorm(Transform):

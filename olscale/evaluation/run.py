@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from olscale.data.stream import Shuffle
+from olscale.results.record import run_id
 
 __all__ = ["Run", "StreamKey"]
 
@@ -60,5 +59,4 @@ class Run:
     @cached_property
     def id(self) -> str:
         """Content hash of the definition, 32 hexadecimal digits."""
-        text = json.dumps(self.definition(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return run_id(self.definition())

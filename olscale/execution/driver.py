@@ -46,7 +46,8 @@ class _Drive:
             await self._client.wait_for_workers(1, timeout=60)
         except TimeoutError:
             raise ExecutionError("the cluster has no worker after 60 s; start one and try again") from None
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        # An asynchronous client's scheduler_info() knows no workers: ask the scheduler.
+        workers = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         self._task_slots = asyncio.Semaphore(2 * sum(worker["nthreads"] for worker in workers.values()))
         self._free_workers: asyncio.Queue[str] = asyncio.Queue()
         for address in workers:

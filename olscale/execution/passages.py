@@ -46,6 +46,11 @@ class Envelope:
     fault: str = ""
 
 
+def fault_of(error: Exception) -> str:
+    """Return one line for an error: the message of our own, type and message of others."""
+    return str(error) if isinstance(error, OlscaleError) else f"{type(error).__name__}: {error}"
+
+
 def write_records(passage: Passage, store: str) -> dict[str, str]:
     """Finish `passage`, write its records to the store and return the outcomes by run id."""
     target = open_store(store)
@@ -71,8 +76,8 @@ def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None
                 last = monotonic()
         tell(passage.rows, passage.error())
         return Envelope(passage.chunks, passage.chunks, passage.rows, passage.error(), write_records(passage, store))
-    except OlscaleError as error:
-        return Envelope(fault=str(error))
+    except Exception as error:
+        return Envelope(fault=fault_of(error))
 
 
 def _topic(pack: Pack) -> Callable[[int, float], None]:
@@ -108,18 +113,13 @@ class StreamActor:
                 self._passage.step(i)
                 self._position = i + 1
             return Envelope(self._position, self._passage.chunks, self._passage.rows, self._passage.error())
-        except OlscaleError as error:
-            return Envelope(fault=str(error))
         except Exception as error:
-            # An exception that left an actor could look like the loss of its worker (both may be an OSError).
-            return Envelope(fault=f"{type(error).__name__}: {error}")
+            return Envelope(fault=fault_of(error))
 
     def finish(self) -> Envelope:
         """Run the test split and write the records."""
         try:
             passage = self._passage or Passage(self._pack)
             return Envelope(self._position, passage.chunks, outcomes=write_records(passage, self._store))
-        except OlscaleError as error:
-            return Envelope(fault=str(error))
         except Exception as error:
-            return Envelope(fault=f"{type(error).__name__}: {error}")
+            return Envelope(fault=fault_of(error))

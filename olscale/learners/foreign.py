@@ -121,7 +121,8 @@ class ForeignLearner(Learner):
 
     def _as_scores(self, codes: NDArray[Any]) -> FloatArray:
         if self._classes <= 2:
-            return np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
+            signs: FloatArray = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
+            return signs
         scores: FloatArray = np.eye(self._classes)[codes.astype(np.int64)]
         return scores
 
