@@ -20,14 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from olscale.data.chunk import Rows, slice_rows
+from olscale.data.chunk import Rows, read_only, slice_rows
 from olscale.errors import ParameterError
 from olscale.learners.domain import Domain
 
-__all__ = ["FloatArray", "Learner", "State", "codes_of", "score_columns"]
+__all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "score_columns"]
 
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
+
+NO_LABELS = read_only(np.empty(0, dtype=np.int64))
+"""Class codes of no rows, of the read-only kind that chunks have: another kind would compile a kernel anew."""
 
 
 def score_columns(classes: int) -> int:
@@ -109,7 +112,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     def compile(self, X: Rows) -> None:
         """Have the kernels for rows like `X` ready, so that no measured time has compilation in it."""
         none = slice_rows(X, 0, 0)
-        self.learn(none, np.empty(0, dtype=np.int64))
+        self.learn(none, NO_LABELS)
         self.scores(none)
 
     def state(self) -> State:
