@@ -13,8 +13,8 @@ The number of score columns is the number of classes, or one for two classes (po
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from sklearn.base import BaseEstimator
 from olscale.data.chunk import Rows, read_only, slice_rows
 from olscale.errors import ParameterError
 from olscale.learners.domain import Domain
+
+if TYPE_CHECKING:
+    from olscale.learners.grid import Grid
 
 __all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "score_columns"]
 
@@ -114,6 +117,14 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         none = slice_rows(X, 0, 0)
         self.learn(none, NO_LABELS)
         self.scores(none)
+
+    def grid_key(self) -> object:
+        """Return a key that learners must share to run as one `olscale.learners.grid.Grid`, or None if there is none."""
+        return None
+
+    def fuse(self, learners: Sequence[Learner]) -> Grid:
+        """Return the grid of `learners`, all of one `grid_key`."""
+        raise TypeError(f"learner {self.name} runs alone: its grid_key() is None")
 
     def state(self) -> State:
         """Return a copy of the state."""
