@@ -24,6 +24,9 @@ _OURS = {
     "pa2": "olscale.learners.passive_aggressive:PA2",
     "lol": "olscale.learners.local:LOL",
     "ilol": "olscale.learners.local:ILOL",
+    "ollc": "olscale.learners.two_regions:OLLC",
+    "pamo1": "olscale.learners.max_out:PAMO1",
+    "pamo2": "olscale.learners.max_out:PAMO2",
 }
 
 
