@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CSR", "Chunk", "Rows", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
+__all__ = ["CSR", "Chunk", "Rows", "read_only", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
 
 
 class CSR(NamedTuple):
@@ -98,9 +98,9 @@ class Chunk:
     def __post_init__(self) -> None:
         # One read-only type whatever the source: kernels then compile once, and no learner can write into its stream.
         arrays = self.X if isinstance(self.X, CSR) else (self.X,)
-        frozen = [_read_only(array) for array in arrays]
+        frozen = [read_only(array) for array in arrays]
         object.__setattr__(self, "X", CSR(*frozen) if isinstance(self.X, CSR) else frozen[0])
-        object.__setattr__(self, "y", _read_only(self.y))
+        object.__setattr__(self, "y", read_only(self.y))
 
     def __len__(self) -> int:
         return len(self.y)
@@ -112,7 +112,8 @@ class Chunk:
         return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns)
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a contiguous view of `array` that cannot be written to."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -45,6 +45,8 @@ class Fold:
     ----------
     position : int
         Number of rows learned from.
+    learner : Learner
+        The model.
     outcome : str
         ``"ok"`` until the learner fails: ``"diverged"`` or ``"learner_error"``; a failed fold ignores further rows.
     """
@@ -52,27 +54,39 @@ class Fold:
     def __init__(self, run: Run, shape: StreamShape, columns: int) -> None:
         self.run, self.position = run, 0
         self.outcome, self.reason = "ok", ""
-        self._learner = make_learner(run.learner, run.params)
+        self.learner = make_learner(run.learner, run.params)
         self._metrics: list[Metric] = [metric(shape) for metric in METRICS]
         self._seconds = 0.0
         self._ready = False
-        self._guarded(lambda: self._learner.begin(columns, shape.classes))
+        self._guarded(lambda: self.learner.begin(columns, shape.classes))
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk."""
         if not self._ready:
-            self._guarded(lambda: self._learner.compile(chunk.X))
+            self._guarded(lambda: self.learner.compile(chunk.X))
             self._ready = True
-        scores = self._guarded(lambda: self._learner.learn(chunk.X, chunk.y), clocked=True)
+        start = perf_counter()
+        scores = self._guarded(lambda: self.learner.learn(chunk.X, chunk.y))
         if scores is not None:
-            codes = codes_of(scores)
-            for metric in self._metrics:
-                metric.see(chunk.y, codes, scores)
-            self.position += len(chunk)
+            self.see(chunk, scores, perf_counter() - start)
+
+    def see(self, chunk: Chunk, scores: FloatArray, seconds: float) -> None:
+        """Count the stream's next chunk, whose rows got `scores` before each update, learned from in `seconds`."""
+        if self.outcome != "ok":
+            return
+        if not np.isfinite(scores).all():
+            row = self.position + int(np.argmin(np.isfinite(scores).all(axis=1)))
+            self._fail("diverged", str(DivergedError("score is not finite", row)))
+            return
+        codes = codes_of(scores)
+        for metric in self._metrics:
+            metric.see(chunk.y, codes, scores)
+        self.position += len(chunk)
+        self._seconds += seconds
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
-        scores = self._guarded(lambda: self._learner.scores(chunk.X))
+        scores = self._guarded(lambda: self.learner.scores(chunk.X))
         if scores is not None:
             codes = codes_of(scores)
             for metric in self._metrics:
@@ -83,23 +97,25 @@ class Fold:
         return int(self._metrics[0].sums["mistakes"][0])
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
-        """Return the result; a failed run keeps what was measured before it failed, but no error figures."""
-        prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
-        rows, mistakes = prequential.curve()
-        values: dict[str, float] = {}
+        """Return the result."""
+        # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
+        results: dict[str, Any] = {}
         if self.outcome == "ok":
-            for metric in self._metrics:
-                values |= metric.values()
-            values |= self._learner.measures()
+            prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
+            rows, mistakes = prequential.curve()
+            values = {name: value for metric in self._metrics for name, value in metric.values().items()}
+            results = {
+                "metrics": values | self.learner.measures(),
+                "curve_rows": rows,
+                "curve_mistakes": mistakes,
+                "segments": prequential.segments(),
+            }
         return Record(
             id=self.run.id,
             run=self.run.definition(),
             outcome=self.outcome,
             reason=self.reason,
-            metrics=values,
-            curve_rows=rows,
-            curve_mistakes=mistakes,
-            segments=prequential.segments(),
+            **results,
             timings={
                 "fit_seconds": self._seconds,
                 "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
@@ -110,7 +126,7 @@ class Fold:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the fold as plain arrays."""
-        parts = {f"learner.{name}": array for name, array in self._learner.state().items()}
+        parts = {f"learner.{name}": array for name, array in self.learner.state().items()}
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return {**parts, "position": np.array([self.position]), "seconds": np.array([self._seconds])}
@@ -121,30 +137,25 @@ class Fold:
         for key, array in state.items():
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array
-        self._learner.restore(groups.get("learner", {}))
+        self.learner.restore(groups.get("learner", {}))
         for number, metric in enumerate(self._metrics):
             metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
         self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
 
-    def _guarded(self, call: Callable[[], FloatArray | None], clocked: bool = False) -> FloatArray | None:
+    def _guarded(self, call: Callable[[], FloatArray | None]) -> FloatArray | None:
         """Call into the learner; whatever it raises ends this run and no other."""
         if self.outcome != "ok":
             return None
-        start = perf_counter()
         try:
-            scores = call()
-            if clocked:
-                self._seconds += perf_counter() - start
-            if scores is not None and not np.isfinite(scores).all():
-                row = int(np.argmin(np.isfinite(scores).all(axis=1)))
-                raise DivergedError("score is not finite", self.position + row)
+            return call()
         except DivergedError as error:
-            self.outcome, self.reason = "diverged", str(error)
+            self._fail("diverged", str(error))
         except Exception as error:
-            self.outcome, self.reason = "learner_error", f"{type(error).__name__}: {error}"
-        else:
-            return scores
+            self._fail("learner_error", f"{type(error).__name__}: {error}")
         return None
+
+    def _fail(self, outcome: str, reason: str) -> None:
+        self.outcome, self.reason = outcome, reason
 
 
 @cache

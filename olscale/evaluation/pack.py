@@ -8,6 +8,7 @@ from time import perf_counter
 
 from olscale.data.stream import Stream, open_stream
 from olscale.evaluation.fold import Fold
+from olscale.evaluation.lane import cut_lanes
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.results.record import Record
@@ -72,6 +73,7 @@ class Passage:
         segments = dataset.segments("train") if key.shuffle is None else ()
         shape = StreamShape(self._stream.rows, len(dataset.classes or ()), tuple(segments))
         self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
+        self._lanes = cut_lanes(self._folds)
         self.chunks = len(self._stream)
         self.rows = 0  # row-passes: one row learned by one learner is one
 
@@ -80,8 +82,8 @@ class Passage:
         start = perf_counter()
         chunk = self._stream.chunk(i)
         self._read_seconds += perf_counter() - start
-        for fold in self._folds:
-            fold.step(chunk)
+        for lane in self._lanes:
+            lane.step(chunk)
         self.rows += len(chunk) * len(self._folds)
 
     def error(self) -> float:
@@ -91,6 +93,8 @@ class Passage:
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""
+        for lane in self._lanes:
+            lane.close()
         if "test" in self._stream.dataset.splits:
             test = Stream(self._stream.dataset, "test", self._stream.pipeline)
             for chunk in test.chunks():

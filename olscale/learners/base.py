@@ -13,21 +13,27 @@ The number of score columns is the number of classes, or one for two classes (po
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from olscale.data.chunk import Rows, slice_rows
+from olscale.data.chunk import Rows, read_only, slice_rows
 from olscale.errors import ParameterError
 from olscale.learners.domain import Domain
 
-__all__ = ["FloatArray", "Learner", "State", "codes_of", "score_columns"]
+if TYPE_CHECKING:
+    from olscale.learners.grid import Grid
+
+__all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "score_columns"]
 
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
+
+NO_LABELS = read_only(np.empty(0, dtype=np.int64))
+"""Class codes of no rows, of the read-only kind that chunks have: another kind would compile a kernel anew."""
 
 
 def score_columns(classes: int) -> int:
@@ -109,8 +115,16 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     def compile(self, X: Rows) -> None:
         """Have the kernels for rows like `X` ready, so that no measured time has compilation in it."""
         none = slice_rows(X, 0, 0)
-        self.learn(none, np.empty(0, dtype=np.int64))
+        self.learn(none, NO_LABELS)
         self.scores(none)
+
+    def grid_key(self) -> object:
+        """Return a key that learners must share to run as one `olscale.learners.grid.Grid`, or None if there is none."""
+        return None
+
+    def fuse(self, learners: Sequence[Learner]) -> Grid:
+        """Return the grid of `learners`, all of one `grid_key`."""
+        raise TypeError(f"learner {self.name} runs alone: its grid_key() is None")
 
     def state(self) -> State:
         """Return a copy of the state."""

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from olscale.data.chunk import CSR, Rows
+from olscale.data.chunk import CSR, Rows, read_only
 from olscale.learners.base import FloatArray, Learner, codes_of
 
 __all__ = ["Classifier", "to_rows"]
@@ -24,17 +24,11 @@ def to_rows(X: Any) -> Rows:
         matrix: Any = scipy.sparse.csr_array(X)
         matrix.sum_duplicates()
         return CSR(
-            _frozen(matrix.indptr.astype(np.int64)),
-            _frozen(matrix.indices.astype(np.int32)),
-            _frozen(matrix.data.astype(np.float64)),
+            read_only(matrix.indptr.astype(np.int64)),
+            read_only(matrix.indices.astype(np.int32)),
+            read_only(matrix.data.astype(np.float64)),
         )
-    return _frozen(X)
-
-
-def _frozen(array: NDArray[Any]) -> NDArray[Any]:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+    return read_only(X)
 
 
 class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
@@ -102,7 +96,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
-        self.learn(to_rows(X), np.searchsorted(self.classes_, y).astype(np.int64))
+        self.learn(to_rows(X), read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:

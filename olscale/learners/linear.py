@@ -10,7 +10,7 @@ Several settings of a rule's parameters can share one pass: weights then have a 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import FloatArray, Learner, State
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
+from olscale.learners.grid import Grid
 from olscale.learners.rows import add_column, add_row, row_scores
 
 __all__ = ["LinearLearner", "implements", "linear_scores"]
@@ -142,16 +143,27 @@ class LinearLearner(Classifier):
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
-        state = self.state_
+        return self._learn(X, y, self.state_, self._rule(), 1)
+
+    def _learn(self, X: Rows, y: NDArray[np.int64], state: State, rule: NamedTuple, settings: int) -> FloatArray:
         W = state["W"]
         scores = np.empty((rows_of(X), W.shape[1]))
-        loop = _learn_max_score if W.shape[1] > 1 and self.multiclass == "max-score" else _learn_one_vs_all
-        loop(X, y, W, self._rule(), 1, state["seen"], state["updates"], scores)
+        max_score = W.shape[1] > settings and self.multiclass == "max-score"
+        loop = _learn_max_score if max_score else _learn_one_vs_all
+        loop(X, y, W, rule, settings, state["seen"], state["updates"], scores)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X W``, shape (rows, outputs)."""
         return linear_scores(X, self.state_["W"])
+
+    def grid_key(self) -> object:
+        """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
+        return type(self), self.multiclass, self.dtype
+
+    def fuse(self, learners: Sequence[Learner]) -> Grid:
+        """Return the grid of `learners`."""
+        return LinearGrid(learners)
 
     @property
     def coef_(self) -> FloatArray:
@@ -162,6 +174,51 @@ class LinearLearner(Classifier):
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
         norm = float(np.linalg.norm(self.state_["W"].astype(np.float64)))
         return {**super().measures(), "norm_w": norm}
+
+
+class LinearGrid(Grid):
+    """Settings of a first-order linear learner in one pass.
+
+    Examples
+    --------
+    >>> from olscale.learners.passive_aggressive import PA1
+    >>> learners = [PA1(C=0.1), PA1(C=1.0)]
+    >>> for learner in learners:
+    ...     learner.begin(columns=2, classes=2)
+    >>> grid = LinearGrid(learners)
+    >>> _ = grid.learn(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    >>> grid.release()
+    >>> [learner.coef_.tolist() for learner in learners]
+    [[[-0.2, 0.1]], [[-0.5, 1.0]]]
+    """
+
+    def __init__(self, learners: Sequence[Learner]) -> None:
+        self._learners = [learner for learner in learners if isinstance(learner, LinearLearner)]
+        states = [learner.state_ for learner in self._learners]
+        self._state: State = {
+            "W": np.concatenate([state["W"] for state in states], axis=1),
+            "seen": states[0]["seen"].copy(),
+            "updates": np.concatenate([state["updates"] for state in states]),
+        }
+        rules = [learner._rule() for learner in self._learners]
+        rule: Any = type(rules[0])
+        self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
+        """Predict, then update, row by row; return each learner's scores before each update."""
+        settings = len(self._learners)
+        scores = self._learners[0]._learn(X, y, self._state, self._rule, settings)
+        return np.split(scores, settings, axis=1)
+
+    def release(self) -> None:
+        """Bring the learners up to date."""
+        blocks = np.split(self._state["W"], len(self._learners), axis=1)
+        for s, learner in enumerate(self._learners):
+            learner.state_ = {
+                "seen": self._state["seen"].copy(),
+                "updates": self._state["updates"][s : s + 1].copy(),
+                "W": np.ascontiguousarray(blocks[s]),
+            }
 
 
 def setting(value: Any) -> FloatArray:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import NO_LABELS, FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.estimator import Classifier
 from olscale.learners.rows import add_column, add_row, row_scores, set_column
@@ -128,7 +128,7 @@ class _Local(Classifier):
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of the nearest prototype's hyperplane, shape (rows, outputs)."""
-        return self._swept(X, np.empty(0, dtype=np.int64), learning=False)
+        return self._swept(X, NO_LABELS, learning=False)
 
     def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
         # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.

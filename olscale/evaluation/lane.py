@@ -1,0 +1,67 @@
+"""Lanes: folds that go through a stream in one pass of the kernel, or alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Protocol
+
+from olscale.data.chunk import Chunk
+from olscale.evaluation.fold import Fold
+from olscale.learners.grid import group_for_grids
+
+__all__ = ["Lane", "cut_lanes"]
+
+
+class Lane(Protocol):
+    """What a stream feeds its chunks to."""
+
+    def step(self, chunk: Chunk) -> None:
+        """Feed the stream's next chunk."""
+        ...
+
+    def close(self) -> None:
+        """End the stream: the folds' learners are up to date afterwards."""
+        ...
+
+
+class _Alone:
+    """A fold by itself."""
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+
+    def step(self, chunk: Chunk) -> None:
+        self._fold.step(chunk)
+
+    def close(self) -> None:
+        """Nothing is behind."""
+
+
+class _Together:
+    """Folds of one learner in several settings; the time of the pass is shared evenly among them."""
+
+    def __init__(self, folds: Sequence[Fold]) -> None:
+        self._folds = folds
+        self._grid = folds[0].learner.fuse([fold.learner for fold in folds])
+        self._ready = False
+
+    def step(self, chunk: Chunk) -> None:
+        if not self._ready:
+            self._grid.compile(chunk.X)
+            self._ready = True
+        start = perf_counter()
+        scores = self._grid.learn(chunk.X, chunk.y)
+        share = (perf_counter() - start) / len(self._folds)
+        for fold, mine in zip(self._folds, scores, strict=True):
+            fold.see(chunk, mine, share)
+
+    def close(self) -> None:
+        self._grid.release()
+
+
+def cut_lanes(folds: Sequence[Fold]) -> list[Lane]:
+    """Return lanes for `folds`, those together that can be."""
+    able = [fold for fold in folds if fold.outcome == "ok"]
+    groups = group_for_grids([fold.learner for fold in able])
+    return [_Alone(able[group[0]]) if len(group) == 1 else _Together([able[i] for i in group]) for group in groups]
