@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["kernel", "prefetch"]
+__all__ = ["is_ours", "kernel", "prefetch", "uncached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,8 +39,25 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
     compiled: Any = numba.njit(nogil=True, cache=True)(function)
-    compiled._cache._cache_file._source_stamp = _STAMP
+    file = compiled._cache._cache_file
+    file._source_stamp = _STAMP if is_ours(function.__module__) else (_STAMP, file._source_stamp)
     return compiled  # type: ignore[no-any-return]
+
+
+def is_ours(module: str) -> bool:
+    """Tell whether a module belongs to this package, so that the stamp covers it."""
+    return module.partition(".")[0] == __name__.partition(".")[0]
+
+
+@cache
+def uncached(compiled: Callable[P, R]) -> Callable[P, R]:
+    """Return a kernel of ours for arguments of types defined elsewhere.
+
+    Machine code made for those must not get into our cache: it would outlive an edit of their source, and no process that
+    cannot import them could read the cache any more.
+    """
+    function: Any = compiled
+    return numba.njit(nogil=True)(function.py_func)
 
 
 @intrinsic

@@ -19,7 +19,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
-from olscale.jit import kernel
+from olscale.jit import is_ours, kernel, uncached
 from olscale.learners.base import FloatArray, Learner, State
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
@@ -150,6 +150,8 @@ class LinearLearner(Classifier):
         scores = np.empty((rows_of(X), W.shape[1]))
         max_score = W.shape[1] > settings and self.multiclass == "max-score"
         loop = _learn_max_score if max_score else _learn_one_vs_all
+        if not is_ours(type(rule).__module__):
+            loop = uncached(loop)
         loop(X, y, W, rule, settings, state["seen"], state["updates"], scores)
         return scores
 

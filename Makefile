@@ -1,0 +1,62 @@
+# make quickstart   a table of results in a minute or two: data, evaluation on a local Dask cluster, results
+# make test         the test suite
+# make lint         what CI checks beside the tests
+# make notebooks    run the notebooks
+# make clean        remove everything that the targets above made
+#
+# Needs Python 3.11, 3.12 or 3.13 and the package index. Another interpreter: make quickstart PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+OUT := quickstart
+STORE := $(OUT)/store
+
+.DELETE_ON_ERROR:
+.PHONY: quickstart test lint notebooks clean
+
+quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
+	@$(BIN)/olscale evaluate pipelines/quickstart.toml --store $(STORE)
+	@$(BIN)/olscale evaluate pipelines/rotating-xor.toml --store $(STORE)
+	@echo
+	@$(BIN)/olscale results $(STORE)
+	@echo
+	@echo "The metrics store is $(CURDIR)/$(STORE). Look again with: $(BIN)/olscale results $(STORE)"
+
+$(OUT)/rotating-xor/manifest.json: | .venv/installed
+	@$(BIN)/olscale datasets generate rotating-xor $(@D)
+
+$(OUT)/%/manifest.json: | .venv/installed
+	@$(BIN)/olscale ingest sklearn:$* $(@D)
+
+test: .venv/dev
+	$(BIN)/python -m pytest
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+notebooks: .venv/notebooks $(OUT)/digits/manifest.json
+	$(BIN)/jupyter-execute notebooks/*.ipynb
+
+clean:
+	rm -rf .venv $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# One environment; a stamp for each set of dependencies that is in it.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; ok = (3, 11) <= sys.version_info < (3, 14); sys.exit(None if ok else \
+	    "olscale needs Python 3.11, 3.12 or 3.13; $(PYTHON) is %d.%d; try: make PYTHON=python3.12" % sys.version_info[:2])'
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ .venv/installed
+
+.venv/notebooks: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[notebooks]'
+	@touch $@ .venv/installed

@@ -1,0 +1,67 @@
+"""Learners defined outside of olscale: their kernels are never stale, and leave nothing in olscale's own cache."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RULE = """
+from typing import NamedTuple
+from olscale.learners.linear import LinearLearner, implements
+
+class Rule(NamedTuple):
+    pass
+
+@implements(Rule)
+def step(rule, s, y, f, square, t, wrong):
+    return 1.0 if wrong else 0.0
+
+class Mine(LinearLearner):
+    name, domains = "mine", LinearLearner.shared_domains
+    multiclass, dtype = "max-score", "float64"
+    def _rule(self):
+        return Rule()
+"""
+
+KERNEL = """
+import numpy as np
+from olscale.jit import kernel
+
+@kernel
+def step():
+    return 1.0
+"""
+
+
+def outcome(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (RULE, "import mine; print(mine.Mine().fit([[1.0], [2.0]], [0, 1]).coef_[0, 0])"),
+        (KERNEL, "import mine; print(mine.step())"),
+    ],
+    ids=["rule", "kernel"],
+)
+def test_an_edit_takes_effect(source: str, code: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(source)
+    before = float(outcome(code, tmp_path))
+    file.write_text(source.replace("1.0", "3.00"))
+    assert float(outcome(code, tmp_path)) == 3 * before != 0
+
+
+def test_our_kernels_load_where_an_outside_rule_cannot_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(RULE)
+    outcome("import mine; mine.Mine().fit([[1.0], [1.0]], [0, 1])", tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    code = "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], [0, 1])"
+    outcome(code, elsewhere)

@@ -1,0 +1,102 @@
+"""What the documentation says works."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import olscale
+from olscale.evaluation.experiment import load_experiment
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "cluster" / "README.md"]
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.fixture
+def averaged_perceptron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The learner of docs/adding-a-learner.md, as a module of its own."""
+    (tmp_path / "averaged_perceptron.py").write_text(blocks("docs/adding-a-learner.md", "python")[0])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("averaged_perceptron")
+    sys.modules.pop("averaged_perceptron", None)
+
+
+def test_the_learner_of_the_walk_through_keeps_the_contract(averaged_perceptron: Any) -> None:
+    from olscale.testing import learner_checks
+
+    for _, check in learner_checks(averaged_perceptron.AveragedPerceptron):
+        check()
+
+
+def test_the_learner_of_the_walk_through_is_the_mean_of_the_perceptrons(averaged_perceptron: Any) -> None:
+    """Its weights are those of a plain loop over all the perceptron's weights."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0).astype(int)
+    w, total = np.zeros(3), np.zeros(3)
+    for x, target in zip(X, 2 * y - 1, strict=True):
+        if (w @ x >= 0) != (target > 0):
+            w = w + target * x
+        total += w
+    state = averaged_perceptron.AveragedPerceptron().fit(X, y).state_
+    np.testing.assert_allclose(state["W"][:, 0] - state["V"][:, 0] / 50, total / 50, rtol=1e-12)
+
+
+def test_the_learner_of_the_walk_through_is_evaluated_beside_others(averaged_perceptron: Any, tmp_path: Path) -> None:
+    from olscale.data.generators import generate
+
+    generate("rotating-xor", tmp_path / "xor", rows=200)
+    names = ("averaged_perceptron:AveragedPerceptron", "pa", "sklearn.linear_model:Perceptron")
+    experiment = olscale.Experiment(
+        protocol={"permutations": 2},
+        datasets=[{"path": str(tmp_path / "xor")}],
+        learners=[{"name": name} for name in names],
+    )
+    done = olscale.evaluate(experiment, tmp_path / "store", in_process=True)
+    assert done.store.read(["outcome"])["outcome"].to_pylist() == ["ok"] * 6
+
+
+def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for block in blocks("README.md", "python"):
+        exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])
+def test_experiments_in_the_pages_are_valid(page: str, tmp_path: Path) -> None:
+    found = [block for block in blocks(page, "toml") if "[[datasets]]" in block]
+    assert found
+    for block in found:
+        (tmp_path / "experiment.toml").write_text(block)
+        load_experiment(tmp_path / "experiment.toml")
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "pipelines").glob("*.toml")), ids=lambda path: path.name)
+def test_pipelines_are_valid(file: Path) -> None:
+    assert load_experiment(file).name == file.stem
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_lists_every_learner() -> None:
+    from olscale.learners.registry import learner_names
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in learner_names() if f"`{name}`" not in text]
+    assert not missing
