@@ -22,7 +22,7 @@ R = TypeVar("R")
 def _sources_digest() -> str:
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    kernels = [path for floor in ("data", "data/formats", "learners") for path in sorted((here / floor).glob("*.py"))]
+    kernels = [path for floor in ("data", "learners", "bench") for path in sorted((here / floor).rglob("*.py"))]
     for path in [here / "jit.py", *kernels]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
