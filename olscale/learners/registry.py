@@ -22,6 +22,8 @@ _OURS = {
     "pa": "olscale.learners.passive_aggressive:PA",
     "pa1": "olscale.learners.passive_aggressive:PA1",
     "pa2": "olscale.learners.passive_aggressive:PA2",
+    "ogd": "olscale.learners.gradient_descent:OGD",
+    "pegasos": "olscale.learners.pegasos:Pegasos",
     "lol": "olscale.learners.local:LOL",
     "ilol": "olscale.learners.local:ILOL",
 }
