@@ -24,6 +24,10 @@ _OURS = {
     "pa2": "olscale.learners.passive_aggressive:PA2",
     "ogd": "olscale.learners.gradient_descent:OGD",
     "pegasos": "olscale.learners.pegasos:Pegasos",
+    "cw": "olscale.learners.confidence_weighted:CW",
+    "arow": "olscale.learners.arow:AROW",
+    "scw1": "olscale.learners.soft_confidence_weighted:SCW1",
+    "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
     "lol": "olscale.learners.local:LOL",
     "ilol": "olscale.learners.local:ILOL",
 }
