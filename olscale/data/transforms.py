@@ -18,7 +18,7 @@ from olscale.data.chunk import CSR, Chunk, Rows, to_dense
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.jit import kernel
 
-__all__ = ["Pipeline", "Transform", "fit_transforms", "transform_names"]
+__all__ = ["Pipeline", "Transform", "fit_transforms", "transform_names", "width_after"]
 
 FloatArray = NDArray[np.float64]
 _WIDEST_DENSE = 65_536
@@ -151,6 +151,26 @@ _TRANSFORMS: dict[str, type[Transform]] = {step.name: step for step in (Standard
 def transform_names() -> list[str]:
     """Return the names a `transforms` list may have."""
     return list(_TRANSFORMS)
+
+
+def width_after(names: Sequence[str], columns: int) -> int:
+    """Return the number of features that the transforms called `names` make of `columns`.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is not that of a transform.
+
+    Examples
+    --------
+    >>> width_after(["standardize", "bias"], 4)
+    5
+    """
+    for name in names:
+        if name not in _TRANSFORMS:
+            raise UnknownNameError("transform", name, _TRANSFORMS)
+        columns = _TRANSFORMS[name]().width(columns)
+    return columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 from olscale.data.dataset import open_dataset
 from olscale.data.stream import Shuffle
-from olscale.data.transforms import transform_names
-from olscale.errors import ExperimentError, UnknownNameError
+from olscale.data.transforms import width_after
+from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import make_learner
@@ -61,9 +61,9 @@ def make_plan(experiment: Experiment) -> Plan:
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
         transforms = experiment.transforms if spec.transforms is None else spec.transforms
-        for name in transforms:
-            if name not in transform_names():
-                raise UnknownNameError("transform", name, transform_names())
+        width = width_after(transforms, dataset.columns)
+        for _, learner in learners:
+            learner.check_memory(width, len(dataset.classes or ()))
         paths[dataset.fingerprint], rows[dataset.fingerprint] = spec.path, dataset.rows("train")
         for shuffle in _orders(experiment):
             key = StreamKey(dataset.name, dataset.fingerprint, transforms, shuffle)

