@@ -22,7 +22,8 @@ R = TypeVar("R")
 def _sources_digest() -> str:
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for path in [here / "jit.py", *sorted((here / "data").glob("*.py")), *sorted((here / "learners").glob("*.py"))]:
+    kernels = [path for floor in ("data", "learners", "bench") for path in sorted((here / floor).rglob("*.py"))]
+    for path in [here / "jit.py", *kernels]:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

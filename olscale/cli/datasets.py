@@ -121,15 +121,24 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.argument("dest")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
+@click.option("--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen.")
 @click.option(
     "--layout", type=click.Choice(["parquet", "zarr"]), help="Default: zarr for dense, parquet for sparse rows."
 )
 @click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
-def generate(name: str, dest: str, seed: int, rows: int | None, layout: str | None, chunk_rows: int | None) -> None:
+def generate(
+    name: str,
+    dest: str,
+    seed: int,
+    rows: int | None,
+    columns: int | None,
+    layout: str | None,
+    chunk_rows: int | None,
+) -> None:
     """Make the synthetic dataset NAME in the directory DEST."""
     from olscale.data.generators import generate as run
 
-    made = run(name, dest, seed=seed, rows=rows, layout=layout, chunk_rows=chunk_rows)
+    made = run(name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows)
     click.echo(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import olscale
 from olscale.data.checksum import SplitHash, crc32, fingerprint
 from olscale.data.chunk import CSR, slice_rows, to_dense
-from olscale.data.columns import Columns
+from olscale.data.columns import Columns, WiderType
 from olscale.data.formats.base import Batch
 from olscale.data.labels import Labels
 from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
@@ -59,8 +59,8 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
     """
     directory = Directory(dest)
     names = directory.names()
-    existed = directory.exists()
-    if existed and not directory.fs.isdir(directory.join("")):
+    missing = directory.missing()
+    if not missing and not directory.fs.isdir(directory.join("")):
         raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
     if MANIFEST in names:
         raise DatasetError(f"{dest} already is a dataset; choose another directory, or remove this one first")
@@ -70,27 +70,27 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
             raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
-        made = not existed or _made_directory(directory)
+        made = missing or _made(directory)
         for name in _OWN[:-1]:
             directory.remove(name)
-        content = {"created_by": f"olscale {olscale.__version__}", "made_directory": made, **recipe}
+        content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
         directory.write(MARKER, json.dumps(content, indent=1).encode())
         try:
             yield directory
         except Exception:
             for name in _OWN:
                 directory.remove(name)
-            if made and not directory.names():
-                directory.remove()
+            directory.remove_empty(made)
             raise
         directory.remove(MARKER)
 
 
-def _made_directory(directory: Directory) -> bool:
+def _made(directory: Directory) -> list[str]:
+    """Return the directories that an interrupted build made."""
     try:
-        return bool(json.loads(directory.read(MARKER))["made_directory"])
-    except (ValueError, KeyError, TypeError):
-        return False
+        return [str(path) for path in json.loads(directory.read(MARKER))["made"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,24 @@ class Build:
         self._labels, self._columns = Labels(), Columns()
         self._splits: dict[str, _Split] = {}
         self._segments: dict[str, list[Segment]] = {}
+        self._label_column: str | int | None = None
 
     def add(self, split: str, pieces: Iterable[Piece]) -> None:
-        """Read `pieces` one after another and write them as `split`."""
+        """Read `pieces` one after another and write them as `split`.
+
+        Dense rows are stored in the type of the first. Where a later piece needs a wider one, `pieces` are iterated
+        again from the start.
+        """
+        self._columns.begin()
+        try:
+            self._read(split, pieces)
+        except WiderType as wider:
+            self._splits.pop(split, None)
+            self._directory.remove(split)
+            self._columns.begin(np.result_type(wider.dtype, np.float64))
+            self._read(split, pieces)
+
+    def _read(self, split: str, pieces: Iterable[Piece]) -> None:
         self._segments[split] = []
         blocks = self._blocks(split, pieces)
         first = next(blocks, None)
@@ -191,6 +206,8 @@ class Build:
                 if len(batch.target) == 0:
                     continue
                 X = self._columns.align(batch, piece.name)
+                if self._label_column is None:
+                    self._label_column = batch.label
                 if by_column is not None:
                     by_column.add(X, self._columns.names, piece.name)
                 rows += len(batch.target)
@@ -249,6 +266,8 @@ class Build:
                 "chunk_rows": self._chunk_rows,
                 "task": labels.task,
                 "classes": labels.classes,
+                "label_column": self._label_column,
+                "distinct_labels": labels.distinct,
                 "label_names": labels.names,
                 "feature_names": columns.names,
                 "splits": splits,

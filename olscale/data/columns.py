@@ -12,24 +12,44 @@ from olscale.data.formats.base import Batch
 from olscale.data.layouts.base import StoredRows
 from olscale.errors import DatasetError
 
-__all__ = ["Columns"]
+__all__ = ["Columns", "WiderType"]
 
 _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
 """Types whose every value is exact as float64."""
+
+
+class WiderType(Exception):  # noqa: N818 - no error: the split is read again
+    """Rows do not fit the type in which the split was stored so far.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The type that holds them all.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        super().__init__(str(dtype))
+        self.dtype = dtype
 
 
 class Columns:
     """Brings every batch to the columns of the dataset.
 
     Sparse rows may widen the dataset. Where the sources name their columns (a table whose categories become columns),
-    the name decides, so that two files which met the categories in another order agree.
+    the name decides, so that two files which met the categories in another order agree. Each split of dense rows has a
+    stored type of its own; `dtype` is one that holds them all.
     """
 
     def __init__(self) -> None:
         self.width = 0
         self.kind: Literal["dense", "sparse"] | None = None
         self.dtype = np.dtype(np.float64)
+        self._stored: np.dtype[Any] | None = None
         self._names: dict[str, int] | None = None
+
+    def begin(self, dtype: np.dtype[Any] | None = None) -> None:
+        """Begin a split, stored as `dtype` or as its first rows are."""
+        self._stored = dtype
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -42,7 +62,9 @@ class Columns:
         Raises
         ------
         DatasetError
-            When `batch` is of another kind, width or type than the batches before it.
+            When `batch` is of another kind or width than the batches before it.
+        WiderType
+            When the split must be begun again with a wider type.
         """
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
@@ -63,17 +85,16 @@ class Columns:
                 self._names = {name: i for i, name in enumerate(batch.feature_names)}
         if batch.columns != self.width:
             raise DatasetError(f"{source} has {batch.columns} columns but the sources before it had {self.width}")
-        if not np.can_cast(dtype, self.dtype):
-            raise DatasetError(
-                f"{source} has values of type {dtype} but the sources before it had {self.dtype}; "
-                f"give them all the type {np.result_type(dtype, self.dtype)}"
-            )
+        stored = self._stored = self._stored or dtype
+        self.dtype = np.result_type(self.dtype, dtype)
+        if not np.can_cast(dtype, stored):
+            raise WiderType(np.result_type(dtype, stored))
         names = batch.feature_names
         if names is not None and names != self.names:
             if self._names is None or sorted(names) != sorted(self._names):
                 raise DatasetError(f"{source} has other column names than the sources before it")
             X = X[:, [names.index(name) for name in self._names]]
-        return X.astype(self.dtype, copy=False)
+        return X.astype(stored, copy=False)
 
     def _align_sparse(self, batch: Batch, X: CSR, source: str) -> CSR:
         if batch.feature_names is None:

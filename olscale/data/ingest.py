@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from olscale.data.archive import archive_pieces, is_archive
 from olscale.data.build import SPOOL, Build, Piece, Progress, claim
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.formats.base import Batch, Format, ReadOptions
+from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
+from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.manifest import SourceEntry
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.data.sources import Source, expand, sha256_and_size
+from olscale.data.sources import Source, expand, segment_name, sha256_and_size
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError
 
@@ -98,8 +101,7 @@ def ingest(
     options = {"format": format, "layout": layout, "chunk_rows": chunk_rows, "segments": segments, "label": label}
     with claim(os.fspath(dest), {**given, "options": options}) as directory, ExitStack() as stack:
         build = Build(directory, layout, chunk_rows, segments, progress)
-        spool = _spool(directory, stack)
-        found = {split: expand(paths, spool / split) for split, paths in given.items()}
+        found = {split: expand(paths) for split, paths in given.items()}
         if not found["test"]:
             found["test"] = _held_test(found["train"], format)
         # Hashing runs beside the reading: both take the file from the page cache once.
@@ -107,13 +109,13 @@ def ingest(
         stack.callback(hashing.shutdown, cancel_futures=True)
         files = dict.fromkeys(source.file for part in found.values() for source in part if source.file)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, label)
+        reading = _Reading(format, label, _spool(directory, stack), progress)
         for split, part in found.items():
             if part:
-                build.add(split, [Piece(s.name, s.segment, partial(reading.batches, s)) for s in part])
+                build.add(split, _Pieces(reading, part))
         entries = [_entry(source, split, hashes) for split, part in found.items() for source in part]
         directory.remove(SPOOL)
-        build.finish(dict.fromkeys(entries), densify=reading.formats == {_SPARSE_TEXT})
+        build.finish(entries, densify=reading.formats == {_SPARSE_TEXT})
     return open_dataset(dest)
 
 
@@ -130,12 +132,10 @@ def _spool(directory: Directory, stack: ExitStack) -> Path:
 
 def _held_test(train: list[Source], format: str | None) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
-    from olscale.data.formats import splits_in
-
     return [
         replace(source, path=f"{source.path}#test")
         for source in train
-        if "#" not in source.path and "test" in splits_in(source.path, format)
+        if not is_archive(source.path) and "#" not in source.path and "test" in splits_in(source.path, format)
     ]
 
 
@@ -143,34 +143,56 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
     if source.file is None:
         return SourceEntry(name=source.name, split=split)
     digest, size = hashes[source.file].result()
-    # Members of one archive share its entry.
     return SourceEntry(name=source.file.rsplit("/", 1)[-1], split=split, bytes=size, sha256=digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """The pieces of a split; iterating over them again reads them again."""
+
+    reading: _Reading
+    sources: Sequence[Source]
+
+    def __iter__(self) -> Iterator[Piece]:
+        for source in self.sources:
+            yield from self.reading.pieces(source)
 
 
 class _Reading:
     """Reads source after source with what was learnt from the ones before."""
 
-    def __init__(self, format: str | None, label: str | int | None) -> None:
+    def __init__(self, format: str | None, label: str | int | None, spool: Path, progress: Progress | None) -> None:
         self.formats: set[str] = set()
-        self._format = format
+        self._format, self._spool, self._progress = format, spool, progress
         self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
-    def batches(self, source: Source) -> Iterator[Batch]:
-        from olscale.data.formats import find_format
+    def pieces(self, source: Source) -> Iterator[Piece]:
+        if is_archive(source.path):
+            yield from archive_pieces(source.path, partial(self._member, source.path), self._spool)
+        else:
+            yield Piece(source.name, segment_name(source.name), partial(self._batches, source.path))
 
-        format: Format = find_format(source.path, self._format)
+    def _member(self, archive: str, member: str, content: io.BufferedReader) -> Iterator[Batch]:
+        rows = 0
+        for batch in self._batches(f"{archive}: {PurePosixPath(member).name}", content):
+            rows += len(batch)
+            if self._progress is not None:
+                self._progress(member, rows)
+            yield batch
+
+    def _batches(self, source: str, content: io.BufferedReader | None = None) -> Iterator[Batch]:
+        format = find_format(source, self._format, content)
+        if content is not None and format.name not in TEXT_FORMATS:
+            raise FormatError(
+                source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
+            )
         self.formats.add(format.name)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
-        options = replace(self._options, chunk_rows=rows)
-        try:
-            for batch in format.read(source.path, options):
-                yield batch
-                if batch.zero_based is not None:
-                    # All files of a dataset number their features alike.
-                    self._options = replace(self._options, zero_based=batch.zero_based)
-        except FormatError as error:
-            # A member of an archive was read from a temporary place that means nothing to the user.
-            if error.source == source.path and source.path != source.file and source.file is not None:
-                raise FormatError(f"{source.file}: {source.name}", error.problem, error.line) from None
-            raise
+        for batch in format.read(source, replace(self._options, chunk_rows=rows, stream=content)):
+            yield batch
+            # All files of a dataset number their features alike, and have the label in one place.
+            if batch.zero_based is not None:
+                self._options = replace(self._options, zero_based=batch.zero_based)
+            if isinstance(batch.label, int):
+                self._options = replace(self._options, label=batch.label)

@@ -13,6 +13,7 @@ __all__ = ["Labels", "class_codes"]
 
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
+_MOST_COUNTED = 10_000
 
 
 class Labels:
@@ -32,9 +33,9 @@ class Labels:
 
     def __init__(self) -> None:
         self._positions: dict[str, int] = {}
-        self._values: NDArray[np.float64] | None = np.empty(0)
+        self._values = np.empty(0)
         self._kind: type[str] | type[float] | None = None
-        self._whole = True
+        self._whole = self._counting = True
 
     def encode(self, target: NDArray[np.float64] | list[str], source: str) -> NDArray[np.float64]:
         """Note the labels of the next rows and return them as they are stored.
@@ -56,17 +57,27 @@ class Labels:
         values = np.ascontiguousarray(target, dtype=np.float64)
         if not np.isfinite(values).all():
             raise FormatError(source, "a label is not a finite number; every row needs one")
-        if self._values is not None:
+        if self._counting:
             new = np.unique(values)
             self._whole = self._whole and bool((new == np.trunc(new)).all())
-            known = np.union1d(self._values, new)
-            self._values = known if len(known) <= (_MOST_CLASSES if self._whole else _MOST_FRACTIONAL) else None
+            self._values = np.union1d(self._values, new)
+            self._counting = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_COUNTED)
         return values
 
     @property
     def task(self) -> Literal["classification", "regression"]:
         """What the labels seen so far make of the dataset."""
-        return "regression" if self._values is None else "classification"
+        if self._kind is str:
+            return "classification"
+        few = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_FRACTIONAL)
+        return "classification" if few else "regression"
+
+    @property
+    def distinct(self) -> int | None:
+        """Number of different labels, None where it is more than was worth counting (10,000)."""
+        if self._kind is str:
+            return len(self._positions)
+        return len(self._values) if self._counting else None
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -78,7 +89,7 @@ class Labels:
         """Sorted class labels; None for a regression."""
         if self._kind is str:
             return tuple(sorted(self._positions))
-        if self._values is None:
+        if self.task == "regression":
             return None
         return tuple(
             int(value) if value.is_integer() and abs(value) < 2**53 else value for value in self._values.tolist()

@@ -78,11 +78,16 @@ class Manifest(_Entry):
     kind : {'dense', 'sparse'}
     layout : {'parquet', 'zarr'}
     dtype : str
-        Stored type of the values; chunks are delivered as float64.
+        Type that holds the stored values of all splits; chunks are delivered as float64.
     columns, nonzeros, chunk_rows : int
         Features, stored entries of all splits, rows of every chunk but the last of a split.
     classes : tuple of float, int or str, optional
         Sorted class labels over all splits; None for regression.
+    label_column : str or int, optional
+        Column of the sources that was taken as the target: its name, or its position from 0 where it has none. None
+        for formats whose target has a fixed place.
+    distinct_labels : int, optional
+        Different labels over all splits; None for a regression with more than 10,000.
     label_names : tuple of str, optional
         Text labels in the order first seen; stored labels are positions in it.
     feature_names : tuple of str, optional
@@ -98,6 +103,8 @@ class Manifest(_Entry):
     chunk_rows: Annotated[int, Field(ge=1)]
     task: Literal["classification", "regression"]
     classes: tuple[int | float | str, ...] | None
+    label_column: str | int | None = None
+    distinct_labels: int | None = None
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     splits: dict[str, SplitEntry]

@@ -1,4 +1,4 @@
-"""What is to be ingested: files, folders, patterns, archives and names, in a fixed order."""
+"""What is to be ingested: files, folders, patterns and names, in a fixed order."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
+from olscale.data.formats.compression import strip_compression
+from olscale.data.formats.text import labels_beside
 from olscale.data.storage import split_url
-from olscale.errors import DatasetError, FormatError
+from olscale.errors import DatasetError
 
-__all__ = ["Source", "expand", "natural_key", "sha256_and_size"]
+__all__ = ["Source", "expand", "natural_key", "segment_name", "sha256_and_size"]
 
-_ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz)$", re.IGNORECASE)
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _NAME = re.compile(r"^[a-z][a-z0-9_-]+:(?!//)", re.IGNORECASE)
 
 
@@ -30,26 +30,23 @@ class Source:
     path : str
         What its format reads.
     file : str or None
-        The file whose SHA-256 is recorded: the archive of a member; None for a source that is no file.
+        The file whose SHA-256 is recorded; None for a source that is no file.
     """
 
     name: str
     path: str
     file: str | None
 
-    @property
-    def segment(self) -> str:
-        """Name of the segment made of this source: the file name without endings.
 
-        Examples
-        --------
-        >>> Source("Day45.svm.gz", "url/Day45.svm.gz", None).segment
-        'Day45'
-        """
-        name = self.name
-        for suffix in _COMPRESSED:
-            name = name.removesuffix(suffix)
-        return PurePosixPath(name).stem
+def segment_name(file: str) -> str:
+    """Return the name of the segment made of `file`: its name without endings.
+
+    Examples
+    --------
+    >>> segment_name("Day45.svm.gz")
+    'Day45'
+    """
+    return PurePosixPath(strip_compression(file)).stem
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -64,24 +61,20 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
 
 
-def expand(sources: Iterable[str], spool: Path) -> list[Source]:
+def expand(sources: Iterable[str]) -> list[Source]:
     """Return the sources to read, in order.
 
-    A folder, pattern (``days/*.svm``) or tar archive stands for its files in natural order (``Day2`` before ``Day10``).
-    Members of an archive are unpacked below `spool`, since they must be read in another order than they lie in it.
+    A folder or pattern (``days/*.svm``) stands for its files in natural order (``Day2`` before ``Day10``).
 
     Raises
     ------
     DatasetError
-        When a source does not exist, or a folder or archive holds files of different kinds.
+        When a source does not exist, or a folder holds files of different kinds.
     """
-    found: list[Source] = []
-    for number, source in enumerate(sources):
-        found += _expand_one(source, spool / str(number))
-    return found
+    return [found for source in sources for found in _expand_one(source)]
 
 
-def _expand_one(source: str, spool: Path) -> list[Source]:
+def _expand_one(source: str) -> list[Source]:
     fs, path = split_url(source)
     if not fs.exists(path):
         if _NAME.match(source):
@@ -97,10 +90,6 @@ def _expand_one(source: str, spool: Path) -> list[Source]:
         entries = [str(entry) for entry in fs.find(path)]
         visible = [entry for entry in entries if "/." not in entry[len(path) :]]
         return _files(fs, _alike(sorted(visible, key=natural_key), source))
-    if _ARCHIVE.search(path):
-        _unpack(source, spool)
-        members = sorted((str(member) for member in spool.rglob("*") if member.is_file()), key=natural_key)
-        return [Source(PurePosixPath(member).name, member, source) for member in _alike(members, source)]
     return [Source(PurePosixPath(path).name, source, source)]
 
 
@@ -109,34 +98,28 @@ def _files(fs: Any, paths: list[str]) -> list[Source]:
     return [Source(PurePosixPath(url).name, url, url) for url in urls]
 
 
-def _alike(paths: list[str], source: str) -> list[str]:
+def _alike(paths: list[str], folder: str) -> list[str]:
     """Return the data files among `paths`: those with a suffix, all the same one.
 
-    The URL archive holds a file without suffix (``FeatureTypes``) beside its days, hence that exception.
+    The URL set has a file without suffix (``FeatureTypes``) beside its days, UCI sets have labels beside their data,
+    hence these exceptions.
     """
-    suffixes = {PurePosixPath(path).suffix for path in paths}
+    labels = {labels_beside(path) for path in paths}
+    paths = [path for path in paths if path not in labels]
+    suffixes = {_kind(path) for path in paths}
     if not paths:
-        raise DatasetError(f"source {source} holds no files")
+        raise DatasetError(f"source {folder} holds no files")
     if len(suffixes - {""}) > 1:
+        several = ", ".join(sorted(suffixes - {""}))
         raise DatasetError(
-            f"source {source} holds files of different kinds ({', '.join(sorted(suffixes))}); "
-            f"name the data files with a pattern such as {source}/*{max(suffixes)}"
+            f"source {folder} holds files of different kinds ({several}); "
+            f"name the data files with a pattern such as '{folder}/*{PurePosixPath(paths[0]).suffix}'"
         )
-    return [path for path in paths if PurePosixPath(path).suffix] if len(suffixes) == 2 else paths
+    return [path for path in paths if _kind(path)] if len(suffixes) == 2 else paths
 
 
-def _unpack(source: str, spool: Path) -> None:
-    import tarfile
-
-    from olscale.data.formats.compression import open_source
-
-    try:
-        with open_source(source) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-            for member in archive:
-                if member.isfile() and not PurePosixPath(member.name).name.startswith("."):
-                    archive.extract(member, spool, filter="data")
-    except tarfile.TarError as error:
-        raise FormatError(source, f"not a readable tar archive ({error})") from error
+def _kind(path: str) -> str:
+    return PurePosixPath(strip_compression(path)).suffix
 
 
 def sha256_and_size(file: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -95,6 +95,21 @@ class Directory:
     def exists(self, name: str = "") -> bool:
         """Return whether `name` (or the directory itself) is there."""
         return bool(self.fs.exists(self.join(name)))
+
+    def missing(self) -> list[str]:
+        """Return what of the directory and its parents is not there, the innermost first."""
+        if not self.local:
+            return [] if self.exists() else [self.path]
+        path = Path(self.join(""))
+        return [str(part) for part in (path, *path.parents) if not part.exists()]
+
+    def remove_empty(self, made: list[str]) -> None:
+        """Remove those of the directories `made`, the innermost first, that hold nothing; object stores have none."""
+        if not self.local:
+            return
+        with suppress(OSError):  # not empty: somebody else uses it by now
+            for path in made:
+                Path(path).rmdir()
 
     def names(self) -> list[str]:
         """Return the sorted names of what lies directly inside; empty where the directory is absent."""

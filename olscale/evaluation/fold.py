@@ -58,7 +58,9 @@ class Fold:
         self._metrics: list[Metric] = [metric(shape) for metric in METRICS]
         self._seconds = 0.0
         self._ready = False
-        self._guarded(lambda: self.learner.begin(columns, shape.classes))
+        shuffle = run.stream.shuffle
+        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk."""

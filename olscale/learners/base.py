@@ -91,14 +91,29 @@ class Learner(BaseEstimator):  # type: ignore[misc]
                 raise ParameterError(f"learner {self.name}: {error}") from None
         return accepted
 
-    def begin(self, columns: int, classes: int) -> None:
-        """Check the parameters and allocate the state for a stream of `columns` features and `classes` classes."""
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check the parameters and allocate the state.
+
+        Parameters
+        ----------
+        columns, classes : int
+            Features and classes of the stream.
+        entropy : sequence of int
+            What sets this run apart from its repetitions (seed and number of the permutation): a learner that starts at
+            random starts elsewhere in each.
+        """
         self.resolved_params()
+        self._entropy = tuple(entropy)
         self.state_ = {
             "seen": np.zeros(1, dtype=np.int64),
             "updates": np.zeros(1, dtype=np.int64),
             **self._allocate(columns, score_columns(classes)),
         }
+
+    def _random(self) -> np.random.Generator:
+        """Return the generator of a learner with a parameter `seed`."""
+        seed = int(self.get_params(deep=False)["seed"])
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
 
     @abstractmethod
     def _allocate(self, columns: int, outputs: int) -> State:

@@ -21,7 +21,7 @@ __all__ = ["Classifier", "to_rows"]
 def to_rows(X: Any) -> Rows:
     """Return a validated array or sparse matrix as rows for kernels."""
     if scipy.sparse.issparse(X):
-        matrix: Any = scipy.sparse.csr_array(X)
+        matrix = X.tocsr()
         matrix.sum_duplicates()
         return CSR(
             read_only(matrix.indptr.astype(np.int64)),

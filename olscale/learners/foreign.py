@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class ForeignLearner(Learner):
         """Return the parameters as given: the defaults are the other library's, whose version is in the run's id."""
         return dict(sorted(self.params.items()))
 
-    def begin(self, columns: int, classes: int) -> None:
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
         self._estimator, self._classes, self._columns = self._new(), classes, columns
         self._fitted, self._updates = False, 0

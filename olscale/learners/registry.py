@@ -22,8 +22,17 @@ _OURS = {
     "pa": "olscale.learners.passive_aggressive:PA",
     "pa1": "olscale.learners.passive_aggressive:PA1",
     "pa2": "olscale.learners.passive_aggressive:PA2",
+    "ogd": "olscale.learners.gradient_descent:OGD",
+    "pegasos": "olscale.learners.pegasos:Pegasos",
+    "cw": "olscale.learners.confidence_weighted:CW",
+    "arow": "olscale.learners.arow:AROW",
+    "scw1": "olscale.learners.soft_confidence_weighted:SCW1",
+    "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
     "lol": "olscale.learners.local:LOL",
     "ilol": "olscale.learners.local:ILOL",
+    "ollc": "olscale.learners.two_regions:OLLC",
+    "pamo1": "olscale.learners.max_out:PAMO1",
+    "pamo2": "olscale.learners.max_out:PAMO2",
 }
 
 

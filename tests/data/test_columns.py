@@ -40,13 +40,12 @@ def test_row_indices_stay_increasing_when_columns_move():
     [
         (Batch(np.zeros((1, 3)), np.zeros(1), 3), "has 3 columns but the sources before it had 2"),
         (sparse([[1, 2]]), "has sparse rows but the sources before it had dense ones"),
-        (Batch(np.zeros((1, 2)), np.zeros(1), 2), "values of type float64 but the sources before it had uint8"),
     ],
 )
 def test_sources_that_do_not_go_together(second: Batch, message: str):
     columns = Columns()
     columns.align(Batch(np.zeros((1, 2), np.uint8), np.zeros(1), 2), "a")
-    with pytest.raises(DatasetError, match=f"^b .*{message}" if message.startswith("values") else f"^b {message}"):
+    with pytest.raises(DatasetError, match=f"^b {message}"):
         columns.align(second, "b")
 
 

@@ -7,9 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.generators import generate, generator_names
+from olscale.data.chunk import CSR
+from olscale.data.generators import generate, generator_names, url_like, webspam_like
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError, UnknownNameError
+from olscale.learners.base import codes_of
+from olscale.learners.local import LOL
+from olscale.learners.passive_aggressive import PA1
 
 
 def test_same_seed_same_dataset(tmp_path: Path):
@@ -47,3 +51,61 @@ def test_wrong_arguments_leave_nothing(tmp_path: Path):
         with pytest.raises(ParameterError):
             generate("rotating-xor", tmp_path / "d", **arguments)
     assert not (tmp_path / "d").exists()
+
+
+def test_url_like_rows_are_canonical_and_do_not_depend_on_the_cut():
+    """Indices ascend within a row, and chunks of any size hold the same rows."""
+    (whole,) = url_like.chunks(600, chunk_rows=600, seed=3, columns=5_000)
+    parts = list(url_like.chunks(600, chunk_rows=250, seed=3, columns=5_000))
+    X = whole.X
+    assert isinstance(X, CSR)
+    steps = np.diff(X.indices)
+    assert (np.delete(steps, X.indptr[1:-1] - 1) > 0).all()
+    assert X.indices.min() >= 0
+    assert X.indices.max() < 5_000
+    np.testing.assert_array_equal(np.concatenate([part.y for part in parts]), whole.y)
+    np.testing.assert_array_equal(np.concatenate([part.X.indices for part in parts]), X.indices)
+    np.testing.assert_array_equal(np.concatenate([part.X.data for part in parts]), X.data)
+
+
+def test_url_like_features_are_born_over_time():
+    """Later days have newer features; the head is real-valued and all others are 0 or 1."""
+    first, last = list(url_like.chunks(2_000, chunk_rows=1_000))
+    assert first.X.indices.max() < 0.6 * url_like.COLUMNS < last.X.indices.max() < url_like.COLUMNS
+    head = last.X.indices < url_like.REAL
+    assert head.sum() == 16_000
+    assert ((last.X.data[head] > 0.0) & (last.X.data[head] <= 1.0)).all()
+    assert (last.X.data[~head] == 1.0).all()
+
+
+def test_url_like_is_learned_in_one_pass():
+    """PA-I's error over the second day is between one and five per cent, as on the real set."""
+    learner = PA1(C=0.01)
+    learner.begin(url_like.COLUMNS, 2)
+    for batch in url_like.batches(2 * 19_803, seed=0):
+        y = (batch.target > 0.0).astype(np.int64)
+        scores = learner.learn(batch.X, y)
+    assert 0.01 < np.mean(codes_of(scores) != y) < 0.05
+
+
+def test_url_like_columns_can_be_told(tmp_path: Path):
+    dataset = generate("url-like", tmp_path / "url", rows=50, columns=2_000)
+    assert dataset.columns == 2_000
+    with pytest.raises(ParameterError, match="at least 1,000"):
+        generate("url-like", tmp_path / "few", rows=50, columns=10)
+    with pytest.raises(ParameterError, match="rotating-xor"):
+        generate("rotating-xor", tmp_path / "xor", columns=3)
+
+
+def test_webspam_like_is_local(tmp_path: Path):
+    """Unit rows, a third of the entries not zero; local hyperplanes do far better than one."""
+    batches = list(webspam_like.batches(24_576, seed=0))
+    X, target = (np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0)
+    assert 0.28 < np.mean(X != 0.0) < 0.38
+    errors = []
+    for learner in (PA1(C=0.1), LOL(k=60)):
+        learner.begin(254, 2)
+        wrong = codes_of(learner.learn(X, (target > 0.0).astype(np.int64))) != (target > 0.0)
+        errors.append(wrong[12_288:].mean())
+    assert errors[1] < 0.8 * errors[0]

@@ -263,3 +263,65 @@ def test_numbering_of_indices_does_not_depend_on_chunk_rows(tmp_path: Path):
     (tmp_path / "a.svm").write_text("1 3:1\n" * 50 + "-1 0:1 90:1\n")
     made = [ingest(tmp_path / "a.svm", tmp_path / f"d{rows}", chunk_rows=rows) for rows in (10, 1000)]
     assert made[0].fingerprint == made[1].fingerprint
+
+
+@pytest.mark.parametrize("layout", ["parquet", "zarr"])
+@pytest.mark.parametrize("wide", ["train", "second", "test"])
+def test_dense_types_are_promoted(tmp_path: Path, layout: str, wide: str):
+    """Pixels and floats go together, within a split and across splits."""
+    X = np.arange(120.0).reshape(40, 3)
+    for name, dtype in (("train", "u1"), ("second", "i1"), ("test", "u1")):
+        values = X + 0.5 if name == wide else X.astype(dtype)
+        np.savez(tmp_path / f"{name}.npz", X=values, y=np.arange(40) % 2)
+    sources = [tmp_path / "train.npz", tmp_path / "second.npz"]
+    dataset = ingest(sources, tmp_path / "d", test=tmp_path / "test.npz", layout=layout, chunk_rows=16)
+    got = {split: np.concatenate([chunk.X for chunk in dataset.chunks(split)]) for split in ("train", "test")}
+    expected = {name: X + 0.5 * (name == wide) for name in ("train", "second", "test")}
+    np.testing.assert_array_equal(got["train"], np.concatenate([expected["train"], expected["second"]]))
+    np.testing.assert_array_equal(got["test"], expected["test"])
+    assert dataset.manifest.dtype == "float64"
+    assert dataset.block("test", 0).X.dtype == ("float64" if wide == "test" else "uint8")
+    dataset.verify()
+
+
+def test_members_set_aside_are_removed(tmp_path: Path):
+    """A fault in the last member leaves nothing of the first ones, nor of the directories made."""
+    archive = tmp_path / "days.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name, content in (("Day1.svm", b"1 1:2\n"), ("../Day0.svm", b"1 1:2\n1 x:1\n")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    with pytest.raises(FormatError, match=r"Day0\.svm, line 2"):
+        ingest(archive, tmp_path / "new" / "deeper" / "d")
+    assert names(tmp_path) == ["days.tar"]
+
+
+@pytest.mark.parametrize(
+    ("content", "label", "task"),
+    [
+        ("1 0.5 0.25\n2 0.5 0.25\n" * 8, 0, "classification"),  # as USPS: only the first column is whole
+        ("1 7 0.25\n2 0.5 0.75\n" * 40, 0, "classification"),
+        ("1 0 0.25\n2 1 0.75\n" * 40, 2, "classification"),  # a feature is whole too
+        ("".join(f"{i} {i}.5\n" for i in range(50)), 1, "regression"),  # a counter, no label
+        ("1 2.5\n3 1.5\n", 1, "classification"),  # too few rows to tell
+        ("a,b,c\n" + "1,0.5,0.25\n2,0.5,0.25\n" * 8, "c", "classification"),  # columns with names: the last
+    ],
+)
+def test_label_column_is_guessed(tmp_path: Path, content: str, label: object, task: str):
+    (tmp_path / "a").write_text(content)
+    manifest = ingest(tmp_path / "a", tmp_path / "d").manifest
+    assert (manifest.label_column, manifest.task) == (label, task)
+
+
+def test_guessed_label_column_holds_for_all_sources(tmp_path: Path):
+    (tmp_path / "a").write_text("1 0.5 0.25\n2 0.5 0.25\n" * 8)
+    (tmp_path / "b").write_text("3 1 4.5\n")
+    dataset = ingest(tmp_path / "a", tmp_path / "d", test=tmp_path / "b")
+    assert dataset.chunk("test", 0).X.tolist() == [[1.0, 4.5]]
+
+
+def test_labels_are_counted(tmp_path: Path):
+    (tmp_path / "a.csv").write_text("".join(f"1.5,{i / 7}\n" for i in range(60)))
+    manifest = ingest(tmp_path / "a.csv", tmp_path / "d").manifest
+    assert (manifest.task, manifest.distinct_labels) == ("regression", 60)

@@ -6,15 +6,26 @@ MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zst
 
 from __future__ import annotations
 
+import io
 from importlib import import_module
 from pathlib import PurePosixPath
 from typing import cast
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
-from olscale.data.formats.compression import members_in, open_source, split_member, strip_compression
+from olscale.data.formats.compression import strip_compression
+from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, UnknownNameError
 
-__all__ = ["Batch", "Format", "ReadOptions", "expand_archive", "find_format", "format_names", "splits_in"]
+__all__ = [
+    "TEXT_FORMATS",
+    "Batch",
+    "Format",
+    "ReadOptions",
+    "find_format",
+    "format_names",
+    "known_suffixes",
+    "splits_in",
+]
 
 # Guessing by content asks them in this order: those with a signature first, the most permissive last.
 _REGISTRY = {
@@ -28,6 +39,9 @@ _REGISTRY = {
     "tsv": "csv:TsvFormat",
     "csv": "csv:CsvFormat",
 }
+TEXT_FORMATS = ("arff", "csv", "svmlight", "tsv")
+"""Formats that read a stream from its first byte to its last; the others need a file of their own."""
+
 _HEAD_BYTES = 1 << 16
 
 
@@ -36,7 +50,12 @@ def format_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
-def find_format(source: str, name: str | None = None) -> Format:
+def known_suffixes() -> frozenset[str]:
+    """Return the endings of file names that tell their format."""
+    return frozenset(suffix for name in _REGISTRY for suffix in _load(name).suffixes)
+
+
+def find_format(source: str, name: str | None = None, stream: io.BufferedReader | None = None) -> Format:
     """Return the format called `name`, or guess that of `source`.
 
     The guess goes by the file name's ending after that of the compression, then by the first decompressed bytes.
@@ -47,6 +66,8 @@ def find_format(source: str, name: str | None = None) -> Format:
         Path, address or ``sklearn:NAME``.
     name : str, optional
         One of `format_names`.
+    stream : io.BufferedReader, optional
+        The content of a source that cannot be opened by its name, at its first byte, where it is left.
 
     Raises
     ------
@@ -66,8 +87,7 @@ def find_format(source: str, name: str | None = None) -> Format:
         if name not in _REGISTRY:
             raise UnknownNameError("format", name, _REGISTRY)
         return _load(name)
-    whole = source.startswith("sklearn:") or split_member(source) is not None
-    path = source if whole else split_fragment(source)[0]
+    path = source if source.startswith("sklearn:") or stream is not None else split_fragment(source)[0]
     suffix = PurePosixPath(strip_compression(path)).suffix.lower()
     formats = [_load(known) for known in _REGISTRY]
     for format in formats:
@@ -75,8 +95,7 @@ def find_format(source: str, name: str | None = None) -> Format:
             return format
     head = b""
     if not source.startswith("sklearn:"):
-        with open_source(path) as stream:
-            head = stream.read(_HEAD_BYTES)
+        head = _head(path) if stream is None else stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
         if not head.strip():
             raise FormatError(source, "no rows: the file is empty")
     for format in formats:
@@ -104,20 +123,9 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
     return find_format(source, name).splits(source)
 
 
-def expand_archive(source: str) -> tuple[str, ...]:
-    """Return the sources in `source`: the members of a tar archive in numeric order, or else `source` itself.
-
-    When the names of some members tell their format, only those count: notes beside the data are left out.
-    """
-    archive = split_member(source)
-    if archive is None or archive[1] is not None:
-        return (source,)
-    members = members_in(source)
-    known = {suffix for name in _REGISTRY for suffix in _load(name).suffixes}
-    data = tuple(m for m in members if PurePosixPath(strip_compression(m)).suffix.lower() in known)
-    if not members:
-        raise FormatError(source, "the archive holds no files")
-    return data or members
+def _head(path: str) -> bytes:
+    with open_text(path) as stream:
+        return stream.read(_HEAD_BYTES)
 
 
 def _load(name: str) -> Format:

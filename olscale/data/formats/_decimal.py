@@ -15,7 +15,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from olscale.data.formats._swar import compiled, typed_intrinsic
+from olscale.data.formats._swar import typed_intrinsic
+from olscale.jit import kernel
 
 __all__ = ["scaled"]
 
@@ -72,7 +73,7 @@ def _double_of_bits(typing_context: Any, word: Any) -> Generated:
     return types.float64(types.uint64), generate
 
 
-@compiled
+@kernel
 def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
     """Return ``digits * 10**power`` as the nearest double, and whether that could be done."""
     if digits == _U0:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats._decimal import scaled
-from olscale.data.formats._swar import byte_at, compiled, digit_run
+from olscale.data.formats._swar import byte_at, digit_run
+from olscale.jit import kernel
 
 __all__ = [
     "BAD_INDEX",
@@ -43,12 +44,12 @@ _E, _N, _A, _I, _F, _Q, _D = (ord(c) for c in "enaifqd")
 _T, _Y = ord("t"), ord("y")
 
 
-@compiled
+@kernel
 def _is_end(byte: int) -> bool:
     return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN or byte == _HASH
 
 
-@compiled
+@kernel
 def _special(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
     """Parse nan, inf or infinity in any case."""
     a, b, c = buffer[pos] | 32, 0, 0
@@ -70,7 +71,7 @@ def _special(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
     return 0.0, pos, _NOT_A_NUMBER
 
 
-@compiled
+@kernel
 def _digits(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, int]:
     """Append the digits at `pos` to `mantissa` (it may overflow: count them); return it and where they end."""
     while True:
@@ -81,7 +82,7 @@ def _digits(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, in
             return mantissa, pos
 
 
-@compiled
+@kernel
 def _number(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
     """Parse the number at `pos`; return it, where it ends and how far it can be trusted."""
     byte = byte_at(buffer, pos)
@@ -129,7 +130,7 @@ def _number(buffer: NDArray[np.uint8], pos: int) -> tuple[float, int, int]:
     return -value if negative else value, pos, _EXACT
 
 
-@compiled
+@kernel
 def parse_rows(
     buffer: NDArray[np.uint8],
     pos: int,
@@ -190,6 +191,8 @@ def parse_rows(
         if state == _NOT_A_NUMBER or not _is_end(byte_at(buffer, pos)):
             fault = MISSING_LABEL if state != _NOT_A_NUMBER and byte_at(buffer, pos) == _COLON else BAD_LABEL
             return pos, lines, rows, hards, smallest, largest, fault, token, -1
+        if value - value != 0.0:
+            return pos, lines, rows, hards, smallest, largest, BAD_LABEL, token, -1
         if state == _HARD:
             hard[hards, 0], hard[hards, 1], hard[hards, 2] = -1 - rows, token, pos
             hards += 1

@@ -8,17 +8,17 @@ may look at. Numba's platforms are all little-endian, which the order of the dig
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["byte_at", "compiled", "digit_run", "typed_intrinsic", "word_at"]
+from olscale.jit import kernel
 
-F = TypeVar("F", bound=Callable[..., Any])
+__all__ = ["byte_at", "digit_run", "typed_intrinsic", "word_at"]
 
 _ZEROS = np.uint64(0x3030303030303030)
 _PAST_NINE = np.uint64(0x7676767676767676)
@@ -28,11 +28,6 @@ _QUADS = np.uint64(0x0000FFFF0000FFFF)
 _HALF = np.uint64(0x00000000FFFFFFFF)
 _U0, _U3, _U8, _U16, _U32, _U64 = (np.uint64(n) for n in (0, 3, 8, 16, 32, 64))
 _TEN, _HUNDRED, _MYRIAD = np.uint64(10), np.uint64(100), np.uint64(10_000)
-
-
-def compiled(function: F) -> F:
-    """Compile `function` with numba, keeping its type."""
-    return cast(F, njit(nogil=True, cache=True)(function))
 
 
 def typed_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +66,7 @@ def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., 
     return types.uint64(types.uint64), generate
 
 
-@compiled
+@kernel
 def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS

@@ -117,6 +117,8 @@ class TableEncoder:
         Whether each column holds text; for the target: whether its labels are text.
     values : mapping of int to sequence of str, optional
         Declared values of text columns: they are numbered in this order before any row is seen.
+    label_name : str or int, optional
+        What to call the target in `Batch.label`; by its name when left out.
     """
 
     def __init__(
@@ -126,7 +128,9 @@ class TableEncoder:
         label: int,
         text: Sequence[bool],
         values: Mapping[int, Sequence[str]] | None = None,
+        label_name: str | int | None = None,
     ) -> None:
+        self._label_name = names[label] if label_name is None else label_name
         self._source, self._names, self._label, self._text = source, list(names), label, list(text)
         features = [position for position in range(len(names)) if position != label]
         self._numeric = [position for position in features if not text[position]]
@@ -191,7 +195,7 @@ class TableEncoder:
             target = np.concatenate([labels for _, labels in parts])
         if len(self._published) != len(self._feature_names):
             self._published = tuple(self._feature_names)
-        return Batch(X, target, len(self._feature_names), self._published)
+        return Batch(X, target, len(self._feature_names), self._published, label=self._label_name)
 
     def _targets(self, cells: Column, lines: Sequence[int]) -> Target:
         if not self._text[self._label]:

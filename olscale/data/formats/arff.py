@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.compression import open_source
+from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
 __all__ = ["ArffFormat", "Attribute"]
@@ -65,7 +65,7 @@ class ArffFormat:
             Names file and line of a malformed declaration, a row with another number of cells, a cell that is no number
             or not among the declared values, a missing label. Names the file when it has no rows.
         """
-        with open_source(source) as stream:
+        with open_text(source, options.stream) as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
             try:
                 yield from _read(source, text, options)

@@ -8,6 +8,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -43,6 +44,9 @@ class Batch:
     zero_based : bool, optional
         Numbering of the indices in SVMlight text; pass it on in `ReadOptions` when further sources of the same data set
         are read, so that all are numbered alike.
+    label : str or int, optional
+        Column of a table that was taken as the target: its name, or its position where the table has no names. Pass a
+        position on likewise.
     """
 
     X: NDArray[Any] | CSR
@@ -50,6 +54,7 @@ class Batch:
     columns: int
     feature_names: tuple[str, ...] | None = None
     zero_based: bool | None = None
+    label: str | int | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -64,18 +69,22 @@ class ReadOptions:
     chunk_rows : int
         Largest number of rows in a batch.
     label : str or int, optional
-        Column that holds the target, by name or zero-based position (negative counts from the end). The last column
-        when left out. Formats whose target has a fixed place ignore it.
+        Column that holds the target, by name or zero-based position (negative counts from the end). When left out it
+        is the last column, but see `olscale.data.formats.csv` for tables without names.
+        Formats whose target has a fixed place ignore it.
     zero_based : bool, optional
         Whether the indices of SVMlight text start at 0. Found out when left out; see `olscale.data.formats.svmlight`.
     header : bool, optional
         Whether the first row of a table names its columns. Found out when left out.
+    stream : io.BufferedReader, optional
+        Text to read instead of opening the source, which then only names it in errors: a member of an archive.
     """
 
     chunk_rows: int = 8192
     label: str | int | None = None
     zero_based: bool | None = None
     header: bool | None = None
+    stream: io.BufferedReader | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:

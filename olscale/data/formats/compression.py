@@ -1,25 +1,18 @@
-"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are.
-
-A member of a tar archive is a source too: ``url_svmlight.tar.gz#url_svmlight/Day0.svm``. Reaching it means
-decompressing the archive up to it; nothing is unpacked to disk.
-"""
+"""Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
 
 from __future__ import annotations
 
 import io
-import re
-import tarfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from olscale.errors import FormatError
 
-__all__ = ["members_in", "open_raw", "open_source", "split_member", "strip_compression"]
+__all__ = ["decompressed", "open_raw", "open_source", "strip_compression"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
-_ARCHIVE = re.compile(r"(.+?\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2|txz))(?:#(.+))?", re.IGNORECASE)
+_MAGIC_BYTES = max(map(len, _MAGIC))
 _READ_BYTES = 1 << 20
 
 
@@ -33,39 +26,6 @@ def strip_compression(source: str) -> str:
     """
     lowered = source.lower()
     return next((source[: -len(suffix)] for suffix in _SUFFIXES if lowered.endswith(suffix)), source)
-
-
-def split_member(source: str) -> tuple[str, str | None] | None:
-    """Return the archive and the member that `source` names, or None when it is no tar archive by its name.
-
-    Examples
-    --------
-    >>> split_member("days.tar.gz#Day0.svm")
-    ('days.tar.gz', 'Day0.svm')
-    >>> split_member("days.tgz")
-    ('days.tgz', None)
-    >>> split_member("Day0.svm")
-    """
-    match = _ARCHIVE.fullmatch(source)
-    return None if match is None else (match[1], match[2])
-
-
-def members_in(archive: str) -> tuple[str, ...]:
-    """Return the files in a tar archive as sources, numbers in their names in numeric order (Day2 before Day10).
-
-    Raises
-    ------
-    FormatError
-        When `archive` is missing, damaged or no tar archive.
-    """
-    with ExitStack() as resources:
-        tar = _open_archive(archive, resources)
-        try:
-            names = [info.name for info in tar if info.isfile()]
-        except tarfile.TarError as error:
-            raise FormatError(archive, f"is a damaged tar archive ({error})") from error
-    names.sort(key=lambda name: [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)])
-    return tuple(f"{archive}#{name}" for name in names)
 
 
 def open_raw(source: str) -> BinaryIO:
@@ -108,47 +68,22 @@ def open_source(source: str) -> io.BufferedReader:
     Raises
     ------
     FormatError
-        When there is no such file or member, or `source` is an archive and names no member.
+        When there is no such file.
     """
-    match split_member(source):
-        case (archive, str(member)):
-            return _open_member(source, archive, member)
-        case (archive, None):
-            raise FormatError(archive, "is an archive; name a member as ARCHIVE#MEMBER")
-    return _open_file(source)
-
-
-def _open_archive(archive: str, resources: ExitStack) -> tarfile.TarFile:
-    stream = resources.enter_context(_open_file(archive))
-    try:
-        return resources.enter_context(tarfile.open(fileobj=stream, mode="r|"))
-    except tarfile.TarError as error:
-        raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
-
-
-def _open_member(source: str, archive: str, member: str) -> io.BufferedReader:
-    with ExitStack() as resources:
-        tar = _open_archive(archive, resources)
-        try:
-            for info in tar:
-                if info.name == member and (inner := tar.extractfile(info)) is not None:
-                    return io.BufferedReader(_Stream(source, resources.pop_all(), inner, "tar"), _READ_BYTES)
-        except tarfile.TarError as error:
-            raise FormatError(archive, f"is a damaged tar archive ({error})") from error
-    raise FormatError(archive, f"has no member {member!r}")
-
-
-def _open_file(source: str) -> io.BufferedReader:
     raw = open_raw(source)
-    head = raw.read(6)
+    head = raw.read(_MAGIC_BYTES)
     raw.seek(0)
+    return decompressed(source, raw, head)
+
+
+def decompressed(source: str, raw: BinaryIO, head: bytes) -> io.BufferedReader:
+    """Return the plain bytes of `raw`, an open file of which `head` are the first bytes; see `open_source`."""
     codec = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-    if codec is None:
-        return io.BufferedReader(_Stream(source, raw, raw, "plain"), _READ_BYTES)
-    return io.BufferedReader(_Stream(source, raw, _decompressed(raw, codec), codec), _READ_BYTES)
+    inner = raw if codec is None else _decoder(raw, codec)
+    return io.BufferedReader(_Stream(source, raw, inner, codec or "plain"), _READ_BYTES)
 
 
-def _decompressed(raw: BinaryIO, codec: str) -> Any:
+def _decoder(raw: BinaryIO, codec: str) -> Any:
     if codec == "gzip":
         from isal import igzip
 
@@ -170,7 +105,7 @@ def _decompressed(raw: BinaryIO, codec: str) -> Any:
 class _Stream(io.RawIOBase):
     """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
 
-    def __init__(self, source: str, raw: BinaryIO | ExitStack, inner: Any, codec: str) -> None:
+    def __init__(self, source: str, raw: BinaryIO, inner: Any, codec: str) -> None:
         self._source, self._raw, self._inner, self._codec = source, raw, inner, codec
 
     def readable(self) -> bool:

@@ -11,7 +11,10 @@ numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are N
 all in text columns. Tables with text columns become sparse one-hot rows, see `olscale.data.formats._table`; all others
 are dense. Text that first shows up in a numeric column later is an error.
 
-*Label*: the last column, or `ReadOptions.label`.
+*Label*: `ReadOptions.label`, or else the last column. A table of numbers without a header is the exception (USPS is
+published so): when the first column, and no other, holds only whole numbers in the first `SAMPLE_ROWS` rows, at most
+`MOST_LABELS` different ones and each twice on average, that is the label. Labels in a file of their own
+(`olscale.data.formats.text`) come before everything else.
 """
 
 from __future__ import annotations
@@ -24,13 +27,16 @@ from typing import ClassVar
 
 from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.compression import open_source
+from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 
-__all__ = ["SAMPLE_ROWS", "CsvFormat", "TsvFormat", "read_table"]
+__all__ = ["MOST_LABELS", "SAMPLE_ROWS", "CsvFormat", "TsvFormat", "read_table"]
 
 SAMPLE_ROWS = 2000
 """Rows that decide which columns hold text."""
+
+MOST_LABELS = 100
+"""Different values up to which a first column of whole numbers can be taken for the label."""
 
 _DELIMITERS = ",\t;|"
 _WHITESPACE = " "
@@ -90,7 +96,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     UnknownNameError
         When no column has the name `options.label`.
     """
-    with open_source(source) as stream:
+    with open_text(source, options.stream) as stream:
         head = _text_lines(stream.peek(1 << 16))
         sniffed = _delimiter(head) if delimiter is None else delimiter
         if sniffed is None:
@@ -99,15 +105,22 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
         rows = checked_rows(source, _cells(source, stream, sniffed))
         sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
-        header = _is_header([row for _, row in sample]) if options.header is None else options.header
+        beside = options.stream is None and labels_beside(source) is not None
+        header = options.header
+        if header is None:
+            header = not beside and _is_header([row for _, row in sample])
         names = [cell.strip() for cell in sample[0][1]] if header and sample else []
         body = sample[1:] if header else sample
         if not body:
             raise FormatError(source, "no rows")
         names = names or [f"x{position}" for position in range(len(body[0][1]))]
-        label = label_position(source, names, options.label)
-        text = [not all(map(_fits_number, column)) for column in zip(*(row for _, row in body), strict=True)]
-        encoder = TableEncoder(source, names, label, text)
+        columns = list(zip(*(row for _, row in body), strict=True))
+        text = [not all(map(_fits_number, column)) for column in columns]
+        chosen = options.label
+        if chosen is None and (beside or (not header and not any(text) and _label_is_first(columns))):
+            chosen = 0
+        label = label_position(source, names, chosen)
+        encoder = TableEncoder(source, names, label, text, label_name=names[label] if header else label)
         yield from encoder.batches(itertools.chain(body, rows), options.chunk_rows)
 
 
@@ -156,6 +169,12 @@ def _widths(rows: Sequence[Sequence[str]]) -> bool:
 
 def _fits_number(cell: str) -> bool:
     return is_number(cell) or is_missing(cell)
+
+
+def _label_is_first(columns: Sequence[Sequence[str]]) -> bool:
+    whole = [all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns]
+    values = len(set(columns[0]))
+    return whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
 
 
 def _is_header(rows: Sequence[Sequence[str]]) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.compression import open_source
+from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
 __all__ = ["BLOCK_BYTES", "SvmlightFormat", "read_svmlight"]
@@ -81,16 +81,16 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BY
         source. Names the file when it has no rows or its compressed data are damaged.
     """
     parser = _Parser(source, options)
-    for buffer, stop in _blocks(source, block_bytes):
+    for buffer, stop in _blocks(source, options, block_bytes):
         yield from parser.parse(buffer, stop)
     yield from parser.finish()
 
 
-def _blocks(source: str, block_bytes: int) -> Iterator[tuple[bytearray, int]]:
+def _blocks(source: str, options: ReadOptions, block_bytes: int) -> Iterator[tuple[bytearray, int]]:
     """Yield a buffer that is used over and over, and the end of the whole lines in it."""
     buffer = bytearray(block_bytes + ROOM_BYTES)
     filled = 0
-    with open_source(source) as stream:
+    with open_text(source, options.stream) as stream:
         while True:
             got = 1
             with memoryview(buffer) as view:
@@ -200,7 +200,7 @@ class _Parser:
         index = got.strip("'").partition(":")[0]
         problems = {
             kernel.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
-            kernel.BAD_LABEL: f"the label is {got}, expected a number",
+            kernel.BAD_LABEL: f"the label is {got}, expected a finite number",
             kernel.BAD_INDEX: f"got {got}, expected index:value",
             kernel.NEGATIVE_INDEX: f"index {index} in {got} is negative",
             kernel.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {kernel.MAX_INDEX}",

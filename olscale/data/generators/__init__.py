@@ -1,13 +1,15 @@
 """Synthetic datasets by name and seed.
 
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
-constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. The same
-seed gives the same rows. To add one, name its module below.
+constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
+width can be chosen takes a third argument, ``columns``. The same seed gives the same rows. To add one, name its module
+below.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -21,7 +23,11 @@ from olscale.errors import ParameterError, UnknownNameError
 
 __all__ = ["generate", "generator_names"]
 
-_MODULES = {"rotating-xor": "olscale.data.generators.rotating_xor"}
+_MODULES = {
+    "rotating-xor": "olscale.data.generators.rotating_xor",
+    "url-like": "olscale.data.generators.url_like",
+    "webspam-like": "olscale.data.generators.webspam_like",
+}
 
 
 def generator_names() -> tuple[str, ...]:
@@ -35,6 +41,7 @@ def generate(
     *,
     seed: int = 0,
     rows: int | None = None,
+    columns: int | None = None,
     layout: str | None = None,
     chunk_rows: int | None = None,
 ) -> Dataset:
@@ -50,6 +57,8 @@ def generate(
         Seed of PCG64.
     rows : int, optional
         Number of rows; the generator's own when left out.
+    columns : int, optional
+        Number of features, where it can be chosen; the generator's own when left out.
     layout, chunk_rows
         As for `olscale.data.ingest.ingest`.
 
@@ -74,10 +83,16 @@ def generate(
         raise ParameterError(f"rows is {count}, expected at least 1")
     if seed < 0:
         raise ParameterError(f"seed is {seed}, expected 0 or more")
-    source = f"generator:{name}:seed={seed},rows={count}"
-    with claim(os.fspath(dest), {"generator": name, "seed": seed, "rows": count}) as directory:
+    recipe = {"seed": seed, "rows": count}
+    if columns is not None:
+        if "columns" not in inspect.signature(module.batches).parameters:
+            raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
+        recipe["columns"] = columns
+    source = f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in recipe.items())
+    made = module.batches(count, seed) if columns is None else module.batches(count, seed, columns)
+    with claim(os.fspath(dest), {"generator": name, **recipe}) as directory:
         build = Build(directory, layout, chunk_rows, "files" if module.SEGMENTS else None)
-        build.add("train", _pieces(source, module.batches(count, seed)))
+        build.add("train", _pieces(source, made))
         build.finish([SourceEntry(name=source, split="train")])
     return open_dataset(dest)
 

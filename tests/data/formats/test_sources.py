@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow
 import pytest
 
-from olscale.data.formats import ReadOptions, expand_archive, find_format, format_names
+from olscale.data.archive import open_members
+from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.formats.compression import open_source
 from olscale.errors import FormatError, UnknownNameError
 
@@ -140,30 +141,26 @@ def write_tar(path: Path, members: dict[str, bytes]) -> None:
             tar.addfile(info, io.BytesIO(content))
 
 
-def test_members_of_an_archive_are_sources_in_numeric_order(tmp_path: Path) -> None:
+def test_data_files_of_an_archive_are_opened_in_its_order(tmp_path: Path) -> None:
     path = tmp_path / "url.tar.gz"
-    write_tar(path, {f"url/Day{day}.svm": f"1 {day}:1\n".encode() for day in (10, 2, 1)} | {"url/FeatureTypes": b"4\n"})
-    days = expand_archive(str(path))
-    assert days == tuple(f"{path}#url/Day{day}.svm" for day in (1, 2, 10))
-    for day in days:
-        (batch,) = find_format(day).read(day, ReadOptions())
-        assert f"Day{batch.columns}.svm" in day
-    assert expand_archive(days[0]) == (days[0],)
-    assert expand_archive("rows.svm") == ("rows.svm",)
+    days = {f"url/Day{day}.svm": f"1 {day}:1\n".encode() for day in (10, 2, 1)}
+    packed = {"url/Day3.svm.gz": gzip.compress(b"1 3:1\n")}
+    notes = {
+        "url/FeatureTypes": b"4\n",
+        "url/README.txt": b"1 1:1\n",
+        "url/.hidden.svm": b"no",
+        "../../etc/passwd": b"x",
+    }
+    write_tar(path, {**notes, **days, **packed})
+    assert {name: stream.read() for name, stream in open_members(str(path))} == {**days, "url/Day3.svm.gz": b"1 3:1\n"}
 
 
 def test_archives_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     path = tmp_path / "url.tar.gz"
-    write_tar(path, {"Day0.svm": b"1 1:1\n1 2:x\n", "Day1.svm": CONTENT})
-    with pytest.raises(FormatError, match=r"Day0.svm, line 2: "):
-        list(find_format(f"{path}#Day0.svm").read(f"{path}#Day0.svm", ReadOptions()))
-    with pytest.raises(FormatError, match=r"has no member 'Day7.svm'"):
-        open_source(f"{path}#Day7.svm")
-    with pytest.raises(FormatError, match="ARCHIVE#MEMBER"):
-        open_source(str(path))
+    write_tar(path, {"Day1.svm": CONTENT})
     path.write_bytes(path.read_bytes()[:-1000])
-    with pytest.raises(FormatError, match="truncated"), open_source(f"{path}#Day1.svm") as stream:
-        stream.read()
+    with pytest.raises(FormatError, match=r"url\.tar\.gz.*truncated"):
+        [stream.read() for _, stream in open_members(str(path))]
     path.write_bytes(b"no archive at all")
     with pytest.raises(FormatError, match="no tar archive"):
-        expand_archive(str(path))
+        list(open_members(str(path)))

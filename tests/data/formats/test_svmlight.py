@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,8 @@ decimals = st.one_of(
     ),
 )
 
+labels = decimals.filter(lambda number: math.isfinite(float(number)))
+
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
@@ -77,7 +80,7 @@ def texts(draw: st.DrawFn) -> str:
         pairs = [f"{index}:{draw(decimals)}" for index in indices]
         qid = draw(st.sampled_from([[], ["qid:12"]]))
         tail = draw(st.sampled_from(["", " ", " # 7:8 note", "#note"]))
-        lines.append(gap.join([draw(decimals), *qid, *pairs]) + tail)
+        lines.append(gap.join([draw(labels), *qid, *pairs]) + tail)
         lines += draw(st.sampled_from([[], [""], ["# a comment 1:2"], ["  "]]))
     return end.join(lines) + draw(st.sampled_from(["", end]))
 

@@ -1,0 +1,112 @@
+"""Text sources: a file, a member of an archive, or a file of features with its labels in another file beside it.
+
+UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a table or as ``index:value`` pairs) and
+``dexter_train.labels`` (a label a line). Such a pair is read as one text with the label in front of each row, which is
+what the table and SVMlight formats know how to read.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from olscale.data.formats.compression import open_source, strip_compression
+from olscale.data.storage import split_url
+from olscale.errors import FormatError
+
+__all__ = ["labels_beside", "open_text"]
+
+_FEATURES, _LABELS = ".data", ".labels"
+
+
+def labels_beside(source: str) -> str | None:
+    """Return the file of labels that belongs to `source`, a file of features, or None."""
+    plain = strip_compression(source)
+    if not plain.endswith(_FEATURES):
+        return None
+    stem = plain.removesuffix(_FEATURES)
+    candidates = dict.fromkeys([f"{stem}{_LABELS}{source[len(plain) :]}", f"{stem}{_LABELS}", f"{stem}{_LABELS}.gz"])
+    for candidate in candidates:
+        fs, path = split_url(candidate)
+        if fs.isfile(path):
+            return candidate
+    return None
+
+
+def open_text(source: str, stream: io.BufferedReader | None = None) -> io.BufferedReader:
+    """Open text to be read from its first byte to its last.
+
+    Parameters
+    ----------
+    source : str
+        Local path or fsspec address; with `stream` only a name.
+    stream : io.BufferedReader, optional
+        The text itself.
+
+    Returns
+    -------
+    io.BufferedReader
+        The decompressed text; each row begins with its label where that comes from a file beside `source`.
+
+    Raises
+    ------
+    FormatError
+        When there is no such file; while reading, when it is damaged or has another number of rows than labels.
+    """
+    if stream is not None:
+        return stream
+    opened = open_source(source)
+    labels = labels_beside(source)
+    return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels), 1 << 20)
+
+
+class _Labelled(io.RawIOBase):
+    """The rows of one file, each with its label from another in front."""
+
+    def __init__(self, source: str, rows: io.BufferedReader, labels: str) -> None:
+        self._rows, self._labels = rows, open_source(labels)
+        self._lines = _joined(source, rows, labels, self._labels)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        # As much as there is room for: who peeks at a text wants its first lines, not its first line.
+        filled = 0
+        while filled < len(buffer):
+            if not self._rest:
+                self._rest = next(self._lines, b"")
+            part = self._rest[: len(buffer) - filled]
+            if not part:
+                break
+            buffer[filled : filled + len(part)] = part
+            filled += len(part)
+            self._rest = self._rest[len(part) :]
+        return filled
+
+    def close(self) -> None:
+        if not self.closed:
+            self._rows.close()
+            self._labels.close()
+        super().close()
+
+
+def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader) -> Iterator[bytes]:
+    given = (line.strip() for line in of if line.strip())
+    apart, pairs, count = b"", False, 0
+    for row in rows:
+        text = row.strip()
+        if text and not apart:
+            apart = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
+            pairs = b":" in text
+        # Of pairs a blank line between others is a row of zeros.
+        label = next(given, None) if text or pairs else b""
+        if label is None and text:
+            raise FormatError(labels, f"ends after {count} labels but {source} goes on; expected a label for each row")
+        count += bool(label)
+        # A blank line stays one: errors count lines.
+        yield label + apart + text + b"\n" if label else b"\n"
+    if next(given, None) is not None:
+        raise FormatError(source, f"ends after {count} rows but {labels} goes on; expected a row for each label")

@@ -1,0 +1,110 @@
+"""The loop that makes rows of `olscale.data.generators.url_like`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olscale.jit import kernel
+
+__all__ = ["MOST_NONZEROS", "fill"]
+
+_REAL = 64
+_GROUP = 4
+_FEWEST_STRATA, _STRATA_SPREAD = 86, 25
+_RECENT = 16
+_PERIOD = 64
+MOST_NONZEROS = _REAL // _GROUP + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+_UNIT = 2.0**-53
+_INFORMATIVE = np.uint64(1)
+_SIGN = np.uint64(2)
+_REFUSED = 0.9
+_MALICIOUS = 1.0 / 3.0
+_NOISE = 0.01
+
+
+@kernel
+def _mix(z: Any) -> Any:
+    """Return the output function of splitmix64."""
+    z = (z ^ (z >> _S30)) * _MIX1
+    z = (z ^ (z >> _S27)) * _MIX2
+    return z ^ (z >> _S31)
+
+
+@kernel
+def _uniform(counter: Any) -> float:
+    return float(_mix(counter) >> _S11) * _UNIT
+
+
+@kernel
+def _lean(key: Any, feature: int, day: int) -> int:
+    """Return the class in which `feature` is more frequent on `day`: -1, +1, or 0 for none."""
+    own = _mix(key ^ (np.uint64(feature) * _GOLDEN))
+    epoch = (day + np.int64(own & np.uint64(_PERIOD - 1))) // _PERIOD
+    drawn = _mix(own + np.uint64(epoch) * _GOLDEN)
+    if drawn & _INFORMATIVE:
+        return 0
+    return 1 if drawn & _SIGN else -1
+
+
+@kernel
+def fill(
+    start: int, seed: int, columns: int, day_rows: int, days: int, indptr: Any, indices: Any, data: Any, malicious: Any
+) -> int:
+    """Write the rows from number `start` on to the arrays of a CSR and return the number of nonzeros."""
+    key = _mix(np.uint64(seed) + _GOLDEN)
+    at = 0
+    for i in range(malicious.shape[0]):
+        row = start + i
+        day = min(row // day_rows, days - 1)
+        born = (columns - _REAL) * (0.1 + 0.9 * (day + 1) / days)
+        counter = _mix(key + np.uint64(row) * _GOLDEN)
+        y = 1 if _uniform(counter) < _MALICIOUS else -1
+        shown = -y if _uniform(counter + np.uint64(1)) < _NOISE else y
+        malicious[i] = (shown + 1) // 2
+        strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(counter + np.uint64(2)))
+        counter += np.uint64(3)
+        first = at
+        for group in range(_REAL // _GROUP):
+            feature = _GROUP * group + int(_GROUP * _uniform(counter))
+            value = _uniform(counter + np.uint64(1))
+            if _lean(key, feature, day) == y:
+                value = 0.5 * (1.0 + value)
+            counter += np.uint64(2)
+            indices[at] = feature
+            data[at] = (1.0 + np.floor(9999.0 * value)) / 10000.0
+            at += 1
+        # The strata ascend, so the features do too; a second draw stays in its stratum.
+        for stratum in range(strata + _RECENT):
+            for _ in range(3):
+                if stratum < strata:
+                    u = (stratum + _uniform(counter)) / strata
+                    u *= u
+                    u *= u
+                    feature = _REAL + int(born * (u * u))
+                else:
+                    u = (stratum - strata + _uniform(counter)) / _RECENT
+                    u *= u
+                    feature = _REAL + int(born - 1.0 - 0.1 * born * (u * u))
+                refused = _uniform(counter + np.uint64(1)) < _REFUSED
+                counter += np.uint64(2)
+                if not (refused and _lean(key, feature, day) == -y):
+                    break
+            # Only the newest can be out of order; equal features are one.
+            p = at
+            while p > first and indices[p - 1] > feature:
+                p -= 1
+            if p > first and indices[p - 1] == feature:
+                continue
+            for q in range(at, p, -1):
+                indices[q] = indices[q - 1]
+            indices[p] = feature
+            data[at] = 1.0
+            at += 1
+        indptr[i + 1] = at
+    return at

@@ -1,0 +1,108 @@
+"""Rows in the shape of the URL reputation set, made up: sparse, in time order, with a drifting concept.
+
+The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features and 121 days. Here likewise:
+
+- A day is 19,803 rows and a segment; on day d the features born so far are the first ``N_d``, and `N_d` grows evenly.
+- Columns 0 to 63 are real-valued, in (0, 1], 16 of them in a row. All others are 0 or 1.
+- Feature frequencies follow a power law, rank to the power -7/8: a row takes one feature ``64 + N_d u^8`` from each of 86
+  to 110 equal strata of u. 16 more features come from the newest tenth, the newer the more.
+- One row in three is malicious (+1). Every second feature is more frequent in one class than in the other; which ones,
+  and in which class, is drawn anew every 64 days, for every feature on another day. One label in a hundred is wrong.
+
+Row i depends on the seed and i alone, by a counter-based generator (splitmix64) and exact arithmetic without
+transcendental functions, so every machine makes the same bits and any part can be made by itself.
+
+References
+----------
+J. Ma, L. K. Saul, S. Savage, G. M. Voelker, Identifying suspicious URLs: an application of large-scale online learning,
+ICML 2009: the real set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR, Chunk
+from olscale.data.formats.base import Batch
+from olscale.errors import ParameterError
+
+__all__ = ["COLUMNS", "DAYS", "REAL", "ROWS", "SEGMENTS", "batches", "chunks"]
+
+ROWS = 2_396_130
+COLUMNS = 3_231_961
+DAYS = 121
+REAL = 64
+SEGMENTS = True
+
+_DAY_ROWS = 19_803
+_FEWEST_COLUMNS = 1_000
+
+
+def batches(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[Batch]:
+    """Yield `rows` rows, a day at a time.
+
+    Parameters
+    ----------
+    rows : int
+        Their number; fewer rows are the beginning of more rows.
+    seed : int
+        Seed.
+    columns : int
+        Number of features, at least 1,000.
+
+    Yields
+    ------
+    Batch
+        CSR, of at most 19,803 rows, with targets -1 and +1.
+    """
+    for start in range(0, rows, _DAY_ROWS):
+        X, malicious = _rows(start, min(start + _DAY_ROWS, rows), seed, columns, _DAY_ROWS)
+        yield Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
+
+
+def chunks(
+    rows: int, chunk_rows: int = 16_384, seed: int = 0, columns: int = COLUMNS, day_rows: int | None = None
+) -> Iterator[Chunk]:
+    """Yield rows in memory, as a dataset would give them.
+
+    Parameters
+    ----------
+    rows, seed, columns
+        As for `batches`.
+    chunk_rows : int
+        Rows of a chunk.
+    day_rows : int, optional
+        Rows of a day. When left out, `rows` cover all 121 days, so that few rows reach all features too.
+
+    Yields
+    ------
+    Chunk
+        CSR with codes 0 (benign) and 1 (malicious).
+
+    Examples
+    --------
+    >>> chunk = next(chunks(1000, chunk_rows=500))
+    >>> len(chunk), chunk.columns, 100 < len(chunk.X.data) / 500 < 130
+    (500, 3231961, True)
+    """
+    day = max(1, -(-rows // DAYS)) if day_rows is None else day_rows
+    for start in range(0, rows, chunk_rows):
+        X, malicious = _rows(start, min(start + chunk_rows, rows), seed, columns, day)
+        yield Chunk(X, malicious, columns)
+
+
+def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, NDArray[np.int64]]:
+    from olscale.data.generators._url_kernel import MOST_NONZEROS, fill
+
+    if columns < _FEWEST_COLUMNS:
+        raise ParameterError(f"columns is {columns}, expected at least {_FEWEST_COLUMNS:,}")
+    count = stop - start
+    indptr = np.zeros(count + 1, dtype=np.int64)
+    indices = np.empty(count * MOST_NONZEROS, dtype=np.int32)
+    data = np.empty(count * MOST_NONZEROS)
+    malicious = np.empty(count, dtype=np.int64)
+    used = fill(start, seed, columns, day_rows, DAYS, indptr, indices, data, malicious)
+    return CSR(indptr, indices[:used].copy(), data[:used].copy()), malicious

@@ -1,0 +1,72 @@
+"""Online gradient descent on the hinge loss (Zinkevich, ICML 2003)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from olscale.learners.base import FloatArray
+from olscale.learners.domain import Domain, Real
+from olscale.learners.linear import LinearLearner, implements, setting
+
+__all__ = ["OGD"]
+
+
+class OGDRule(NamedTuple):
+    """First step `C`."""
+
+    C: FloatArray
+
+
+@implements(OGDRule)
+def _ogd(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return rule.C[s] / np.sqrt(t) if y * f < 1.0 else 0.0
+
+
+class OGD(LinearLearner):
+    """Online gradient descent: ``w += C/sqrt(t) y x`` where the hinge loss is positive.
+
+    `t` is the number of the row from 1 and counts every row, whether it moves the weights or not. In the max-score form
+    the hinge is that of the margin of the true class over the best wrong class; both classes move by the same step.
+
+    Parameters
+    ----------
+    C : float
+        Step at the first row; > 0.
+    multiclass : {"max-score", "ova"}
+        True class against the best wrong class, or one binary learner a class.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both, each weight is rounded when it is stored. Mistakes then
+        differ in the few rows whose score is within rounding of 0.
+
+    Notes
+    -----
+    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)``.
+
+    scikit-learn's ``SGDClassifier(loss="hinge", penalty=None, learning_rate="invscaling", power_t=0.5, eta0=C)`` is the same
+    rule, except that it also steps at a margin of exactly 1.
+
+    References
+    ----------
+    M. Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003: section 2.1,
+    eq. (1), with ``eta_t = t^(-1/2)`` and no projection. LIBOL's ``OGD.m`` and ``M_OGD.m`` are this form.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> learner = OGD(C=0.5).fit(np.array([[2.0, 0.0], [0.0, 2.0]]), np.array([0, 1]))
+    >>> learner.coef_.round(3)
+    array([[-1.   ,  0.707]])
+    """
+
+    name = "ogd"
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
+
+    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.C = C
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return OGDRule(setting(self.C))

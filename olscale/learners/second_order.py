@@ -1,0 +1,203 @@
+"""Second-order linear learners: a Gaussian over weights, to which each learner adds only how far to move.
+
+All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one kind of update. With margin m and variance
+``v = x' Sigma x`` of the row,
+
+    mu += alpha y Sigma x,    Sigma^-1 += gamma x x'    (the same as Sigma -= beta Sigma x x' Sigma, beta = gamma / (1 + gamma v))
+
+A rule is a named tuple of parameters with a function that gives ``(alpha, gamma)`` from ``(m, v)``. `full_covariance` has
+the loop that keeps all of Sigma; `diagonal_covariance` keeps the diagonal of Sigma^-1 and drops the rest of ``x x'``.
+
+In the max-score form m is the margin of the true class over the best wrong class; the true class moves by
+``+alpha Sigma x``, the wrong one by as much the other way, and all classes share one covariance.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Rows, rows_of
+from olscale.errors import DivergedError, ParameterError
+from olscale.learners.base import FloatArray, State, score_columns
+from olscale.learners.domain import Choice, Domain
+from olscale.learners.estimator import Classifier
+from olscale.learners.linear import linear_scores
+
+__all__ = ["SecondOrderLearner", "margin_needed", "memory_bytes", "moves", "step"]
+
+
+def step(rule: Any, m: float, v: float) -> tuple[float, float]:
+    """Return ``(alpha, gamma)`` of `rule`; kernels resolve it to the rule's own function at compile time."""
+    raise TypeError("for kernels only")
+
+
+def margin_needed(rule: Any, square: float) -> float:
+    """Return a margin at which `rule` does not move, given that ``v <= |x|^2 = square``."""
+    raise TypeError("for kernels only")
+
+
+def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
+
+    `needed` is a function ``(rule, square)``: rows with at least that margin are passed over without the cost of v.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def ours(rule: Any) -> bool:
+            return isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
+
+        @overload(step, inline="always")
+        def choose_step(rule, m, v):  # type: ignore[no-untyped-def]
+            return function if ours(rule) else None
+
+        @overload(margin_needed, inline="always")
+        def choose_needed(rule, square):  # type: ignore[no-untyped-def]
+            return needed if ours(rule) else None
+
+        return function
+
+    return register
+
+
+def memory_bytes() -> int:
+    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(limit).read_text()))
+        except (OSError, ValueError):
+            continue
+    return total
+
+
+class SecondOrderLearner(Classifier):
+    """Base of the second-order learners; a subclass gives its parameters and `_rule`."""
+
+    covariance: str
+    multiclass: str
+    dtype: str
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        "covariance": Choice(("full", "diagonal")),
+        "multiclass": Choice(("max-score", "ova")),
+        "dtype": Choice(("float64", "float32")),
+    }
+
+    @abstractmethod
+    def _rule(self, max_score: bool) -> NamedTuple:
+        """Return the update rule, a named tuple of floats, for the max-score form or the binary one."""
+
+    def _covariances(self, outputs: int) -> int:
+        return outputs if self.multiclass == "ova" else 1
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of means and covariances for a stream of `columns` features and `classes` classes."""
+        outputs = score_columns(classes)
+        each = columns * columns if self.covariance == "full" else columns
+        return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse a state that this machine could not hold.
+
+        Raises
+        ------
+        ParameterError
+            With the size that would be needed and what to do instead.
+        """
+        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        if needed > there:
+            raise ParameterError(
+                f"learner {self.name}: covariance={self.covariance} of {columns} features needs {_size(needed)}"
+                f" ({self.dtype}), this machine has {_size(there)}; use covariance=diagonal"
+                f" ({_size(self._diagonal_bytes(columns, classes))}) or project the features to fewer dimensions first"
+            )
+
+    def _diagonal_bytes(self, columns: int, classes: int) -> int:
+        outputs = score_columns(classes)
+        return columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
+
+    def begin(self, columns: int, classes: int) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        covariances = self._covariances(outputs)
+        if self.covariance == "full":
+            sigma = np.zeros((covariances, columns, columns), dtype=self.dtype)
+            for one in sigma:
+                np.fill_diagonal(one, 1.0)
+            return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}
+        # Mean and variance of a feature stand side by side: one cache line serves both.
+        state = np.zeros((columns, outputs + covariances), dtype=self.dtype)
+        state[:, outputs:] = 1.0
+        return {"mean_variance": state}
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
+
+        Raises
+        ------
+        DivergedError
+            If a variance x' Sigma x is negative (rounding cost Sigma its definiteness) or a number is not finite.
+        """
+        from olscale.learners.diagonal_covariance import learn_diagonal
+        from olscale.learners.full_covariance import learn_full
+
+        state = self.state_
+        outputs = self._mean.shape[1]
+        max_score = outputs > 1 and self.multiclass == "max-score"
+        scores = np.empty((rows_of(X), outputs))
+        rest = (self._rule(max_score), max_score, state["seen"], state["updates"], scores)
+        if self.covariance == "full":
+            failed, v = learn_full(X, y, state["mean"], state["covariance"], *rest)
+        else:
+            failed, v = learn_diagonal(X, y, state["mean_variance"], *rest)
+        if failed:
+            row = int(state["seen"][0]) - 1
+            if v < 0.0:
+                raise DivergedError(f"the covariance lost its definiteness: variance x' Sigma x is {v:.3g}", row)
+            raise DivergedError("score, variance or step is not finite", row)
+        return scores
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return ``X mu``, shape (rows, outputs)."""
+        if self.covariance == "full":
+            return linear_scores(X, self.state_["mean"])
+        outputs = self._mean.shape[1]
+        return np.ascontiguousarray(linear_scores(X, self.state_["mean_variance"])[:, :outputs])
+
+    @property
+    def _mean(self) -> NDArray[Any]:
+        if self.covariance == "full":
+            return self.state_["mean"]
+        both = self.state_["mean_variance"]
+        # One covariance an output, or one for all outputs.
+        return both[:, : both.shape[1] // 2 if self.multiclass == "ova" else both.shape[1] - 1]
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Mean weights, shape (1 or n_classes, n_features)."""
+        return self._mean.T
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `norm_w`, the Frobenius norm of the mean weights."""
+        return {**super().measures(), "norm_w": float(np.linalg.norm(self._mean.astype(np.float64)))}
+
+
+def _size(count: int) -> str:
+    size = float(count)
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if size < 1000.0:
+            return f"{size:.3g} {unit}"
+        size /= 1000.0
+    return f"{size:.3g} TB"
