@@ -37,7 +37,7 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-notebooks: .venv/notebooks $(OUT)/digits/manifest.json
+notebooks: .venv/notebooks
 	$(BIN)/jupyter-execute notebooks/*.ipynb
 
 clean:

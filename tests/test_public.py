@@ -1,0 +1,72 @@
+"""The public face: names that are promised are there, and asking for help is quick and quiet."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+
+import olscale
+from olscale.cli import COMMANDS
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
+
+
+@pytest.mark.parametrize("module", ["olscale", *(name for name in MODULES if name != "olscale.__main__")])
+def test_all_agrees_with_the_module(module: str) -> None:
+    """`__all__` names what the module has, each once, and nothing that begins with an underscore but the version."""
+    imported = importlib.import_module(module)
+    names = list(getattr(imported, "__all__", []))
+    assert len(names) == len(set(names))
+    for name in names:
+        assert hasattr(imported, name), f"{module}.__all__ names {name}, which is not there"
+        assert not name.startswith("_") or name == "__version__"
+
+
+def test_names_of_the_package_are_all_public() -> None:
+    assert set(olscale._HOMES) | {"__version__"} == set(olscale.__all__)
+    for name, home in olscale._HOMES.items():
+        assert name in importlib.import_module(home).__all__
+
+
+def test_versions_agree() -> None:
+    assert version("olscale") == olscale.__version__
+
+
+@pytest.mark.parametrize(
+    "command", [[], *([name] for name in COMMANDS)], ids=lambda words: " ".join(words) or "olscale"
+)
+def test_help_is_there(command: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "olscale", *command, "--help"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: olscale")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`olscale --help` must answer in a blink: none of the large libraries may be loaded for it."""
+    code = (
+        "import sys; from olscale.cli import olscale; "
+        "olscale.main(['--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    heavy = {
+        "numpy",
+        "numba",
+        "dask",
+        "distributed",
+        "pyarrow",
+        "zarr",
+        "sklearn",
+        "scipy",
+        "duckdb",
+        "pandas",
+        "pydantic",
+    }
+    assert not loaded & heavy
