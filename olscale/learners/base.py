@@ -103,14 +103,14 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             random starts elsewhere in each.
         """
         self.resolved_params()
-        self._entropy = tuple(entropy)
+        self._entropy, self._outputs = tuple(entropy), score_columns(classes)
         self.state_ = {
             "seen": np.zeros(1, dtype=np.int64),
             "updates": np.zeros(1, dtype=np.int64),
-            **self._allocate(columns, score_columns(classes)),
+            **self._allocate(columns, self._outputs),
         }
 
-    def check_memory(self, columns: int, classes: int) -> None:  # noqa: B027 (most states are small)
+    def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine could not hold, before anything is run.
 
         Raises

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
+from olscale.data.chunk import Rows
 from olscale.jit import kernel
-from olscale.learners.base import NO_LABELS, FloatArray, State
+from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.estimator import Classifier
 from olscale.learners.rows import add_row, row_scores
+from olscale.learners.sweep import SweepLearner
 
 __all__ = ["PAMO1", "PAMO2"]
 
@@ -98,7 +98,7 @@ def _sweep(
                 add_row(X, i, theta, a)
 
 
-class PAMO1(Classifier):
+class PAMO1(SweepLearner):
     """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moved on rows with loss.
 
     A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
@@ -185,21 +185,9 @@ class PAMO1(Classifier):
         W = random.uniform(-0.1, 0.1, size=(outputs, h))
         return {"theta": np.ascontiguousarray(theta, dtype=self.dtype), "W": W}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
-        return self._swept(X, y, learning=True)
-
-    def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of rows, shape (rows, outputs)."""
-        return self._swept(X, NO_LABELS, learning=False)
-
-    def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
-        s = self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
-        scores = np.empty((rows_of(X), len(s["W"])))
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, learning)
-        _sweep(X, y, s["theta"], s["W"], *settings, s["seen"], s["updates"], scores)
-        return scores
+        _sweep(X, y, state["theta"], state["W"], *settings, state["seen"], state["updates"], scores)
 
 
 class PAMO2(PAMO1):

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
+from olscale.data.chunk import Rows
 from olscale.jit import kernel
-from olscale.learners.base import NO_LABELS, FloatArray, State
+from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.estimator import Classifier
 from olscale.learners.rows import add_row, row_scores, set_column
+from olscale.learners.sweep import SweepLearner
 
 __all__ = ["OLLC"]
 
@@ -85,7 +85,7 @@ def _sweep(
             add_row(X, i, V, a)
 
 
-class OLLC(Classifier):
+class OLLC(SweepLearner):
     """Online locally linear classification: a gate splits the space in two regions with a hyperplane each.
 
     With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2 elsewhere. On each row the
@@ -144,19 +144,7 @@ class OLLC(Classifier):
         V[:, :-1] = float(self.scale) * self._random().standard_normal((columns, 3 * outputs))
         return {"V": V, "lift": np.zeros(outputs), "hold": np.zeros(outputs), "anchor": np.zeros(1)}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
-        return self._swept(X, y, learning=True)
-
-    def scores(self, X: Rows) -> FloatArray:
-        """Return the score of each row's region, shape (rows, outputs)."""
-        return self._swept(X, NO_LABELS, learning=False)
-
-    def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
-        s = self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
-        scores = np.empty((rows_of(X), len(s["lift"])))
-        arrays = (s["V"], s["lift"], s["hold"], s["anchor"], float(self.beta))
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
         direction = 1.0 if self.gate == "printed" else -1.0
-        _sweep(X, y, *arrays, direction, learning, s["seen"], s["updates"], scores)
-        return scores
+        _sweep(X, y, *arrays, float(self.beta), direction, learning, state["seen"], state["updates"], scores)
