@@ -46,7 +46,7 @@ class Summary:
         Transforms of the rows, in order.
     learner : str
         Registry name, or ``module:Class``.
-    version : int
+    version : str
         Version of the learner's update rule.
     params : dict
         All parameters, resolved.
@@ -66,7 +66,7 @@ class Summary:
     fingerprint: str
     transforms: tuple[str, ...]
     learner: str
-    version: int
+    version: str
     params: Mapping[str, Any]
     protocol: Mapping[str, Any]
     metric: str

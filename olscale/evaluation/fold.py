@@ -83,23 +83,20 @@ class Fold:
         return int(self._metrics[0].sums["mistakes"][0])
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
-        """Return the result; a failed run keeps what was measured before it failed, but no error figures."""
-        prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
-        rows, mistakes = prequential.curve()
-        values: dict[str, float] = {}
+        """Return the result; of a failed run only why it failed, which alone does not depend on how chunks are cut."""
+        measured: dict[str, Any] = {}
         if self.outcome == "ok":
-            for metric in self._metrics:
-                values |= metric.values()
-            values |= self._learner.measures()
+            prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
+            rows, mistakes = prequential.curve()
+            measured = {"curve_rows": rows, "curve_mistakes": mistakes, "segments": prequential.segments()}
+            measured["metrics"] = {name: value for metric in self._metrics for name, value in metric.values().items()}
+            measured["metrics"] |= self._learner.measures()
         return Record(
             id=self.run.id,
             run=self.run.definition(),
             outcome=self.outcome,
             reason=self.reason,
-            metrics=values,
-            curve_rows=rows,
-            curve_mistakes=mistakes,
-            segments=prequential.segments(),
+            **measured,
             timings={
                 "fit_seconds": self._seconds,
                 "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,

@@ -108,8 +108,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]
 
     def compile(self, X: Rows) -> None:
         """Have the kernels for rows like `X` ready, so that no measured time has compilation in it."""
-        none = slice_rows(X, 0, 0)
-        self.learn(none, np.empty(0, dtype=np.int64))
+        none, no_labels = slice_rows(X, 0, 0), np.empty(0, dtype=np.int64)
+        no_labels.flags.writeable = False  # as those of a chunk are: writable ones would compile another kernel
+        self.learn(none, no_labels)
         self.scores(none)
 
     def state(self) -> State:

@@ -73,7 +73,7 @@ class Table:
 
 
 _Column = tuple[str, str, tuple[str, ...]]  # dataset, fingerprint, transforms
-_Row = tuple[str, int, str]  # learner, version, params
+_Row = tuple[str, str, str]  # learner, version, params
 _Cells = Mapping[tuple[_Row, _Column], Mapping[str, Summary]]  # by metric
 
 
