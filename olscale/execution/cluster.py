@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib.util
+import logging
 import os
+import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.resources import files
 from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, nanny
+from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
 
@@ -22,6 +32,25 @@ def settings() -> dict[str, Any]:
 
     content: dict[str, Any] = yaml.safe_load(files("olscale.execution").joinpath("dask.yaml").read_text())
     return content
+
+
+class Deaf(AsyncProcess):  # type: ignore[misc]
+    """A worker process that Ctrl-C does not reach: the driver ends its workers, they do not end with tracebacks."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # The thread made here starts the process; both inherit the mask of this one.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            super().__init__(*args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@cache
+def _configure() -> None:
+    """Make our settings Dask's defaults; what the user has set in files or ``DASK_...`` variables still wins."""
+    dask.config.update_defaults(settings())
+    nanny.AsyncProcess = Deaf
 
 
 @asynccontextmanager
@@ -40,25 +69,20 @@ async def connect(workers: int | None = None, scheduler: str | None = None) -> A
     ExecutionError
         If the scheduler does not answer within ten seconds.
     """
-    import dask
-    from distributed import Client, LocalCluster
-
-    # `config.update` merges; `config.set` would replace whole subtrees of Dask's own defaults.
-    dask.config.update(dask.config.config, settings())
+    _configure()
+    quiet = logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1
     if scheduler is not None:
+        client = Client(scheduler, asynchronous=True, timeout=CONNECT_SECONDS)
         try:
-            client = await Client(scheduler, asynchronous=True, timeout=CONNECT_SECONDS)
-        except (OSError, TimeoutError, ValueError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
-            raise ExecutionError(
-                f"scheduler {scheduler} does not answer within {CONNECT_SECONDS} s ({reason}); check the address and "
-                f"that `dask scheduler` runs there"
-            ) from None
-        try:
+            await _answered(client, scheduler)
             yield client
         finally:
-            await client.close()
+            with contextlib.suppress(Exception):
+                await client.close()
         return
+    # A worker that is ended in the middle of a run leaves semaphores to multiprocessing's resource tracker. It cleans them
+    # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
+    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     has_dashboard = importlib.util.find_spec("bokeh") is not None
     async with (
         LocalCluster(
@@ -68,8 +92,28 @@ async def connect(workers: int | None = None, scheduler: str | None = None) -> A
             asynchronous=True,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0" if has_dashboard else None,
+            silence_logs=quiet,
             memory_limit=0.95 / (workers or os.cpu_count() or 1),
         ) as cluster,
         Client(cluster, asynchronous=True) as client,
     ):
-        yield client
+        try:
+            yield client
+        except BaseException:
+            # Nobody waits for what the workers are still at: by default they would get four seconds to finish it.
+            await asyncio.gather(
+                *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
+            )
+            raise
+
+
+async def _answered(client: Any, scheduler: str) -> None:
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await client
+    except Exception as error:  # what listens there may be no scheduler at all and answer anything
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise ExecutionError(
+            f"scheduler {scheduler} does not answer within {CONNECT_SECONDS} s ({reason}); check the address and "
+            f"that `dask scheduler` runs there"
+        ) from None

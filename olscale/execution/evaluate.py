@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -90,6 +91,9 @@ def evaluate(
             _run_here(packs, target.path, progress)
         else:
             _run_loop(_run_on_dask(packs, target.path, progress, workers, scheduler))
+        left = {run.id for run in missing} - target.done() - target.lost()
+        if left:
+            raise ExecutionError(f"{len(left)} runs have no record though all their packs ended; run the command again")
     return Evaluation(target, len(plan.runs), len(missing))
 
 
@@ -112,23 +116,19 @@ async def _run_on_dask(
         await drive(client, packs, store, progress)
 
 
-def _run_loop(job: Any) -> None:
+def _run_loop(job: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end, also from inside a notebook, whose own loop is busy with the calling cell."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         asyncio.run(job)
         return
-    failure: list[BaseException] = []
-
-    def run() -> None:
+    with ThreadPoolExecutor(1, thread_name_prefix="olscale-driver") as thread, asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        main = loop.create_task(job)
+        finished = thread.submit(loop.run_until_complete, main)
         try:
-            asyncio.run(job)
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=run, name="olscale-driver")
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
+            finished.result()
+        except KeyboardInterrupt:  # of the notebook's kernel, which only this thread hears of
+            loop.call_soon_threadsafe(main.cancel)
+            raise

@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
+import numpy as np
+
 from olscale.errors import OlscaleError
 from olscale.evaluation.pack import Pack, Passage
+from olscale.results.record import Record
 from olscale.results.store import open_store
 
-__all__ = ["TOPIC", "Envelope", "StreamActor", "run_pack"]
+__all__ = ["TOPIC", "Envelope", "StreamActor", "run_pack", "write_lost"]
 
 TOPIC = "olscale-progress"
 _REPORT_SECONDS = 0.5
@@ -61,6 +64,15 @@ def write_records(passage: Passage, store: str) -> dict[str, str]:
     return outcomes
 
 
+def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
+    """Write each run of `pack` as ``lost``, which gives way to a result of a later evaluation; return the run ids."""
+    target = open_store(store)
+    for run in pack.runs:
+        none = np.empty(0, dtype=np.int64)
+        target.write(Record(run.definition(), run.id, "lost", reason, {}, none, none))
+    return [run.id for run in pack.runs]
+
+
 def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None = None) -> Envelope:
     """Run a whole pack; `report` is told rows and error every half second.
 
@@ -104,22 +116,22 @@ class StreamActor:
         self._position = 0
 
     def advance(self, first: int, last: int) -> Envelope:
-        """Feed chunks number `first` to `last` - 1; `first` is where the last call ended."""
+        """Feed chunks number `first` to `last` - 1; a stream that does not stand at `first` is left where it is."""
         try:
             self._passage = self._passage or Passage(self._pack)
-            if first != self._position:
-                return Envelope(fault=f"chunk {first} was sent to a stream that stands at chunk {self._position}")
-            for i in range(first, min(last, self._passage.chunks)):
+            for i in range(first, min(last, self._passage.chunks)) if first == self._position else ():
                 self._passage.step(i)
                 self._position = i + 1
             return Envelope(self._position, self._passage.chunks, self._passage.rows, self._passage.error())
         except Exception as error:
             return Envelope(fault=fault_of(error))
 
-    def finish(self) -> Envelope:
-        """Run the test split and write the records."""
+    def finish(self, position: int) -> Envelope:
+        """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
         try:
             passage = self._passage or Passage(self._pack)
-            return Envelope(self._position, passage.chunks, outcomes=write_records(passage, self._store))
+            if position != self._position:
+                return Envelope(self._position, passage.chunks)
+            return Envelope(position, passage.chunks, outcomes=write_records(passage, self._store))
         except Exception as error:
             return Envelope(fault=fault_of(error))

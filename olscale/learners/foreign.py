@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib.metadata
 import pickle
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -36,17 +38,25 @@ class ForeignLearner(Learner):
 
     def __init__(self, name: str, estimator_class: type[Any], params: dict[str, Any]) -> None:
         self.name = name  # type: ignore[misc]
-        self.version = importlib.metadata.version(_distribution(estimator_class))  # type: ignore[misc,assignment]
-        self.estimator_class, self.params = estimator_class, params
+        self.version = _version(estimator_class)  # type: ignore[misc,assignment]
+        self.estimator_class, self.params = estimator_class, dict(params)
         self._estimator = self._new()
+        for seed in ("random_state", "seed"):  # scikit-learn's and River's word for it
+            if getattr(self._estimator, seed, 0) is None and seed in signature(estimator_class).parameters:
+                # Seeded by the clock it would give other results each time: the run is that of seed 0, and says so.
+                self.params[seed] = 0
+                self._estimator = self._new()
         self._river = hasattr(self._estimator, "learn_one")
         if not self._river and not hasattr(self._estimator, "partial_fit"):
             raise ParameterError(f"learner {name}: has neither partial_fit (scikit-learn) nor learn_one (River)")
 
     def _new(self) -> Any:
         try:
-            return self.estimator_class(**self.params)
-        except TypeError as error:
+            made = self.estimator_class(**self.params)
+            if hasattr(made, "_validate_params"):  # scikit-learn: now, not in the middle of a run
+                made._validate_params()
+            return made
+        except (TypeError, ValueError) as error:
             raise ParameterError(f"learner {self.name}: {error}") from None
 
     def resolved_params(self) -> dict[str, Any]:
@@ -56,6 +66,11 @@ class ForeignLearner(Learner):
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
         self._estimator, self._classes, self._columns = self._new(), classes, columns
+        if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
+            raise ParameterError(
+                f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
+                "river.multiclass.OneVsRestClassifier around it is a class of your own to name"
+            )
         self._fitted, self._updates = False, 0
 
     def _allocate(self, columns: int, outputs: int) -> State:
@@ -66,23 +81,30 @@ class ForeignLearner(Learner):
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then learn, row by row; return the scores before each update, shape (rows, outputs)."""
+        with self._unchecked():
+            return self._learn(X, y)
+
+    def _learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         scores = np.empty((rows_of(X), score_columns(self._classes)))
+        classes = np.arange(self._classes)
         for i, row in enumerate(self._each(X)):
             scores[i] = self._score(row)
             label = int(y[i])
             if self._river:
                 self._estimator.learn_one(row, label)
             else:
-                self._estimator.partial_fit(row, [label], classes=np.arange(self._classes))
+                self._estimator.partial_fit(row, [label], classes=classes)
             self._fitted = True
             self._updates += 1
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of rows without learning from them, shape (rows, outputs)."""
-        if not self._river and self._fitted:
-            return self._as_scores(self._estimator.predict(self._matrix(X)))
-        return np.array([self._score(row) for row in self._each(X)]).reshape(rows_of(X), score_columns(self._classes))
+        with self._unchecked():
+            if not self._river and self._fitted:
+                return self._as_scores(self._estimator.predict(self._matrix(X)))
+            rows = [self._score(row) for row in self._each(X)]
+        return np.array(rows).reshape(rows_of(X), score_columns(self._classes))
 
     def state(self) -> State:
         """Return nothing: the model cannot be saved as plain arrays."""
@@ -91,6 +113,14 @@ class ForeignLearner(Learner):
     def measures(self) -> dict[str, float]:
         """Return the number of rows learned from and the size of the model, pickled, in bytes."""
         return {"updates": float(self._updates), "model_bytes": float(len(pickle.dumps(self._estimator)))}
+
+    def _unchecked(self) -> AbstractContextManager[Any]:
+        """Have scikit-learn leave out checks of rows and parameters that cost more than most updates."""
+        if self._river:
+            return nullcontext()
+        from sklearn import config_context
+
+        return config_context(assume_finite=True, skip_parameter_validation=True)  # type: ignore[no-any-return]
 
     def _each(self, X: Rows) -> Any:
         for i in range(rows_of(X)):
@@ -129,6 +159,8 @@ class ForeignLearner(Learner):
         return scores
 
 
-def _distribution(cls: type[Any]) -> str:
+def _version(cls: type[Any]) -> str:
+    """Return the version of the package that `cls` is from; ``"0"`` for a module that belongs to none."""
     module = cls.__module__.partition(".")[0]
-    return (importlib.metadata.packages_distributions().get(module) or [module])[0]
+    distributions = importlib.metadata.packages_distributions().get(module)
+    return importlib.metadata.version(distributions[0]) if distributions else "0"

@@ -66,7 +66,9 @@ def learner_class(name: str) -> type[Any]:
     module, _, attribute = target.partition(":")
     try:
         found: type[Any] = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+        if not isinstance(found, type):
+            raise AttributeError(f"{target} is no class")
+    except (ImportError, AttributeError, ValueError) as error:
         raise UnknownNameError(f"learner ({error})", name, learner_names()) from None
     return found
 
