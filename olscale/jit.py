@@ -11,9 +11,11 @@ from typing import Any, ParamSpec, TypeVar
 import numba
 from llvmlite import ir
 from numba import types
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
+from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["is_ours", "kernel", "prefetch", "uncached"]
+__all__ = ["flat", "is_ours", "kernel", "prefetch", "uncached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,3 +76,27 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.uintp), codegen
+
+
+@intrinsic
+def flat(typing_context: Any, array: Any) -> Any:
+    """Return a C-contiguous array as one dimension; ``reshape`` does the same but costs some 40 ns a call."""
+    if array.layout != "C":
+        return None
+    result = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = make_array(array)(context, builder, arguments[0])
+        view = make_array(result)(context, builder)
+        populate_array(
+            view,
+            data=source.data,
+            shape=[source.nitems],
+            strides=[source.itemsize],
+            itemsize=source.itemsize,
+            meminfo=source.meminfo,
+            parent=source.parent,
+        )
+        return impl_ret_borrowed(context, builder, result, view._getvalue())
+
+    return result(array), codegen

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
-from olscale.jit import kernel
-from olscale.learners.base import NO_LABELS, FloatArray, State
+from olscale.data.chunk import Rows
+from olscale.jit import flat, kernel
+from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.estimator import Classifier
-from olscale.learners.rows import add_column, add_row, row_scores, set_column
+from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
+from olscale.learners.rows import (
+    add_column,
+    add_column_score,
+    add_row,
+    column_sums,
+    row_scores,
+    set_column,
+)
+from olscale.learners.sweep import SweepLearner
 
 __all__ = ["ILOL", "LOL"]
 
 
 # Prototypes are kept as sums S of shape (features, k), with the numbers of their members and the squared norms of the
-# sums, so that one sweep over the features of a row gives its distance to all k. A first row of a prototype that the
-# paper's count rule does not count has zero members.
+# sums, so that one sweep over the features of a row gives its distance to all k: up to |x|^2 it is
+# ``squares/n^2 - (2/n) near``, offset and slope of which change for one prototype a row. A first row of a prototype that
+# the paper's count rule does not count has zero members. S has a few columns more than k, never touched, so that a
+# row of it fills whole vectors and cache lines.
 
 
 @kernel
-def _nearest(near: FloatArray, members: FloatArray, squares: FloatArray, prototypes: int) -> int:
-    """Return the prototype nearest to a row with products `near` with the sums; the first of equals."""
-    nearest, best = 0, np.inf
-    for p in range(prototypes):
-        n = max(1.0, members[p])
-        distance = (squares[p] / n - 2.0 * near[p]) / n
-        if distance < best:
-            nearest, best = p, distance
-    return nearest
+def _place(p: int, members: FloatArray, squares: FloatArray, offset: FloatArray, slope: FloatArray) -> None:
+    """Set the terms of the distance to prototype `p`."""
+    n = max(1.0, members[p])
+    offset[p] = squares[p] / n / n
+    slope[p] = 2.0 / n
 
 
 @kernel
@@ -53,28 +60,37 @@ def _sweep(
 ) -> None:
     """Assign each row to a prototype and score it; when `learning`, move the prototype first and the hyperplanes last."""
     k, outputs = U.shape[0], U.shape[2]
-    near, local, step = np.empty(k), np.empty(outputs), np.empty(outputs)
+    local, step = np.empty(outputs), np.empty(outputs)
+    size = (S.shape[1] + LANES - 1) // LANES * LANES
+    near, offset, slope = np.zeros(size), np.full(size, np.inf), np.ones(size)
+    w = flat(W) if inverse_lam > 0.0 else flat(U)
+    for p in range(min(seen[0], k)):
+        _place(p, members, squares, offset, slope)
     for i in range(scores.shape[0]):
-        square = row_scores(X, i, S, near)
-        p = _nearest(near, members, squares, min(seen[0], k))
-        if learning:
-            if seen[0] < k:
-                p = seen[0]
-            if seen[0] < k or members[p] == 0.0:
-                set_column(X, i, S, p)
-                squares[p] = square
-                members[p] = first_counts if seen[0] < k else 1.0
-            else:
-                add_column(X, i, S, p, 1.0)
-                squares[p] += 2.0 * near[p] + square
-                members[p] += 1.0
-            seen[0] += 1
         f = scores[i]
-        if inverse_lam > 0.0:
+        square, common = column_sums(X, i, S, near, w)
+        if inverse_lam > 0.0 and outputs > 1:
             row_scores(X, i, W, f)
         else:
-            f[:] = 0.0
-        row_scores(X, i, U[p], local)
+            f[:] = common if inverse_lam > 0.0 else 0.0
+        fresh = learning and seen[0] < k
+        p = seen[0] if fresh else lowest(offset, slope, near)
+        if learning:
+            replaced = not fresh and members[p] == 0.0
+            if replaced:
+                set_column(X, i, S, p)
+            elif outputs == 1:
+                local[0] = add_column_score(X, i, S, p, U[p])
+            else:
+                add_column(X, i, S, p, 1.0)
+            squares[p] = square if replaced else squares[p] + 2.0 * near[p] + square
+            members[p] += first_counts if fresh else 1.0
+            _place(p, members, squares, offset, slope)
+            seen[0] += 1
+            if replaced or outputs > 1:
+                row_scores(X, i, U[p], local)
+        else:
+            row_scores(X, i, U[p], local)
         for c in range(outputs):
             f[c] += local[c]
         if learning and square > 0.0:
@@ -94,7 +110,7 @@ def _sweep(
                     add_row(X, i, W, step)
 
 
-class _Local(Classifier):
+class _Local(SweepLearner):
     """What LOL and I-LOL share: the sweep, the state and the count rule."""
 
     k: int
@@ -117,33 +133,28 @@ class _Local(Classifier):
         return {
             "W": np.zeros((common, outputs), dtype=self.dtype),
             "U": np.zeros((k, columns, outputs), dtype=self.dtype),
-            "S": np.zeros((columns, k), dtype=self.dtype),
+            "S": aligned_zeros((columns, padded(k)), self.dtype),
             "members": np.zeros(k),
             "squares": np.zeros(k),
         }
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Assign, predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
-        return self._swept(X, y, learning=True)
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`; call `begin` first."""
+        aligned = self.state_["S"]
+        super().restore(state)
+        aligned[...] = self.state_["S"]
+        self.state_["S"] = aligned
 
-    def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of the nearest prototype's hyperplane, shape (rows, outputs)."""
-        return self._swept(X, NO_LABELS, learning=False)
-
-    def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
-        s = self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
-        scores = np.empty((rows_of(X), s["U"].shape[2]))
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
-        arrays = (s["W"], s["U"], s["S"], s["members"], s["squares"], s["seen"], s["updates"])
+        arrays = [state[name] for name in ("W", "U", "S", "members", "squares", "seen", "updates")]
         _sweep(X, y, *arrays, float(self.C), self._inverse_lam(), first_counts, learning, scores)
-        return scores
 
     def prototypes(self) -> FloatArray:
         """Return the prototypes seen so far, shape (at most k, n_features)."""
         counts = np.maximum(self.state_["members"], 1.0)
         seen = min(int(self.state_["seen"][0]), len(counts))
-        means: FloatArray = (self.state_["S"] / counts).T[:seen]
+        means: FloatArray = (self.state_["S"][:, :seen] / counts[:seen]).T
         return means
 
 
@@ -166,7 +177,8 @@ class LOL(_Local):
         Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the first row assigned to it, as
         Algorithm 1 has it.
     dtype : {"float64", "float32"}
-        Precision of hyperplanes and prototype sums; products are summed in float64 in both.
+        Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the products with the
+        prototypes are summed in this precision, so a row about equally near to two may go to the other with float32.
 
     Notes
     -----

@@ -20,9 +20,19 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Rows
-from olscale.jit import prefetch
+from olscale.jit import flat, prefetch
+from olscale.learners.lanes import block_csr, block_dense, first_dense
 
-__all__ = ["PREFETCH_AHEAD", "add_column", "add_row", "row_scores", "set_column", "square_norm"]
+__all__ = [
+    "PREFETCH_AHEAD",
+    "add_column",
+    "add_column_score",
+    "add_row",
+    "column_sums",
+    "row_scores",
+    "set_column",
+    "square_norm",
+]
 
 PREFETCH_AHEAD = 128
 """Nonzeros by which weights are fetched ahead of their use in sparse rows."""
@@ -30,6 +40,20 @@ PREFETCH_AHEAD = 128
 
 def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
+    raise TypeError("for kernels only")
+
+
+def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]) -> tuple[float, float]:
+    """Set ``f = x_i W`` for many columns and return ``|x_i|^2`` and ``x_i u``, in one sweep where that pays.
+
+    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns. `u` is flat, of at
+    least as many numbers as there are features.
+    """
+    raise TypeError("for kernels only")
+
+
+def add_column_score(X: Rows, i: int, W: NDArray[Any], c: int, u: NDArray[Any]) -> float:
+    """Add ``x_i`` to column `c` of `W` and return ``x_i u`` for `u` of shape (features, 1), in one sweep."""
     raise TypeError("for kernels only")
 
 
@@ -65,7 +89,7 @@ def _row_scores(X, i, W, f):
         features, columns = W.shape
         square = 0.0
         if columns == 1:
-            w = W.reshape(W.size)
+            w = flat(W)
             score = 0.0
             for j in range(features):
                 value = x[j]
@@ -95,7 +119,7 @@ def _row_scores(X, i, W, f):
         columns = W.shape[1]
         square = 0.0
         if columns == 1:
-            w = W.reshape(W.size)
+            w = flat(W)
             last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
                 prefetch(w, np.uint32(X.indices[p]))  # type: ignore[call-arg]
@@ -126,6 +150,99 @@ def _row_scores(X, i, W, f):
     return csr if is_csr(X) else dense
 
 
+FIRST64, FIRST16, FIRST8, FIRST4, FIRST2, FIRST1 = first_dense.values()
+DENSE64, DENSE16, DENSE8, DENSE4, DENSE2, DENSE1 = block_dense.values()
+CSR64, CSR16, CSR8, CSR4, CSR2, CSR1 = block_csr.values()
+
+
+@overload(column_sums)
+def _column_sums(X, i, W, f, u):
+    def dense(X, i, W, f, u):
+        x, columns = X[i], W.shape[1]
+        if columns >= 64:
+            square, score = FIRST64(x, W, 0, f, u)
+            c = 64
+        elif columns >= 16:
+            square, score = FIRST16(x, W, 0, f, u)
+            c = 16
+        elif columns >= 8:
+            square, score = FIRST8(x, W, 0, f, u)
+            c = 8
+        elif columns >= 4:
+            square, score = FIRST4(x, W, 0, f, u)
+            c = 4
+        elif columns >= 2:
+            square, score = FIRST2(x, W, 0, f, u)
+            c = 2
+        else:
+            square, score = FIRST1(x, W, 0, f, u)
+            c = 1
+        while c + 64 <= columns:
+            DENSE64(x, W, c, f)
+            c += 64
+        while c + 16 <= columns:
+            DENSE16(x, W, c, f)
+            c += 16
+        while c < columns:
+            DENSE1(x, W, c, f)
+            c += 1
+        return square, score
+
+    def csr(X, i, W, f, u):
+        start, stop, columns, c = X.indptr[i], X.indptr[i + 1], W.shape[1], 0
+        last = X.indices.shape[0]
+        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+            prefetch(u, np.uint32(X.indices[p]))
+        square, score = 0.0, 0.0
+        for p in range(start, stop):
+            value = X.data[p]
+            score += value * u[np.uint32(X.indices[p])]
+            square += value * value
+        while c + 64 <= columns:
+            CSR64(X.indices, X.data, start, stop, W, c, f)
+            c += 64
+        while c + 16 <= columns:
+            CSR16(X.indices, X.data, start, stop, W, c, f)
+            c += 16
+        if c + 8 <= columns:
+            CSR8(X.indices, X.data, start, stop, W, c, f)
+            c += 8
+        if c + 4 <= columns:
+            CSR4(X.indices, X.data, start, stop, W, c, f)
+            c += 4
+        if c + 2 <= columns:
+            CSR2(X.indices, X.data, start, stop, W, c, f)
+            c += 2
+        if c < columns:
+            CSR1(X.indices, X.data, start, stop, W, c, f)
+        return square, score
+
+    return csr if is_csr(X) else dense
+
+
+@overload(add_column_score)
+def _add_column_score(X, i, W, c, u):
+    def dense(X, i, W, c, u):
+        x, w = X[i], flat(u)
+        score = 0.0
+        for j in range(W.shape[0]):
+            value = x[j]
+            score += value * w[j]
+            W[j, c] += value
+        return score
+
+    def csr(X, i, W, c, u):
+        w = flat(u)
+        score = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            value, j = X.data[p], np.uint32(X.indices[p])
+            score += value * w[j]
+            W[j, c] += value
+        return score
+
+    return csr if is_csr(X) else dense
+
+
 @overload(square_norm)
 def _square_norm(X, i):
     def dense(X, i):
@@ -149,7 +266,7 @@ def _add_row(X, i, W, a):
         x = X[i]
         features, columns = W.shape
         if columns == 1:
-            w = W.reshape(W.size)
+            w = flat(W)
             step = a[0]
             for j in range(features):
                 w[j] += step * x[j]
@@ -163,7 +280,7 @@ def _add_row(X, i, W, a):
     def csr(X, i, W, a):
         columns = W.shape[1]
         if columns == 1:
-            w = W.reshape(W.size)
+            w = flat(W)
             step = a[0]
             for p in range(X.indptr[i], X.indptr[i + 1]):
                 w[np.uint32(X.indices[p])] += step * X.data[p]

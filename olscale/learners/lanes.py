@@ -1,0 +1,236 @@
+"""Vector code for many columns at once: products of a row with a block of columns, and the smallest of many numbers.
+
+LLVM keeps a sum in a register over the whole row only if the number of columns is known when it compiles. So a block of
+a fixed number of columns is written out in LLVM's vector types here; the machine code is right on every processor and
+fast where vectors are wide. Each column is summed by itself in ascending order of the features, product and sum rounded
+one after the other, in the precision of the weights: the bits are those of a plain loop over that column.
+"""
+
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["BLOCKS", "LANES", "aligned_zeros", "block_csr", "block_dense", "first_dense", "lowest", "padded"]
+
+BLOCKS = (64, 16, 8, 4, 2, 1)
+LANES = 8
+_LINE = 64
+_AHEAD = 24  # nonzeros by which rows of the weights are fetched ahead of their use
+_DOUBLE = ir.DoubleType()
+_INT8P, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
+
+
+def padded(columns: int) -> int:
+    """Return the number of columns, not fewer than `columns`, that is handled in the fewest blocks.
+
+    Examples
+    --------
+    >>> [padded(k) for k in (1, 3, 8, 10, 60, 65)]
+    [1, 4, 8, 16, 64, 80]
+    """
+    if columns > BLOCKS[2]:
+        return -(-columns // 16) * 16
+    return int(2 ** np.ceil(np.log2(columns)))
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    buffer = np.zeros(size + _LINE, dtype=np.uint8)
+    first = -buffer.ctypes.data % _LINE
+    return buffer[first : first + size].view(dtype).reshape(shape)
+
+
+def _vectors(columns: int, scalar: Any) -> tuple[int, Any]:
+    """Return how many vectors hold `columns` numbers, and their type: at most 64 bytes each."""
+    most = _LINE // (4 if isinstance(scalar, ir.FloatType) else 8)
+    lanes = min(columns, most)
+    return columns // lanes, ir.VectorType(scalar, lanes)
+
+
+def _splat(builder: Any, value: Any, vector: Any) -> Any:
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INT32, 0))
+    mask = ir.Constant(ir.VectorType(_INT32, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+
+class _Block:
+    """Sums of one block of columns while the code that computes them is built."""
+
+    def __init__(self, context: Any, builder: Any, columns: int, weights: Any, first: Any) -> None:
+        self.builder, self.columns, self.first = builder, columns, first
+        self.data, self.width = weights.data, builder.extract_value(weights.shape, 1)
+        self.scalar = weights.data.type.pointee
+        self.count, self.vector = _vectors(columns, self.scalar)
+        zero = ir.Constant(self.vector, [0.0] * self.vector.count)
+        self.sums = [cgutils.alloca_once_value(builder, zero) for _ in range(self.count)]
+
+    def row(self, feature: Any) -> Any:
+        builder = self.builder
+        return builder.gep(self.data, [builder.add(builder.mul(feature, self.width), self.first)])
+
+    def add(self, value: Any, feature: Any) -> None:
+        builder = self.builder
+        if self.scalar != value.type:
+            value = builder.fptrunc(value, self.scalar)
+        x, row = _splat(builder, value, self.vector), self.row(feature)
+        for number, total in enumerate(self.sums):
+            address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
+            w = builder.load(builder.bitcast(address, self.vector.as_pointer()))
+            w.align = 4 if isinstance(self.scalar, ir.FloatType) else 8
+            builder.store(builder.fadd(builder.load(total), builder.fmul(x, w)), total)
+
+    def prefetch(self, feature: Any) -> None:
+        builder = self.builder
+        kind = ir.FunctionType(ir.VoidType(), [_INT8P, _INT32, _INT32, _INT32])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [_INT8P], kind)
+        row = builder.bitcast(self.row(feature), _INT8P)
+        size = self.columns * (4 if isinstance(self.scalar, ir.FloatType) else 8)
+        for offset in range(0, size, _LINE):
+            address = builder.gep(row, [ir.Constant(_INT64, offset)])
+            builder.call(call, [address, ir.Constant(_INT32, 0), ir.Constant(_INT32, 3), ir.Constant(_INT32, 1)])
+
+    def store(self, near: Any) -> None:
+        builder = self.builder
+        wide = ir.VectorType(_DOUBLE, self.vector.count)
+        for number, total in enumerate(self.sums):
+            value = builder.load(total)
+            if self.scalar != _DOUBLE:
+                value = builder.fpext(value, wide)
+            place = builder.add(self.first, ir.Constant(_INT64, number * self.vector.count))
+            address = builder.bitcast(builder.gep(near, [place]), wide.as_pointer())
+            builder.store(value, address).align = 8
+
+
+def _plain(columns: int) -> Callable[..., None]:
+    @intrinsic
+    def block(typing_context, x, W, first, f):  # type: ignore[no-untyped-def]
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 3)
+            block = _Block(context, builder, columns, weights, arguments[2])
+            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
+                block.add(builder.load(builder.gep(row.data, [loop.index])), loop.index)
+            block.store(sums.data)
+            return context.get_dummy_value()
+
+        return types.void(x, W, types.intp, f), codegen
+
+    return block  # type: ignore[no-any-return]
+
+
+def _first(columns: int) -> Callable[..., tuple[float, float]]:
+    @intrinsic
+    def block(typing_context, x, W, first, f, u):  # type: ignore[no-untyped-def]
+        pair = types.UniTuple(types.float64, 2)
+
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            row, weights, sums, column = _opened(context, builder, signature, arguments, 0, 1, 3, 4)
+            block = _Block(context, builder, columns, weights, arguments[2])
+            square, score = (cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0)) for _ in range(2))
+            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
+                value = builder.load(builder.gep(row.data, [loop.index]))
+                block.add(value, loop.index)
+                wide = value if value.type == _DOUBLE else builder.fpext(value, _DOUBLE)
+                w = builder.load(builder.gep(column.data, [loop.index]))
+                w = w if w.type == _DOUBLE else builder.fpext(w, _DOUBLE)
+                for total, factor in ((square, wide), (score, w)):
+                    builder.store(builder.fadd(builder.load(total), builder.fmul(wide, factor)), total)
+            block.store(sums.data)
+            return context.make_tuple(builder, pair, [builder.load(square), builder.load(score)])
+
+        return pair(x, W, types.intp, f, u), codegen
+
+    return block  # type: ignore[no-any-return]
+
+
+def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+    return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
+
+
+def _csr(columns: int) -> Callable[..., None]:
+    @intrinsic
+    def block(typing_context, indices, data, start, stop, W, first, f):  # type: ignore[no-untyped-def]
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            features, values, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
+            start, stop = arguments[2], arguments[3]
+            block = _Block(context, builder, columns, weights, arguments[5])
+            last = builder.sub(builder.extract_value(features.shape, 0), ir.Constant(_INT64, 1))
+
+            def feature(p: Any) -> Any:
+                return builder.zext(builder.load(builder.gep(features.data, [p])), _INT64)
+
+            with cgutils.for_range(builder, stop, start=start) as loop:
+                ahead = builder.add(loop.index, ir.Constant(_INT64, _AHEAD))
+                block.prefetch(feature(builder.select(builder.icmp_signed("<", ahead, last), ahead, last)))
+                block.add(builder.load(builder.gep(values.data, [loop.index])), feature(loop.index))
+            block.store(sums.data)
+            return context.get_dummy_value()
+
+        return types.void(indices, data, types.intp, types.intp, W, types.intp, f), codegen
+
+    return block  # type: ignore[no-any-return]
+
+
+block_dense = {columns: _plain(columns) for columns in BLOCKS}
+"""For each size of block: ``block(x, W, first, f)`` sets ``f[first:first + size] = x W[:, first:first + size]``."""
+
+first_dense = {columns: _first(columns) for columns in BLOCKS}
+"""Likewise ``block(x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time, used here."""
+
+block_csr = {columns: _csr(columns) for columns in BLOCKS}
+"""Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``."""
+
+
+@intrinsic
+def lowest(typing_context, offset, slope, f):  # type: ignore[no-untyped-def]
+    """Return where ``offset - slope f`` is smallest, the first of equals (lengths are multiples of `LANES`)."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = _opened(context, builder, signature, arguments, 0, 1, 2)
+        size = builder.extract_value(arrays[0].shape, 0)
+        doubles, places = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT64, LANES)
+        best = cgutils.alloca_once_value(builder, ir.Constant(doubles, [float("inf")] * LANES))
+        where = cgutils.alloca_once_value(builder, ir.Constant(places, [0] * LANES))
+        with cgutils.for_range_slice(builder, size.type(0), size, size.type(LANES), intp=size.type) as (at, _):
+            a, b, c = (
+                builder.load(builder.bitcast(builder.gep(array.data, [at]), doubles.as_pointer())) for array in arrays
+            )
+            for load in (a, b, c):
+                load.align = 8
+            value = builder.fsub(a, builder.fmul(b, c))
+            less = builder.fcmp_ordered("<", value, builder.load(best))
+            builder.store(builder.select(less, value, builder.load(best)), best)
+            builder.store(builder.select(less, _splat(builder, at, places), builder.load(where)), where)
+        values, starts = builder.load(best), builder.load(where)
+        starts = builder.add(starts, ir.Constant(places, list(range(LANES))))
+        half = LANES // 2
+        while half:
+            # Compare lane n with lane n + half; at the end lane 0 has the result.
+            order = [n ^ half for n in range(LANES)]
+            mask = ir.Constant(ir.VectorType(_INT32, LANES), order)
+            other = builder.shuffle_vector(values, values, mask)
+            others = builder.shuffle_vector(starts, starts, mask)
+            equal = builder.and_(builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts))
+            better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
+            values, starts = builder.select(better, other, values), builder.select(better, others, starts)
+            half //= 2
+        lowest_value = builder.extract_element(values, ir.Constant(_INT32, 0))
+        lowest_place = builder.extract_element(starts, ir.Constant(_INT32, 0))
+        # Nothing compares below infinity: every number is infinite or none.
+        return builder.select(
+            builder.fcmp_ordered("<", lowest_value, ir.Constant(_DOUBLE, float("inf"))),
+            lowest_place,
+            ir.Constant(_INT64, 0),
+        )
+
+    return types.intp(offset, slope, f), codegen
