@@ -59,7 +59,8 @@ def uncached(compiled: Callable[P, R]) -> Callable[P, R]:
     cannot import them could read the cache any more.
     """
     function: Any = compiled
-    return numba.njit(nogil=True)(function.py_func)
+    fresh: Callable[P, R] = numba.njit(nogil=True)(function.py_func)
+    return fresh
 
 
 @intrinsic

@@ -85,8 +85,8 @@ class LazyGroup(click.Group):
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
             sys.stdout.flush()  # here, where a broken pipe can still be handled
         except click.ClickException as usage:
-            usage.show()
-            sys.exit(usage.exit_code)
+            command = usage.ctx.command_path if isinstance(usage, click.UsageError) and usage.ctx else "olscale"
+            _fail(f"{command}: error: {usage.format_message()} (see {command} --help)", usage.exit_code)
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
         except BrokenPipeError:

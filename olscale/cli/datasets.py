@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.meter import meter
+
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset
 
@@ -95,7 +97,8 @@ def verify(dataset: str) -> None:
     from olscale.data.dataset import open_dataset
 
     opened = open_dataset(dataset)
-    opened.verify()
+    with meter("verifying") as progress:
+        opened.verify(progress)
     chunks = sum(opened.chunk_count(split) for split in opened.splits)
     click.echo(f"{opened.name}: {chunks:,} chunks are intact, fingerprint {opened.fingerprint[:12]} is right")
 
@@ -112,7 +115,8 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
     from olscale.data.dataset import open_dataset
     from olscale.data.export import export as run
 
-    run(open_dataset(dataset), file, split=split, format=format)
+    with meter("writing") as progress:
+        run(open_dataset(dataset), file, split=split, format=format, progress=progress)
     click.echo(f"wrote {file}")
 
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+from olscale.cli.meter import meter
+
+if TYPE_CHECKING:
+    from olscale.data.manifest import Manifest
 
 __all__ = ["ingest"]
 
@@ -62,26 +69,59 @@ def ingest(
     from olscale.data.ingest import ingest as run
 
     start = time.perf_counter()
-    dataset = run(
-        source,
-        dest,
-        test=test,
-        format=format,
-        layout=layout,
-        chunk_rows=chunk_rows,
-        segments=segments,
-        label=_column(label),
-    )
+    with meter("reading") as progress:
+        dataset = run(
+            source,
+            dest,
+            test=test,
+            format=format,
+            layout=layout,
+            chunk_rows=chunk_rows,
+            segments=segments,
+            label=_column(label),
+            progress=progress,
+        )
     seconds = time.perf_counter() - start
     manifest = dataset.manifest
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
-    target = "regression" if manifest.classes is None else f"{len(manifest.classes)} classes"
+    target = _target(manifest)
     click.echo(
         f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {target}, {manifest.kind}, {manifest.layout}"
     )
+    if manifest.label_column is not None or manifest.classes is None:
+        other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
+        click.echo(f"label: {_where(manifest)}{target}{_values(manifest)}{other}")
+    if manifest.unseen_classes:
+        unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
+        click.echo(f"note: test has labels that train has not, which no learner can get right: {unseen}")
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
     speed = f" ({read / seconds:.1f} MB/s)" if read else ""
     click.echo(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
+
+
+def _target(manifest: Manifest) -> str:
+    if manifest.classes is None:
+        return "regression"
+    return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
+
+
+def _values(manifest: Manifest) -> str:
+    """Say how many labels a regression has: a few give away that it should be none."""
+    if manifest.classes is not None:
+        return ""
+    return f", {'over 10,000' if manifest.distinct_labels is None else f'{manifest.distinct_labels:,}'} distinct values"
+
+
+def _where(manifest: Manifest) -> str:
+    """Say which column was taken, as ``--label`` takes it."""
+    match manifest.label_column:
+        case None:
+            return ""
+        case str(name):
+            return f"column {name!r}, "
+        case position:
+            side = {0: " (the first)", manifest.columns: " (the last)"}.get(position, "")
+            return f"column {position}{side} counted from 0, "
 
 
 def _column(label: str | None) -> str | int | None:

@@ -6,11 +6,12 @@ is made of. A build that fails removes what it made; one that is killed leaves t
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +19,9 @@ import numpy as np
 
 import olscale
 from olscale.data.checksum import SplitHash, crc32, fingerprint
-from olscale.data.chunk import CSR, slice_rows, to_dense
+from olscale.data.chunk import CSR, nbytes, slice_rows, to_dense
 from olscale.data.columns import Columns, WiderType
+from olscale.data.dataset import Progress
 from olscale.data.formats.base import Batch
 from olscale.data.labels import Labels
 from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
@@ -30,15 +32,13 @@ from olscale.data.segments import ColumnSegments
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
-__all__ = ["SPOOL", "Build", "Piece", "Progress", "claim"]
+__all__ = ["SPOOL", "Build", "Piece", "claim"]
 
 SPOOL = "spool"
 _SPARSE = "sparse"
 _OWN = ("train", "test", _SPARSE, SPOOL, MARKER)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
-
-Progress = Callable[[str, int], None]
-"""Called with the name of the source being read and the rows of its split so far."""
 
 
 @contextmanager
@@ -66,7 +66,14 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         raise DatasetError(f"{dest} already is a dataset; choose another directory, or remove this one first")
     if names and MARKER not in names:
         raise DatasetError(f"{dest} holds other files ({names[0]} ...); choose a new or empty directory")
-    with directory.locked(MARKER) as ours:
+    with ExitStack() as stack:
+        try:
+            ours = stack.enter_context(directory.locked(MARKER))
+        except OSError as error:
+            directory.remove_empty(missing)
+            raise DatasetError(
+                f"{dest} cannot be made ({error.strerror or error}); choose another directory"
+            ) from error
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
             raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
@@ -77,10 +84,12 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         directory.write(MARKER, json.dumps(content, indent=1).encode())
         try:
             yield directory
-        except Exception:
+        except Exception as error:
             for name in _OWN:
                 directory.remove(name)
             directory.remove_empty(made)
+            if isinstance(error, OSError) and error.errno in _FULL:
+                raise DatasetError(f"{dest} cannot be written ({error.strerror})") from error
             raise
         directory.remove(MARKER)
 
@@ -166,6 +175,7 @@ class Build:
         self._splits: dict[str, _Split] = {}
         self._segments: dict[str, list[Segment]] = {}
         self._label_column: str | int | None = None
+        self._train_classes: tuple[float | int | str, ...] = ()
 
     def add(self, split: str, pieces: Iterable[Piece]) -> None:
         """Read `pieces` one after another and write them as `split`.
@@ -181,6 +191,8 @@ class Build:
             self._directory.remove(split)
             self._columns.begin(np.result_type(wider.dtype, np.float64))
             self._read(split, pieces)
+        if split == "train":
+            self._train_classes = self._labels.classes or ()
 
     def _read(self, split: str, pieces: Iterable[Piece]) -> None:
         self._segments[split] = []
@@ -213,7 +225,7 @@ class Build:
                 rows += len(batch.target)
                 yield Block(X, self._labels.encode(batch.target, piece.name))
                 if self._progress is not None:
-                    self._progress(piece.name, rows)
+                    self._progress(piece.name, len(batch), nbytes(batch.X))
             if rows == start:
                 raise FormatError(piece.name, "no rows")
             if self._by == "files":
@@ -267,6 +279,7 @@ class Build:
                 "task": labels.task,
                 "classes": labels.classes,
                 "label_column": self._label_column,
+                "unseen_classes": tuple(c for c in labels.classes or () if c not in self._train_classes),
                 "distinct_labels": labels.distinct,
                 "label_names": labels.names,
                 "feature_names": columns.names,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CSR", "Chunk", "Rows", "read_only", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
+__all__ = ["CSR", "Chunk", "Rows", "nbytes", "read_only", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
 
 
 class CSR(NamedTuple):
@@ -29,6 +29,13 @@ Rows: TypeAlias = NDArray[np.float64] | CSR
 def rows_of(X: Rows) -> int:
     """Return the number of rows in `X`."""
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
+
+
+def nbytes(X: Rows) -> int:
+    """Return the bytes of the values of `X`, and of the indices where they are sparse."""
+    if not isinstance(X, CSR):
+        return X.nbytes
+    return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
 
 
 def slice_rows(X: Rows, start: int, stop: int) -> Rows:

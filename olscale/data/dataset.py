@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from olscale.data.checksum import SplitHash, crc32, fingerprint
-from olscale.data.chunk import CSR, Chunk
+from olscale.data.chunk import CSR, Chunk, nbytes
 from olscale.data.labels import class_codes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
@@ -17,7 +17,10 @@ from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 
-__all__ = ["Dataset", "open_dataset"]
+__all__ = ["Dataset", "Progress", "open_dataset"]
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of what is being read, how many rows were read since the last call and their bytes in memory."""
 
 
 class Dataset:
@@ -160,8 +163,13 @@ class Dataset:
             )
         return block
 
-    def verify(self) -> None:
+    def verify(self, progress: Progress | None = None) -> None:
         """Read every chunk and recompute the fingerprint.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Called with the split, the rows of a chunk and their bytes.
 
         Raises
         ------
@@ -172,7 +180,10 @@ class Dataset:
         for split in self.splits:
             hashes[split] = SplitHash()
             for i in range(self.chunk_count(split)):
-                hashes[split].update(self.block(split, i))
+                block = self.block(split, i)
+                hashes[split].update(block)
+                if progress is not None:
+                    progress(split, len(block), nbytes(block.X))
         got = fingerprint(manifest.kind, manifest.columns, manifest.classes, manifest.label_names, hashes)
         if got != manifest.fingerprint:
             raise DatasetError(

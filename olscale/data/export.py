@@ -6,13 +6,14 @@ import os
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, slice_rows, to_dense
-from olscale.data.dataset import Dataset
+from olscale.data.chunk import CSR, nbytes, slice_rows, to_dense
+from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
 from olscale.data.storage import open_output
 from olscale.errors import DatasetError, UnknownNameError
@@ -25,7 +26,12 @@ _CSV_ROWS = 1_024
 
 
 def export(
-    dataset: Dataset, file: str | os.PathLike[str], *, split: str | None = None, format: str | None = None
+    dataset: Dataset,
+    file: str | os.PathLike[str],
+    *,
+    split: str | None = None,
+    format: str | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write rows of `dataset` to `file`, streaming chunk by chunk.
 
@@ -43,6 +49,8 @@ def export(
         Known by the ending of `file` when left out. SVMlight text has one-based indices and leaves zeros out. CSV has
         a header and the label last. NPZ holds ``X_train``, ``y_train`` ...; of sparse rows, one split as
         `scipy.sparse.load_npz` reads it, with labels ``y``.
+    progress : callable, optional
+        Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
 
     Raises
     ------
@@ -52,7 +60,7 @@ def export(
         For a format or split that does not exist.
     """
     path = os.fspath(file)
-    writers: dict[str, Callable[[Dataset, str | None, IO[bytes]], None]] = {
+    writers: dict[str, Callable[[_Rows, str | None, IO[bytes]], None]] = {
         "svmlight": _write_svmlight,
         "csv": _write_csv,
         "npz": _write_npz,
@@ -63,7 +71,7 @@ def export(
     if split is not None:
         dataset.rows(split)
     with open_output(path) as raw, _compressed(raw, path, name) as out:
-        writers[name](dataset, split, out)
+        writers[name](_Rows(dataset, progress), split, out)
 
 
 def _guess(path: str) -> str:
@@ -88,18 +96,30 @@ def _compressed(raw: IO[bytes], path: str, format: str) -> Iterator[IO[bytes]]:
         yield out
 
 
-def _blocks(dataset: Dataset, split: str) -> Iterator[Block]:
-    return (dataset.block(split, i) for i in range(dataset.chunk_count(split)))
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What is written, and who is told how far it is."""
+
+    dataset: Dataset
+    progress: Progress | None
+
+    def blocks(self, split: str) -> Iterator[Block]:
+        for i in range(self.dataset.chunk_count(split)):
+            block = self.dataset.block(split, i)
+            yield block
+            if self.progress is not None:
+                self.progress(split, len(block), nbytes(block.X))
 
 
 def _number(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def _write_svmlight(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
+    dataset = rows.dataset
     if dataset.manifest.label_names is not None:
         raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
-    for block in _blocks(dataset, split or "train"):
+    for block in rows.blocks(split or "train"):
         for label, indices, values in _sparse_rows(block):
             # A row may be empty, hence no separator that stands alone.
             pairs = "".join(f" {i + 1}:{_number(v)}" for i, v in zip(indices, values, strict=True))
@@ -119,7 +139,8 @@ def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]
         yield label, kept.tolist(), values[kept].tolist()
 
 
-def _write_csv(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
+    dataset = rows.dataset
     import csv
     import io
 
@@ -132,7 +153,7 @@ def _write_csv(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
     names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
     writer.writerow([*names, "label"])
     labels = dataset.manifest.label_names
-    for block in _blocks(dataset, split or "train"):
+    for block in rows.blocks(split or "train"):
         for start in range(0, len(block), _CSV_ROWS):
             part = slice(start, min(start + _CSV_ROWS, len(block)))
             X = _dense(block, part, dataset.columns)
@@ -148,53 +169,56 @@ def _dense(block: Block, part: slice, columns: int) -> NDArray[np.float64]:
     return X[part].astype(np.float64, copy=False)
 
 
-def _write_npz(dataset: Dataset, split: str | None, out: IO[bytes]) -> None:
+def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
+    dataset = rows.dataset
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         if dataset.kind == "sparse":
-            _write_sparse_npz(archive, dataset, split or "train")
+            _write_sparse_npz(archive, rows, split or "train")
             return
         for name in dataset.splits if split is None else (split,):
             shape = (dataset.rows(name), dataset.columns)
             dtype = np.dtype(dataset.manifest.dtype)
-            _member(archive, f"X_{name}", dtype, shape, (np.asarray(block.X) for block in _blocks(dataset, name)))
-            _label_member(archive, f"y_{name}", dataset, name)
+            _member(archive, f"X_{name}", dtype, shape, (np.asarray(block.X) for block in rows.blocks(name)))
+            _label_member(archive, f"y_{name}", rows, name)
 
 
-def _write_sparse_npz(archive: zipfile.ZipFile, dataset: Dataset, split: str) -> None:
-    rows, entries = dataset.rows(split), dataset.manifest.splits[split].nonzeros
+def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None:
+    dataset = rows.dataset
+    count, entries = dataset.rows(split), dataset.manifest.splits[split].nonzeros
     i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
-    _member(archive, "indptr", i64, (rows + 1,), _row_ends(dataset, split))
-    _member(archive, "indices", i32, (entries,), (X.indices[_span(X)] for X in _sparse(dataset, split)))
-    _member(archive, "data", f64, (entries,), (X.data[_span(X)] for X in _sparse(dataset, split)))
-    _member(archive, "shape", i64, (2,), [np.array([rows, dataset.columns])])
+    _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
+    _member(archive, "indices", i32, (entries,), (X.indices[_span(X)] for X in _sparse(rows, split)))
+    _member(archive, "data", f64, (entries,), (X.data[_span(X)] for X in _sparse(rows, split)))
+    _member(archive, "shape", i64, (2,), [np.array([count, dataset.columns])])
     _member(archive, "format", np.dtype("S3"), (), [np.array(b"csr")])
-    _label_member(archive, "y", dataset, split)
+    _label_member(archive, "y", rows, split)
 
 
-def _sparse(dataset: Dataset, split: str) -> Iterator[CSR]:
-    return (block.X for block in _blocks(dataset, split) if isinstance(block.X, CSR))
+def _sparse(rows: _Rows, split: str) -> Iterator[CSR]:
+    return (block.X for block in rows.blocks(split) if isinstance(block.X, CSR))
 
 
 def _span(X: CSR) -> slice:
     return slice(int(X.indptr[0]), int(X.indptr[-1]))
 
 
-def _row_ends(dataset: Dataset, split: str) -> Iterator[NDArray[np.int64]]:
+def _row_ends(rows: _Rows, split: str) -> Iterator[NDArray[np.int64]]:
     end = 0
     yield np.zeros(1, dtype=np.int64)
-    for X in _sparse(dataset, split):
+    for X in _sparse(rows, split):
         yield X.indptr[1:] - X.indptr[0] + end
         end += int(X.indptr[-1] - X.indptr[0])
 
 
-def _label_member(archive: zipfile.ZipFile, member: str, dataset: Dataset, split: str) -> None:
+def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
+    dataset = rows.dataset
     names = dataset.manifest.label_names
     if names is None:
-        labels = (block.label for block in _blocks(dataset, split))
+        labels = (block.label for block in rows.blocks(split))
         _member(archive, member, np.dtype(np.float64), (dataset.rows(split),), labels)
         return
     table = np.array(names)
-    texts = (table[block.label.astype(np.int64)] for block in _blocks(dataset, split))
+    texts = (table[block.label.astype(np.int64)] for block in rows.blocks(split))
     _member(archive, member, table.dtype, (dataset.rows(split),), texts)
 
 

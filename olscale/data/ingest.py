@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from olscale.data.archive import archive_pieces, is_archive
-from olscale.data.build import SPOOL, Build, Piece, Progress, claim
-from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.build import SPOOL, Build, Piece, claim
+from olscale.data.chunk import nbytes
+from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.manifest import SourceEntry
@@ -65,7 +66,7 @@ def ingest(
     label : str or int, optional
         Column of the target in tables, by name or position.
     progress : callable, optional
-        Called with the name of the source and the rows read so far.
+        Called as each batch was read, see `olscale.data.dataset.Progress`.
 
     Returns
     -------
@@ -170,14 +171,13 @@ class _Reading:
         if is_archive(source.path):
             yield from archive_pieces(source.path, partial(self._member, source.path), self._spool)
         else:
-            yield Piece(source.name, segment_name(source.name), partial(self._batches, source.path))
+            yield Piece(source.path, segment_name(source.name), partial(self._batches, source.path))
 
     def _member(self, archive: str, member: str, content: io.BufferedReader) -> Iterator[Batch]:
-        rows = 0
-        for batch in self._batches(f"{archive}: {PurePosixPath(member).name}", content):
-            rows += len(batch)
+        name = f"{archive}: {PurePosixPath(member).name}"
+        for batch in self._batches(name, content):
             if self._progress is not None:
-                self._progress(member, rows)
+                self._progress(f"{name}, set aside", len(batch), nbytes(batch.X))
             yield batch
 
     def _batches(self, source: str, content: io.BufferedReader | None = None) -> Iterator[Batch]:

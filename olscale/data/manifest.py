@@ -88,6 +88,8 @@ class Manifest(_Entry):
         for formats whose target has a fixed place.
     distinct_labels : int, optional
         Different labels over all splits; None for a regression with more than 10,000.
+    unseen_classes : tuple of float, int or str
+        Classes that no row of the train split has.
     label_names : tuple of str, optional
         Text labels in the order first seen; stored labels are positions in it.
     feature_names : tuple of str, optional
@@ -105,6 +107,7 @@ class Manifest(_Entry):
     classes: tuple[int | float | str, ...] | None
     label_column: str | int | None = None
     distinct_labels: int | None = None
+    unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     splits: dict[str, SplitEntry]

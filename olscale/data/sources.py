@@ -11,6 +11,7 @@ from typing import Any
 
 from olscale.data.formats.compression import strip_compression
 from olscale.data.formats.text import labels_beside
+from olscale.data.manifest import MANIFEST
 from olscale.data.storage import split_url
 from olscale.errors import DatasetError
 
@@ -87,6 +88,8 @@ def _expand_one(source: str) -> list[Source]:
             raise DatasetError(f"source {source} does not exist")
         return _files(fs, sorted(matches, key=natural_key))
     if fs.isdir(path):
+        if fs.exists(f"{path}/{MANIFEST}"):
+            raise DatasetError(f"source {source} already is a dataset; name the files it was made from")
         entries = [str(entry) for entry in fs.find(path)]
         visible = [entry for entry in entries if "/." not in entry[len(path) :]]
         return _files(fs, _alike(sorted(visible, key=natural_key), source))

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from olscale.errors import DatasetError
+
 __all__ = ["Directory", "open_output", "split_url"]
 
 
@@ -16,7 +18,10 @@ def split_url(path: str) -> tuple[Any, str]:
     """Return the fsspec file system of `path` and the path within it (absolute where local)."""
     from fsspec.core import url_to_fs
 
-    fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    try:
+        fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    except (ValueError, ImportError) as error:  # an unknown or uninstalled protocol
+        raise DatasetError(f"{path} cannot be opened ({error})") from error
     return fs, root.rstrip("/") or root
 
 

@@ -114,7 +114,7 @@ class _Block:
 
 def _plain(columns: int) -> Callable[..., None]:
     @intrinsic
-    def block(typing_context, x, W, first, f):  # type: ignore[no-untyped-def]
+    def block(typing_context, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 3)
             block = _Block(context, builder, columns, weights, arguments[2])
@@ -130,7 +130,7 @@ def _plain(columns: int) -> Callable[..., None]:
 
 def _first(columns: int) -> Callable[..., tuple[float, float]]:
     @intrinsic
-    def block(typing_context, x, W, first, f, u):  # type: ignore[no-untyped-def]
+    def block(typing_context, x, W, first, f, u):
         pair = types.UniTuple(types.float64, 2)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -159,7 +159,7 @@ def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places:
 
 def _csr(columns: int) -> Callable[..., None]:
     @intrinsic
-    def block(typing_context, indices, data, start, stop, W, first, f):  # type: ignore[no-untyped-def]
+    def block(typing_context, indices, data, start, stop, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             features, values, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
             start, stop = arguments[2], arguments[3]
@@ -192,7 +192,7 @@ block_csr = {columns: _csr(columns) for columns in BLOCKS}
 
 
 @intrinsic
-def lowest(typing_context, offset, slope, f):  # type: ignore[no-untyped-def]
+def lowest(typing_context, offset, slope, f):
     """Return where ``offset - slope f`` is smallest, the first of equals (lengths are multiples of `LANES`)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -147,8 +147,9 @@ class _Local(SweepLearner):
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
-        arrays = [state[name] for name in ("W", "U", "S", "members", "squares", "seen", "updates")]
-        _sweep(X, y, *arrays, float(self.C), self._inverse_lam(), first_counts, learning, scores)
+        planes = (state["W"], state["U"], state["S"])
+        counts = (state["members"], state["squares"], state["seen"], state["updates"])
+        _sweep(X, y, *planes, *counts, float(self.C), self._inverse_lam(), first_counts, learning, scores)
 
     def prototypes(self) -> FloatArray:
         """Return the prototypes seen so far, shape (at most k, n_features)."""

@@ -122,7 +122,7 @@ def _row_scores(X, i, W, f):
             w = flat(W)
             last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(w, np.uint32(X.indices[p]))  # type: ignore[call-arg]
+                prefetch(w, np.uint32(X.indices[p]))
             score = 0.0
             for p in range(start, stop):
                 value = X.data[p]

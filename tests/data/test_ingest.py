@@ -196,7 +196,7 @@ SLOW = """
 import sys, time
 from olscale.data.ingest import ingest
 ingest(sys.argv[1], sys.argv[2], chunk_rows=100, segments="files",
-       progress=lambda name, rows: (print(rows, flush=True), time.sleep(0.2)))
+       progress=lambda name, rows, size: (print(rows, flush=True), time.sleep(0.2)))
 """
 
 

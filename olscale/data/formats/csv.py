@@ -101,7 +101,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         sniffed = _delimiter(head) if delimiter is None else delimiter
         if sniffed is None:
             if not stream.peek().strip():
-                raise FormatError(source, "no rows")
+                raise FormatError(source, "no rows: the file is empty")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
         rows = checked_rows(source, _cells(source, stream, sniffed))
         sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
@@ -109,6 +109,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         header = options.header
         if header is None:
             header = not beside and _is_header([row for _, row in sample])
+            if len(sample) == 1 and not any(map(_fits_number, sample[0][1])):
+                raise FormatError(source, "no rows below the line that names the columns", 1)
         names = [cell.strip() for cell in sample[0][1]] if header and sample else []
         body = sample[1:] if header else sample
         if not body:
@@ -137,7 +139,7 @@ def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[L
             if row:
                 yield number, row
     except UnicodeDecodeError as error:
-        raise FormatError(source, f"is not UTF-8 text ({error.reason}) somewhere after this line", number) from error
+        raise FormatError(source, f"is not UTF-8 text ({error.reason}) here or further on", number + 1) from error
     except csv.Error as error:
         raise FormatError(source, f"cannot be split into cells ({error})", number + 1) from error
 

@@ -5,7 +5,7 @@ is an empty row, lines may end in CRLF and the last one in nothing.
 
 Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first
 batch makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already
-handed on, is an error that says to pass ``zero_based=True``; nothing is ever renumbered behind the reader's back.
+handed on, is an error; nothing is ever renumbered behind the reader's back.
 Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
 """
 
@@ -166,7 +166,7 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise FormatError(self._source, "no rows")
+            raise FormatError(self._source, "no rows: the file is empty")
 
     def _emit(self) -> Batch:
         if self._zero_based is None and self._smallest == 0:
@@ -205,9 +205,10 @@ class _Parser:
             kernel.NEGATIVE_INDEX: f"index {index} in {got} is negative",
             kernel.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {kernel.MAX_INDEX}",
             kernel.BAD_VALUE: f"the value in {got} is not a number",
-            kernel.UNORDERED: f"index {index} in {got} comes after {previous}, expected indices to increase",
+            kernel.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
+            ", expected indices to increase",
             kernel.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 "
-            f"{'as asked' if self._zero_based is False else 'in the rows before'}; pass zero_based=True",
+            f"{'as asked' if self._zero_based is False else 'in the rows before'}; let them all count from 1",
         }
         return problems[fault]
 

@@ -1,0 +1,44 @@
+"""A line in the terminal that shows how far a long command is, and is gone when it ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from olscale.data.dataset import Progress
+
+__all__ = ["meter"]
+
+
+@contextmanager
+def meter(verb: str) -> Iterator[Progress | None]:
+    """Yield what a library call takes as `progress`, or None where standard error is no terminal.
+
+    Parameters
+    ----------
+    verb : str
+        What goes on: ``"reading"``.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    start = time.perf_counter()
+    rows = size = 0
+    with Console(stderr=True).status(verb) as status:
+
+        def show(name: str, more: int, nbytes: int) -> None:
+            nonlocal rows, size
+            rows, size = rows + more, size + nbytes
+            seconds = max(time.perf_counter() - start, 1e-9)
+            status.update(
+                f"{verb} {escape(name)}: {rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s"
+            )
+
+        yield show

@@ -1,0 +1,197 @@
+"""What the user reads: one line a fault, and nothing left behind."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from olscale.cli import main
+
+GOOD = "1 1:1 9:2\n-1 2:1\n"
+
+
+def tar(members: dict[str, str]) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content.encode()))
+    return buffer.getvalue()
+
+
+NOISE = "".join(f"1 {i}:{i * 7919 % 1000}\n" for i in range(1, 20_000)).encode()
+FILES: dict[str, str | bytes] = {
+    "good.svm": GOOD,
+    "cut.svm.gz": gzip.compress(NOISE)[:9000],
+    "value.svm": "1 1:1\n-1 3:abc\n",
+    "order.svm": "1 1:1\n-1 3:1 2:1\n",
+    "twice.svm": "1 1:1\n-1 3:1 3:1\n",
+    "negative.svm": "1 1:1\n-1 -3:1\n",
+    "nolabel.svm": "1 1:1\n3:1 4:1\n",
+    "nanlabel.svm": "1 1:1\n# comment\n\nnan 1:1\n",
+    "rows.svm": "1\n-1\n",
+    "empty.svm": "",
+    "empty": "",
+    "ragged.csv": "a,b,label\n1,2,0\n1,0\n",
+    "header.csv": "a,b,label\n",
+    "late.csv": "a,label\n" + "1,0\n" * 3000 + "x,0\n",
+    "quote.csv": 'a,b\n1,"2\n3,4\n',
+    "nolabel.csv": "a,label\n1,0\n2,\n",
+    "nanlabel.csv": "a,label\n1,0\n2,nan\n",
+    "latin.csv": "a,label\n1,é\n".encode("latin1"),
+    "train.csv": "a,b,label\n1,2,0\n3,4,1\n",
+    "wide.csv": "a,b,c,label\n1,2,3,0\n",
+    "noise.bin": b"\x7fELF\0\0\0 noise" * 10,
+    "mixed/a.svm": GOOD,
+    "mixed/b.csv": "1,2\n",
+    "none/.hidden": "",
+    "taken/notes.txt": "keep",
+    "file": "keep",
+    "bad.tar.gz": b"junk",
+    "notes.tar.gz": tar({"README": "1 1:1\n", "FeatureTypes": "4\n"}),
+    "days.tar.gz": tar({"Day1.svm": GOOD, "Day0.svm": "1 1:1\n1 2:x\n"}),
+    "kinds.tar.gz": tar({"a.svm": GOOD, "b.csv": "1,2\n"}),
+    "short.data": "1 2\n3 4\n",
+    "short.labels": "1\n",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with good and bad sources."""
+    for name, content in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def everything(folder: Path) -> dict[str, bytes | None]:
+    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in sorted(folder.rglob("*"))}
+
+
+FAULTS = {
+    "cut.svm.gz p/q/D": "cut.svm.gz: truncated: its gzip data end early; get the file again",
+    "value.svm p/q/D": "value.svm, line 2: the value in '3:abc' is not a number",
+    "order.svm D": "order.svm, line 2: index 2 in '2:1' comes after 3, expected indices to increase",
+    "twice.svm D": "twice.svm, line 2: index 3 in '3:1' comes twice, expected indices to increase",
+    "negative.svm D": "negative.svm, line 2: index -3 in '-3:1' is negative",
+    "nolabel.svm D": "nolabel.svm, line 2: the line starts with '3:1', expected a label before the first index:value",
+    "nanlabel.svm D": "nanlabel.svm, line 4: the label is 'nan', expected a finite number",
+    "rows.svm D": "the sources hold no features: every row is empty",
+    "empty.svm D": "empty.svm: no rows: the file is empty",
+    "empty D": "empty: no rows: the file is empty",
+    "good.svm empty.svm D": "empty.svm: no rows: the file is empty",
+    "ragged.csv D": "ragged.csv, line 3: the row has 2 cells, expected 3 as in the first row",
+    "header.csv D": "header.csv, line 1: no rows below the line that names the columns",
+    "late.csv D": "late.csv, line 3002: column 'a' is 'x', expected a number as in the first rows",
+    "quote.csv D": "quote.csv, line 2: cannot be split into cells",
+    "nolabel.csv D": "nolabel.csv, line 3: the label is missing",
+    "nanlabel.csv D": "nanlabel.csv, line 3: the label is missing",
+    "latin.csv D": "latin.csv, line 1: is not UTF-8 text",
+    "train.csv D --test wide.csv": "wide.csv has 3 columns but the sources before it had 2",
+    "train.csv D --test good.svm": "good.svm has sparse rows but the sources before it had dense ones",
+    "train.csv D --label c": "unknown label column of train.csv 'c'",
+    "train.csv D --label 9": "train.csv: there is no column 9 for the label, the rows have 3 cells",
+    "train.csv D --segments c": "unknown segment column 'c'",
+    "good.svm D --segments c": "good.svm does not name its columns",
+    "noise.bin p/q/D": "noise.bin: looks like none of the formats arff, csv,",
+    "good.svm p/q/D --format svmlite": "unknown format 'svmlite'; did you mean 'svmlight'?",
+    "absent.svm p/q/D": "source absent.svm does not exist",
+    "absent*.svm D": "source absent*.svm does not exist",
+    "nosuch://a/b D": "nosuch://a/b cannot be opened (Protocol not known: nosuch)",
+    "sklearn:irs D": "unknown scikit-learn data set 'irs'; did you mean 'iris'?",
+    "mixed D": "source mixed holds files of different kinds (.csv, .svm); name the data files with a pattern",
+    "none D": "source none holds no files",
+    "good.svm taken": "taken holds other files (notes.txt ...); choose a new or empty directory",
+    "good.svm file": "file is a file; name a new directory for the dataset",
+    "good.svm file/p/D": "file/p/D cannot be made (Not a directory)",
+    "bad.tar.gz D": "bad.tar.gz: is no tar archive or is damaged",
+    "notes.tar.gz D": "notes.tar.gz: holds no data files",
+    "days.tar.gz p/q/D": "days.tar.gz: Day0.svm, line 2: the value in '2:x' is not a number",
+    "kinds.tar.gz D": "kinds.tar.gz: holds files of different kinds (a.svm, b.csv)",
+    "short.data D": "short.labels: ends after 1 labels but short.data goes on",
+}
+MISUSES = {
+    "good.svm D --chunk-rows 0": "'--chunk-rows': 0 is not in the range x>=1",
+    "good.svm D --layout tar": "'--layout': 'tar' is not one of",
+    "good.svm": "Missing argument 'SOURCE...'",
+}
+
+
+@pytest.mark.parametrize("command", [*FAULTS, *MISUSES])
+def test_fault_is_one_line_and_leaves_nothing(here: Path, capsys: pytest.CaptureFixture[str], command: str):
+    before = everything(here)
+    with pytest.raises(SystemExit) as exit:
+        main(["ingest", *command.split()])
+    printed = capsys.readouterr()
+    assert exit.value.code == (2 if command in MISUSES else 1)
+    assert printed.out == ""
+    assert (FAULTS | MISUSES)[command] in printed.err
+    assert printed.err.startswith("olscale")
+    assert printed.err.count("\n") == 1
+    assert "internal error" not in printed.err
+    assert everything(here) == before
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "olscale", "ingest", *args], capture_output=True, text=True)
+
+
+def test_the_process_says_the_same(here: Path):
+    failed = run("value.svm", "p/q/D")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr == "olscale: error: value.svm, line 2: the value in '3:abc' is not a number\n"
+    assert not Path("p").exists()
+    made = run("good.svm", "p/q/D")
+    assert (made.returncode, made.stderr) == (0, ""), "no progress where there is no terminal"
+    taken = run("good.svm", "p/q/D")
+    assert (taken.returncode, taken.stderr.count("\n")) == (1, 1)
+    assert "already is a dataset" in taken.stderr
+
+
+def ingested(capsys: pytest.CaptureFixture[str], *args: str) -> list[str]:
+    with pytest.raises(SystemExit) as exit:
+        main(["ingest", *args])
+    printed = capsys.readouterr()
+    assert (exit.value.code, printed.err) == (0, "")
+    return printed.out.splitlines()
+
+
+def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
+    rng = np.random.default_rng(0)
+    np.savetxt("first", np.column_stack([rng.integers(0, 10, 200), rng.random((200, 3))]))
+    np.savetxt("last", rng.random((200, 4)))
+    other = "; use --label to choose another column"
+    assert ingested(capsys, "first", "D1")[1] == f"label: column 0 (the first) counted from 0, 10 classes{other}"
+    assert (
+        ingested(capsys, "last", "D2")[1]
+        == f"label: column 3 (the last) counted from 0, regression, 200 distinct values{other}"
+    )
+    assert (
+        ingested(capsys, "first", "D3", "--label", "1")[1]
+        == "label: column 1 counted from 0, regression, 200 distinct values"
+    )
+    assert ingested(capsys, "train.csv", "D4")[1] == f"label: column 'label', 2 classes{other}"
+    assert not any(line.startswith("label") for line in ingested(capsys, "good.svm", "D5"))
+
+
+def test_labels_that_only_test_has_are_told(here: Path, capsys: pytest.CaptureFixture[str]):
+    Path("test.svm").write_text("7 1:1\n1 30:1\n")
+    lines = ingested(capsys, "good.svm", "D", "--test", "test.svm")
+    assert lines[0].startswith("D: 2 train + 2 test rows x 30 columns, 3 classes")
+    assert lines[1] == "note: test has labels that train has not, which no learner can get right: 7"
+
+
+def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    lines = ingested(capsys, str(shared_data("usps/zip.train.gz")), str(tmp_path / "usps"))
+    assert "column 0 (the first) counted from 0, 10 classes" in lines[1]

@@ -1,0 +1,136 @@
+"""Transforms: dense and sparse agree, the cut into chunks leaves no trace, the test split teaches nothing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from olscale.data.chunk import CSR, Chunk, rows_of, slice_rows, to_csr, to_dense
+from olscale.data.transforms import Pipeline, fit_transforms, transform_names
+from olscale.errors import DatasetError, UnknownNameError
+
+names = st.lists(st.sampled_from(transform_names()), max_size=3)
+
+
+def rows(seed: int, count: int = 40, columns: int = 5) -> np.ndarray:
+    """Draw rows with zeros, one constant feature and one empty row."""
+    rng = np.random.default_rng(seed)
+    X = 10.0 ** rng.integers(-3, 4, columns) * rng.standard_normal((count, columns))
+    X *= rng.random((count, columns)) < 0.6
+    X[:, 1] = 0.0 if seed % 2 else 0.1
+    X[3] = 0.0
+    return X
+
+
+def cut(X, sizes: list[int]) -> Callable[[], Iterator[Chunk]]:
+    """Return what starts a pass over `X` in chunks of `sizes`, the last one with the rest."""
+    count, columns = rows_of(X), 5
+    bounds = [*np.unique(np.clip(np.cumsum([0, *sizes]), 0, count)).tolist(), count]
+
+    def chunks() -> Iterator[Chunk]:
+        for start, stop in itertools.pairwise(bounds):
+            if stop > start:
+                yield Chunk(slice_rows(X, start, stop), np.zeros(stop - start), columns)
+
+    return chunks
+
+
+def applied(pipeline: Pipeline, X) -> np.ndarray:
+    return to_dense(pipeline.apply(Chunk(X, np.zeros(rows_of(X)), 5)).X, pipeline.width)
+
+
+@given(steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_cuts_leave_no_trace_in_a_single_bit(steps: list[str], seed: int, sizes: list[int]) -> None:
+    X = rows(seed)
+    whole = fit_transforms(steps, cut(X, []), 5)
+    pieces = fit_transforms(steps, cut(X, sizes), 5)
+    expected = applied(whole, X)
+    assert applied(pieces, X).tobytes() == expected.tobytes()
+    parts = [to_dense(pieces.apply(chunk).X, pieces.width) for chunk in cut(X, sizes)()]
+    assert np.concatenate(parts).tobytes() == expected.tobytes()
+
+
+@given(steps=names, seed=st.integers(0, 20), sizes=st.lists(st.integers(1, 30), max_size=4))
+@settings(max_examples=60, deadline=None)
+def test_dense_and_sparse_agree(steps: list[str], seed: int, sizes: list[int]) -> None:
+    X = rows(seed)
+    dense = fit_transforms(steps, cut(X, sizes), 5)
+    sparse = fit_transforms(steps, cut(to_csr(X), sizes), 5)
+    assert dense.width == sparse.width == 5 + steps.count("bias")
+    np.testing.assert_allclose(applied(sparse, to_csr(X)), applied(dense, X), rtol=1e-12, atol=1e-300)
+
+
+@given(steps=st.lists(st.sampled_from(["unit-norm", "bias"]), max_size=3), start=st.integers(0, 20))
+@settings(deadline=None)
+def test_sparse_stays_sparse_sorted_and_right_in_a_slice(steps: list[str], start: int) -> None:
+    X = rows(1)
+    pipeline = fit_transforms(steps, cut(to_csr(X), []), 5)
+    got = pipeline.apply(Chunk(slice_rows(to_csr(X), start, 40), np.zeros(40 - start), 5)).X
+    assert isinstance(got, CSR)
+    assert (got.indptr.dtype, got.indices.dtype, got.data.dtype) == (np.int64, np.int32, np.float64)
+    for i in range(40 - start):
+        assert (np.diff(got.indices[got.indptr[i] : got.indptr[i + 1]]) > 0).all()
+    np.testing.assert_allclose(to_dense(got, pipeline.width), applied(pipeline, X[start:]))
+
+
+def test_meaning_of_each() -> None:
+    X, new = rows(0), np.full((2, 5), 7.0)
+    constant = np.ptp(X, axis=0) == 0
+    standardize = fit_transforms(["standardize"], cut(X, [7]), 5)
+    Z = applied(standardize, X)
+    np.testing.assert_allclose(Z.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(Z.std(axis=0), np.where(constant, 0.0, 1.0), atol=1e-12)
+    deviation = np.where(constant, 1.0, X.std(axis=0))
+    np.testing.assert_allclose(applied(standardize, new), (new - X.mean(axis=0)) / deviation)
+    minmax = fit_transforms(["minmax"], cut(X, [7]), 5)
+    Z = applied(minmax, X)
+    assert (Z.min(axis=0) == 0).all()
+    assert (Z.max(axis=0) == np.where(constant, 0.0, 1.0)).all()
+    assert applied(minmax, 1e6 * new).max() > 1, "test rows may lie outside"
+    Z = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), np.where((X == 0).all(axis=1), 0.0, 1.0))
+    np.testing.assert_array_equal(applied(fit_transforms(["bias"], cut(X, []), 5), X), np.hstack([X, np.ones((40, 1))]))
+
+
+def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
+    X = rows(2)
+    both = fit_transforms(["unit-norm", "standardize"], cut(X, [9]), 5)
+    first = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
+    np.testing.assert_array_equal(applied(both, X), applied(fit_transforms(["standardize"], cut(first, []), 5), first))
+
+
+def test_only_the_training_split_is_seen(tmp_path) -> None:
+    """Two datasets that differ in their test split alone give the same transforms, bit for bit."""
+    from olscale.data.ingest import ingest
+    from olscale.data.stream import open_stream
+
+    streams = []
+    for number in range(2):
+        np.savez(
+            tmp_path / f"{number}.npz",
+            X_train=rows(0),
+            y_train=np.arange(40) % 2,
+            X_test=rows(5 + number) * 10.0**number,
+            y_test=np.arange(40) % 2,
+        )
+        dataset = ingest(tmp_path / f"{number}.npz", tmp_path / f"d{number}", chunk_rows=16)
+        for split in ("train", "test"):
+            streams.append(open_stream(dataset.path, split, ["standardize", "minmax", "bias"]))
+    reference = [applied(stream.pipeline, rows(0)).tobytes() for stream in streams]
+    assert len(set(reference)) == 1
+
+
+def test_unknown_and_too_wide() -> None:
+    X = rows(0)
+    with pytest.raises(UnknownNameError, match="'standardise'; did you mean 'standardize'"):
+        fit_transforms(["standardise"], cut(X, []), 5)
+    wide = Chunk(to_csr(X), np.zeros(40), 70_000)
+    for name in ("standardize", "minmax"):
+        with pytest.raises(DatasetError, match=f"transform {name} makes rows dense, and 70,000 features"):
+            fit_transforms([name], lambda: iter([wide]), 70_000)
