@@ -22,3 +22,26 @@ def shared_data() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of small datasets of several chunks: `dense` and `sparse`, two classes, and `digits`, ten."""
+    import numpy as np
+    from sklearn.datasets import dump_svmlight_file
+
+    from olscale.data.ingest import ingest
+
+    folder = tmp_path_factory.mktemp("shelf")
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", 400), ("test", 100)):
+        y = rng.integers(0, 2, rows)
+        X = rng.normal(size=(rows, 6)) + 0.8 * (2 * y - 1)[:, None]
+        X[rng.random(X.shape) < 0.4] = 0.0
+        np.savez(folder / f"{name}.npz", X=X, y=y)
+        dump_svmlight_file(X, y, str(folder / f"{name}.svm"), zero_based=False)
+    for name, suffix in (("dense", "npz"), ("sparse", "svm")):
+        sources = [str(folder / f"{split}.{suffix}") for split in ("train", "test")]
+        ingest(sources[:1], str(folder / name), test=sources[1:], chunk_rows=64)
+    ingest(["sklearn:digits"], str(folder / "digits"), chunk_rows=256)
+    return folder

@@ -34,14 +34,14 @@ def settings() -> dict[str, Any]:
     return content
 
 
-class Deaf(AsyncProcess):  # type: ignore[misc]
+class Deaf(AsyncProcess):
     """A worker process that Ctrl-C does not reach: the driver ends its workers, they do not end with tracebacks."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The thread made here starts the process; both inherit the mask of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            super().__init__(*args, **kwargs)
+            super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -50,7 +50,7 @@ class Deaf(AsyncProcess):  # type: ignore[misc]
 def _configure() -> None:
     """Make our settings Dask's defaults; what the user has set in files or ``DASK_...`` variables still wins."""
     dask.config.update_defaults(settings())
-    nanny.AsyncProcess = Deaf
+    nanny.AsyncProcess = Deaf  # type: ignore[attr-defined]
 
 
 @asynccontextmanager

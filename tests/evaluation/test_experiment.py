@@ -1,0 +1,79 @@
+"""Experiment files: what is accepted, and one clear line for what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olscale.errors import ExperimentError, OlscaleError
+from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
+
+GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"lerners": []}, "unknown key 'lerners'; did you mean 'learners'?"),
+        ({"protocol": {"oder": "time"}}, "unknown key in protocol 'oder'; did you mean 'order'?"),
+        ({"learners": [{"name": "pa", "param": {}}]}, "unknown key in learners.0 'param'; did you mean 'params'?"),
+        ({"datasets": [{"pth": "d"}]}, "unknown key in datasets.0 'pth'; did you mean 'path'?"),
+        ({"seed": -1}, "seed was -1"),
+        ({"seed": "one"}, "seed was 'one'"),
+        ({"protocol": {"order": "random"}}, "protocol.order was 'random'"),
+        ({"protocol": {"permutations": 0}}, "protocol.permutations was 0"),
+        ({"protocol": "time"}, "protocol was 'time'"),
+        ({"datasets": []}, "datasets was []"),
+        ({"datasets": "d"}, "datasets was 'd'"),
+        ({"learners": [{}]}, "learners.0.name is missing"),
+        ({"transforms": "bias"}, "transforms was 'bias'"),
+    ],
+)
+def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(OlscaleError) as caught:
+        parse_experiment({**GOOD, **change}, "my.toml")
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("my.toml: ")
+    assert "\n" not in str(caught.value)
+
+
+WORDS = st.sampled_from(["", "path", "name", "params", "order", "time", "permutations", "C"])
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(st.dictionaries(st.sampled_from([*Experiment.model_fields, "other"]), json))
+def test_any_content_is_an_experiment_or_an_error_of_ours(content: dict[str, Any]) -> None:
+    try:
+        parse_experiment(content)
+    except ExperimentError as error:
+        assert str(error)
+
+
+def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('datasets = [{path="d"}, {path="/e"}, {path="s3://b/f"}]\nlearners = [{name="pa"}]\n')
+    experiment = load_experiment(file)
+    assert experiment.name == "mine"
+    assert [spec.path for spec in experiment.datasets] == [str(tmp_path / "d"), "/e", "s3://b/f"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot be read: No such file"), (b"a = [", "not a TOML file"), (b"\xff\xfe", "not a TOML file")],
+)
+def test_what_is_no_toml_file_is_said_so(tmp_path: Path, content: bytes | None, said: str) -> None:
+    file = tmp_path / "mine.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ExperimentError, match=said) as caught:
+        load_experiment(file)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)

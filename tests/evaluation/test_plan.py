@@ -1,0 +1,112 @@
+"""Plans and packs: which runs an experiment has, under ids that stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from olscale.data.stream import Shuffle
+from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.pack import cut_packs
+from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.run import Run, StreamKey
+
+
+def plan(shelf: Path, **content: Any) -> Plan:
+    given = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1"}], **content}
+    return make_plan(parse_experiment(given))
+
+
+def ids(plan: Plan) -> list[str]:
+    return [run.id for run in plan.runs]
+
+
+def test_the_id_of_a_definition_never_changes() -> None:
+    """Stores written by older versions must go on counting as done."""
+    key = StreamKey("digits", "f" * 64, ("standardize", "bias"), Shuffle(0, 3))
+    run = Run(key, "pa1", 1, {"C": 1.0, "dtype": "float64", "multiclass": "max-score"})
+    assert run.id == "5ff7a683478f7bd8f7ae1823886d807a"
+    time = Run(StreamKey("digits", "f" * 64, (), None), "perceptron", 1, {})
+    assert time.id == "552b175c388e3eb27b95aa4d80b2354e"
+
+
+def test_equal_values_are_one_run(shelf: Path) -> None:
+    learners = [{"name": "pa1", "params": params} for params in ({}, {"C": 1}, {"C": 1.0}, {"C": [1, 1.0]})]
+    assert ids(plan(shelf, learners=learners)) == ids(plan(shelf))
+
+
+def test_adding_learners_datasets_or_permutations_leaves_the_other_ids(shelf: Path) -> None:
+    few = set(ids(plan(shelf)))
+    more = plan(
+        shelf,
+        learners=[{"name": "lol"}, {"name": "pa1"}],
+        datasets=[{"path": str(shelf / name)} for name in ("sparse", "dense")],
+        protocol={"permutations": 12},
+    )
+    assert few < set(ids(more))
+    assert len(few) == 10
+    assert len(more.runs) == 2 * 2 * 12
+
+
+def test_another_seed_order_transform_or_parameter_is_another_run(shelf: Path) -> None:
+    plans = [
+        plan(shelf),
+        plan(shelf, seed=1),
+        plan(shelf, transforms=["bias"]),
+        plan(shelf, protocol={"order": "time"}),
+        plan(shelf, learners=[{"name": "pa1", "params": {"C": 2}}]),
+    ]
+    everything = [id for one in plans for id in ids(one)]
+    assert len(set(everything)) == len(everything) == 41
+
+
+def test_listed_values_are_one_learner_each(shelf: Path) -> None:
+    expanded = plan(
+        shelf,
+        learners=[{"name": "pa1", "params": {"C": [0.25, 1, 4], "dtype": ["float32", "float64"]}}],
+        protocol={"order": "time"},
+    )
+    assert {(run.params["C"], run.params["dtype"]) for run in expanded.runs} == {
+        (C, dtype) for C in (0.25, 1.0, 4.0) for dtype in ("float32", "float64")
+    }
+
+
+def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
+    paths = {name: str(shelf / name) for name in ("dense", "sparse")}
+    datasets = [{"path": paths["dense"]}, {"path": paths["sparse"], "transforms": []}]
+    made = plan(shelf, transforms=["bias"], datasets=datasets)
+    assert {(run.stream.dataset, run.stream.transforms) for run in made.runs} == {("dense", ("bias",)), ("sparse", ())}
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        ({"learners": [{"name": "pa3"}]}, UnknownNameError, "unknown learner 'pa3'; did you mean 'pa"),
+        ({"learners": [{"name": "pa1", "params": {"c": 1}}]}, UnknownNameError, "parameter of learner pa1 'c'"),
+        ({"learners": [{"name": "pa1", "params": {"C": -1}}]}, ParameterError, "learner pa1: parameter C was -1"),
+        ({"transforms": ["standardise"]}, UnknownNameError, "unknown transform 'standardise'; did you mean 'standardize'"),
+        ({"datasets": [{"path": "nowhere"}]}, DatasetError, "nowhere does not exist"),
+        ({"protocol": {"order": "time", "permutations": 2}}, ExperimentError, "needs protocol.order = 'permuted'"),
+    ],
+)
+def test_what_cannot_be_planned_is_named(shelf: Path, content: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said.replace("(", r"\(")):
+        plan(shelf, **content)
+
+
+@given(streams=st.integers(1, 6), learners=st.integers(1, 7), parts=st.integers(1, 9))
+def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int) -> None:
+    keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
+    runs = [Run(key, f"learner-{j}", 1, {}) for j in range(learners) for key in keys]
+    rows = {"0" * 64: 10, "1" * 64: 100}
+    packs = list(cut_packs(runs, dict.fromkeys(rows, "d"), rows, parts))
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
+    assert len({pack.name for pack in packs}) == len(packs)
+    assert len(packs) >= min(parts, streams)
+    assert [pack.rows for pack in packs] == sorted((pack.rows for pack in packs), reverse=True)

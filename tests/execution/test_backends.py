@@ -1,0 +1,177 @@
+"""In process, tasks and actors on a real cluster of two processes: the same bytes, and nothing computed twice."""
+
+from __future__ import annotations
+
+import asyncio
+import filecmp
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.execution import driver
+from olscale.execution.evaluate import evaluate
+from olscale.execution.passages import StreamActor
+from olscale.execution.progress import Tally
+
+FOREIGN = "sklearn.linear_model:SGDClassifier"
+
+
+def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
+    datasets = [{"path": str(shelf / "dense"), "transforms": ["standardize"]}, {"path": str(shelf / "sparse")}]
+    named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)]
+    protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
+    return parse_experiment({"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]})
+
+
+def files(store: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(store)): path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+
+
+@pytest.fixture(scope="module")
+def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stores of evaluations in process."""
+    stores = {order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")}
+    for order, store in stores.items():
+        done = evaluate(experiment(shelf, order), store, in_process=True)
+        assert done.computed == done.runs > 0
+    return stores
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_dask_gives_the_same_bytes_as_in_process(shelf: Path, here: dict[str, Path], tmp_path: Path, order: str) -> None:
+    """Actors for the time order, tasks for permutations; the test splits and foreign learners included."""
+    tally = Tally()
+    done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2, progress=tally)
+    assert done.computed == done.runs == tally.done == len(files(here[order]))
+    assert files(tmp_path / "store") == files(here[order])
+    assert not filecmp.dircmp(tmp_path / "store", here[order]).left_only
+    assert tally.rows_done == tally.rows
+    assert tally.failed == 0
+
+
+def test_again_computes_nothing_and_another_learner_only_its_own(shelf: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first = evaluate(experiment(shelf, "permuted", "pa1"), store, in_process=True)
+    assert (first.runs, first.computed) == (4, 4)
+    before = files(store)
+    again = evaluate(experiment(shelf, "permuted", "pa1"), store, in_process=True)
+    assert (again.runs, again.computed) == (4, 0)
+    more = evaluate(experiment(shelf, "permuted", "pa1", "pa2"), store, in_process=True)
+    assert (more.runs, more.computed) == (8, 4)
+    assert before.items() < files(store).items()
+
+
+def once(path: Path, then: Callable[[], None]) -> None:
+    """Do `then` if no process has been here before."""
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    then()
+
+
+def kill_me() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DyingActor(StreamActor):
+    """Takes its worker with it in mid-stream, once."""
+
+    def advance(self, first: int, last: int) -> Any:
+        answer = super().advance(first, last)
+        if self._position >= 3:
+            once(Path(self._store).parent / "died", kill_me)
+        return answer
+
+
+def dying_task(pack: Any, store: str) -> Any:
+    once(Path(store).parent / "died", kill_me)
+    return driver_run_pack(pack, store)
+
+
+def doomed_task(pack: Any, store: str) -> Any:
+    if pack.runs[0].learner == "pa1":
+        kill_me()
+    return driver_run_pack(pack, store)
+
+
+def raising_task(pack: Any, store: str) -> Any:
+    raise ImportError("no module named 'elsewhere'")
+
+
+driver_run_pack = driver.run_pack
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_a_killed_worker_changes_no_byte(
+    shelf: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
+    monkeypatch.setattr(driver, "StreamActor", DyingActor)
+    monkeypatch.setattr(driver, "run_pack", dying_task)
+    done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2)
+    assert (tmp_path / "died").exists()
+    assert done.computed == done.runs
+    assert files(tmp_path / "store") == files(here[order])
+
+
+def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "run_pack", doomed_task)
+    monkeypatch.setattr(driver, "ATTEMPTS", 2)
+    wanted = parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": "pa1"}, {"name": "pa2"}],
+            "protocol": {"permutations": 1},
+        }
+    )
+    tally = Tally()
+    done = evaluate(wanted, tmp_path / "store", workers=2, progress=tally)
+    assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 1, 1)
+    monkeypatch.undo()
+    again = evaluate(wanted, tmp_path / "store", in_process=True)
+    assert (again.computed, len(again.store.done()), again.store.lost()) == (1, 2, set())
+
+
+def test_a_worker_that_cannot_run_packs_is_one_line(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "run_pack", raising_task)
+    with pytest.raises(ExecutionError, match="cannot run on the workers .ImportError: no module named 'elsewhere'"):
+        evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", workers=1)
+
+
+def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(shelf / "dense", tmp_path / "dense")
+    for path in (tmp_path / "dense").rglob("c/*"):
+        if path.is_file():
+            path.write_bytes(b"broken")
+    wanted = parse_experiment(
+        {"datasets": [{"path": str(tmp_path / "dense")}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+    )
+    said = []
+    for options in ({"in_process": True}, {"workers": 1}):
+        with pytest.raises(ExecutionError) as caught:
+            evaluate(wanted, tmp_path / "store", **options)  # type: ignore[arg-type]
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert "dense: chunk 0" in said[0]
+    assert "\n" not in said[0]
+
+
+def test_a_notebook_whose_loop_runs_can_evaluate(shelf: Path, here: dict[str, Path], tmp_path: Path) -> None:
+    async def cell() -> None:
+        evaluate(experiment(shelf, "time"), tmp_path / "store", workers=1)
+
+    asyncio.run(cell())
+    assert files(tmp_path / "store") == files(here["time"])

@@ -1,0 +1,170 @@
+"""The driver on a cluster inside this process: it ends, with all the work done or with one line, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Worker
+from distributed.utils_test import gen_cluster
+
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.pack import Pack, cut_packs
+from olscale.evaluation.plan import make_plan
+from olscale.execution import driver
+from olscale.execution.driver import drive
+from olscale.execution.passages import Envelope, StreamActor
+from olscale.execution.progress import Tally
+from olscale.results.store import open_store
+
+cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+empty_cluster = gen_cluster(client=True, nthreads=[], timeout=60, clean_kwargs={"threads": False})
+
+
+@pytest.fixture
+def packs(shelf: Path) -> dict[str, list[Pack]]:
+    found = {}
+    for order in ("time", "permuted"):
+        content = {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": "pa"}, {"name": "pa1"}, {"name": "pa2"}],
+            "protocol": {"order": order} | ({"permutations": 2} if order == "permuted" else {}),
+        }
+        plan = make_plan(parse_experiment(content))
+        found[order] = list(cut_packs(plan.runs, plan.paths, plan.rows, 3))
+    return found
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    return open_store(str(tmp_path / "store"), create=True).path
+
+
+def test_every_pack_is_run(packs: dict[str, list[Pack]], store: str) -> None:
+    """More packs than slots, tasks and actors side by side, progress told."""
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        tally = Tally()
+        everything = packs["time"] + packs["permuted"]
+        await drive(client, everything, store, tally)
+        assert tally.done == 9
+        assert tally.rows_done == 9 * 400
+        assert not any(worker.state.actors for worker in (a, b)) or await _emptied(a, b)
+
+    run()
+    assert len(open_store(store).done()) == 9
+
+
+async def _emptied(*workers: Any) -> bool:
+    for _ in range(100):
+        if not any(worker.state.actors for worker in workers):
+            return True
+        await asyncio.sleep(0.05)
+    return False
+
+
+def test_without_workers_it_ends_with_one_line(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "NO_WORKER_SECONDS", 0.3)
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+
+    @empty_cluster
+    async def run(client: Any, scheduler: Any) -> None:
+        for order in packs:
+            with pytest.raises(ExecutionError, match="no worker for"):
+                await drive(client, packs[order], store, Tally())
+
+    run()
+
+
+def test_workers_that_come_later_are_used(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+
+    @empty_cluster
+    async def run(client: Any, scheduler: Any) -> None:
+        going = asyncio.create_task(drive(client, packs["time"], store, Tally()))
+        await asyncio.sleep(0.3)
+        async with Worker(scheduler.address, nthreads=1):
+            await going
+
+    run()
+    assert len(open_store(store).done()) == 3
+
+
+class Sleeps(StreamActor):
+    """Never answers."""
+
+    async def advance(self, first: int, last: int) -> Envelope:
+        await asyncio.sleep(1000)
+        return Envelope()
+
+
+@pytest.mark.parametrize("order", ["time"])
+def test_a_call_to_a_worker_that_leaves_is_given_up(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """A frozen worker answers nothing and closes nothing; the scheduler's forgetting it is what ends the wait."""
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        going = asyncio.create_task(drive(client, packs[order][:1], store, Tally()))
+        while not (a.state.actors or b.state.actors):
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.2)
+        monkeypatch.setattr(driver, "StreamActor", StreamActor)
+        holder = a if a.state.actors else b
+        await scheduler.remove_worker(holder.address, stimulus_id="frozen", close=False)
+        await going
+
+    run()
+    assert len(open_store(store).done()) == len(packs[order][0].runs)
+
+
+def test_silence_has_an_end(packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        with pytest.raises(ExecutionError, match="nothing was heard"):
+            await drive(client, packs["time"][:1], store, Tally())
+
+    run()
+
+
+def test_a_scheduler_that_goes_away_is_one_line(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask then cancels all futures, which must not pass for the driver's own being cancelled."""
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        going = asyncio.create_task(drive(client, packs["time"], store, Tally()))
+        await asyncio.sleep(0.5)
+        await scheduler.close()
+        with pytest.raises(ExecutionError, match="scheduler went away"):
+            await going
+
+    run()
+
+
+def test_an_actor_made_anew_is_noticed(packs: dict[str, list[Pack]], store: str) -> None:
+    """A stream that stands elsewhere feeds nothing and writes nothing."""
+    actor = StreamActor(packs["time"][0], store)
+    assert actor.advance(3, 5).position == 0
+    assert actor.finish(7).outcomes == {}
+    assert actor.advance(0, 2).position == 2
+    assert open_store(store).done() == set()
