@@ -164,6 +164,26 @@ def test_readers_never_see_half_a_file(tmp_path):
     assert len(open_store(path).done()) == 200
 
 
+def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, monkeypatch):
+    store = open_store(tmp_path / "a store [1]" / "s", create=True)
+    for i in range(6):
+        store.write(
+            make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics={"x": float("nan"), "y": i})
+        )
+    plain = open_store(tmp_path / "plain", create=True)
+    for id in store.done():
+        plain.write(store.get(id))
+    runs, timings = plain.read(), plain.timings()
+
+    monkeypatch.setattr("olscale.results.store.WORTHWHILE", 1)
+
+    for many in (plain, store):  # brackets are a pattern to DuckDB: such a store is read one by one
+        assert many.read().schema == runs.schema
+        assert repr(many.read().to_pylist()) == repr(runs.to_pylist())
+        assert many.timings()["id"].to_pylist() == timings["id"].to_pylist()
+    assert plain.timings().equals(timings)
+
+
 def test_litter_beside_the_runs_is_not_read(tmp_path, make_record):
     store = open_store(tmp_path, create=True)
     store.write(make_record())
@@ -175,8 +195,10 @@ def test_litter_beside_the_runs_is_not_read(tmp_path, make_record):
     assert len(store.done()) == store.read().num_rows == 1
 
 
+@pytest.mark.parametrize("at_once", [1, 1000])
 @pytest.mark.parametrize("damage", ["truncated", "empty", "copied"])
-def test_damaged_run_is_named_or_left_out(tmp_path, make_record, damage):
+def test_damaged_run_is_named_or_left_out(tmp_path, make_record, monkeypatch, damage, at_once):
+    monkeypatch.setattr("olscale.results.store.WORTHWHILE", at_once)
     store = open_store(tmp_path, create=True)
     for i in range(3):
         store.write(make_record(permutation=i))
