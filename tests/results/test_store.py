@@ -15,6 +15,8 @@ import pytest
 
 from olscale.errors import StoreError, UnknownNameError
 from olscale.results import open_store
+from olscale.results.bulk import read_bulk
+from olscale.results.rows import RUN_SCHEMA
 from olscale.results.store import Store
 
 WRITER = """
@@ -167,13 +169,14 @@ def test_readers_never_see_half_a_file(tmp_path):
 def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, monkeypatch):
     store = open_store(tmp_path / "a store [1]" / "s", create=True)
     for i in range(6):
-        store.write(
-            make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics={"x": float("nan"), "y": i})
-        )
+        metrics = {"x": float("nan"), "y": i}
+        store.write(make_record(permutation=i, params={"C": 0.5}, transforms=("bias",), metrics=metrics))
     plain = open_store(tmp_path / "plain", create=True)
     for id in store.done():
         plain.write(store.get(id))
     runs, timings = plain.read(), plain.timings()
+    files = [str(file) for file in sorted((tmp_path / "plain" / "runs").rglob("*.parquet"))]
+    assert read_bulk(files, runs["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
 
     monkeypatch.setattr("olscale.results.store.WORTHWHILE", 1)
 
