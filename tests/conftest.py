@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +46,32 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ingest(sources[:1], str(folder / name), test=sources[1:], chunk_rows=64)
     ingest(["sklearn:digits"], str(folder / "digits"), chunk_rows=256)
     return folder
+
+
+@pytest.fixture(scope="session")
+def make_record() -> Callable[..., Any]:
+    """Return a maker of records: a definition from a few words, everything else as given."""
+    from olscale.results import Record, run_id
+
+    def make(
+        dataset: str = "digits",
+        learner: str = "pa1",
+        params: dict[str, Any] | None = None,
+        permutation: int | None = 0,
+        transforms: tuple[str, ...] = (),
+        version: int = 1,
+        fingerprint: str = "f" * 64,
+        **rest: Any,
+    ) -> Record:
+        protocol = (
+            {"order": "time"} if permutation is None else {"order": "permuted", "seed": 0, "permutation": permutation}
+        )
+        run = {
+            "dataset": {"name": dataset, "fingerprint": fingerprint},
+            "transforms": list(transforms),
+            "learner": {"name": learner, "version": version, "params": params or {}},
+            "protocol": protocol,
+        }
+        return Record(run=run, id=run_id(run), **rest)
+
+    return make

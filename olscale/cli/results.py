@@ -49,7 +49,7 @@ def results(
     opened = open_store(store)
     found = summarise(opened, on_damage="skip" if skip_damaged else "raise")
     _name_damaged(opened)
-    chosen = select(found, metric, datasets, learners) if found else []
+    chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
     if format_ == "json":
         click.echo(as_json(chosen), nl=False)
     elif format_ == "csv":

@@ -82,10 +82,17 @@ def select(
     metric: str | None = None,
     datasets: Sequence[str] = (),
     learners: Sequence[str] = (),
+    failed: bool = True,
 ) -> list[Summary]:
     """Keep the summaries of one metric, some datasets and some learners; nothing given keeps everything.
 
-    Groups of which every run failed are kept whatever the metric, so that they are not overlooked.
+    Parameters
+    ----------
+    summaries : iterable of Summary
+    metric : str, optional
+    datasets, learners : sequence of str
+    failed : bool, default True
+        Keep groups of which every run failed whatever the metric, so that a table can say so.
 
     Raises
     ------
@@ -93,13 +100,14 @@ def select(
         If a name does not occur.
     """
     kept = list(summaries)
+    spared = ("outcome",) if failed else ()
     for field, wanted in (("dataset", datasets), ("learner", learners), ("metric", [metric] if metric else [])):
         known = {str(getattr(summary, field)) for summary in kept} - {"outcome"}
         for name in wanted:
             if name not in known:
                 raise UnknownNameError(f"{field} in this store", name, known)
         if wanted:
-            kept = [summary for summary in kept if getattr(summary, field) in (*wanted, "outcome")]
+            kept = [summary for summary in kept if getattr(summary, field) in (*wanted, *spared)]
     return kept
 
 
@@ -145,9 +153,7 @@ def _headlines(cells: _Cells) -> list[str]:
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[_Column]) -> Table:
     present = {place: metrics for place, metrics in cells.items() if place[1] in columns}
     labels, notes = _row_labels(present)
-    ordered = sorted({(row[0], labels[row]): row for row in sorted(labels, key=_row_order)}.items())
-    ordered.sort(key=lambda item: _row_order(item[1]))
-    names = [label for (_, label), _ in ordered]
+    names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=_row_order)))
 
     form = _form(metric)
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]

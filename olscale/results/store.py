@@ -24,7 +24,8 @@ from typing import Literal
 import pyarrow as pa
 
 from olscale.errors import StoreError, UnknownNameError
-from olscale.results.files import Files, files_at
+from olscale.results.bulk import WORTHWHILE, read_bulk
+from olscale.results.files import Files, LocalFiles, files_at
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA, parse, record_of, run_bytes, timing_bytes
 
@@ -185,6 +186,13 @@ class Store:
             if column not in schema.names:
                 raise UnknownNameError("column", column, schema.names)
         fetched = wanted if "id" in wanted else ["id", *wanted]  # the id tells a file that is another's copy
+        names = list(names)
+        if isinstance(self.files, LocalFiles) and len(names) >= WORTHWHILE:
+            paths = [str(self.files.root / name) for name in names]
+            table = read_bulk(paths, [_stem(name) for name in names], schema, fetched)
+            if table is not None:
+                self.damaged = ()
+                return table.select(wanted)
         tables: list[pa.Table] = []
         damaged: list[str] = []
         for name, data in self.files.read(names):

@@ -1,0 +1,138 @@
+"""The frame of the command line: help, errors, exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import olscale.cli
+from olscale.cli import COMMANDS
+from olscale.cli import olscale as command
+from olscale.errors import StoreError
+
+HEAVY = ("numpy", "numba", "dask", "distributed", "sklearn", "scipy", "pyarrow", "zarr", "duckdb", "pandas", "rich")
+
+
+def run(*args: str):
+    return CliRunner().invoke(command, list(args))
+
+
+def process(*args: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "olscale", *args], capture_output=True, text=True, timeout=60, **options
+    )
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Return a function that makes ``olscale status`` raise."""
+
+    def make(fault: BaseException) -> None:
+        @click.command()
+        def status() -> None:
+            raise fault
+
+        monkeypatch.setattr(command, "get_command", lambda ctx, name: status)
+
+    return make
+
+
+def test_help_lists_every_command():
+    result = run("--help")
+
+    assert result.exit_code == 0
+    assert all(name in result.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["results", "--help"]])
+def test_help_imports_nothing_heavy(args):
+    code = (
+        "import sys\nfrom olscale.cli import main\n"
+        f"try: main({args!r})\nexcept SystemExit as end: assert not end.code\n"
+        f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules) or 0)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+
+
+def test_fault_of_the_user_is_one_line_and_exit_1(broken):
+    broken(StoreError("bad\n  store"))
+
+    result = run("status")
+
+    assert (result.exit_code, result.stderr) == (1, "olscale: error: bad store\n")
+
+
+def test_unexpected_fault_is_one_line_that_says_how_to_see_more(broken, monkeypatch):
+    monkeypatch.delenv("OLSCALE_DEBUG", raising=False)
+    broken(ZeroDivisionError("oh"))
+
+    result = run("status")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "olscale: internal error: ZeroDivisionError: oh (run with OLSCALE_DEBUG=1 for the traceback)\n"
+    )
+
+
+def test_debug_shows_the_traceback(broken, monkeypatch):
+    monkeypatch.setenv("OLSCALE_DEBUG", "1")
+    broken(ZeroDivisionError("oh"))
+
+    assert isinstance(run("status").exception, ZeroDivisionError)
+
+
+def test_interrupt_is_one_line_and_exit_130(broken):
+    broken(KeyboardInterrupt())
+
+    result = run("status")
+
+    assert (result.exit_code, result.stderr) == (130, "olscale: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["reslts"], "did you mean 'results'"),
+        (["results"], "Missing argument 'STORE'"),
+        (["results", "x", "--format", "xml"], "Invalid value for '--format'"),
+        (["--nonsense"], "No such option"),
+    ],
+)
+def test_bad_usage_is_exit_2(args, message):
+    result = run(*args)
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_real_process_missing_store():
+    done = process("results", "no/such/store")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("olscale: error: there is no metrics store at no/such/store")
+    assert done.stderr.count("\n") == 1
+
+
+def test_reader_that_leaves_early_is_not_an_error_message():
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        done = subprocess.run(
+            [sys.executable, "-m", "olscale", "--help"], stdout=gone, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+
+    assert done.stderr == ""
+
+
+def test_every_module_in_the_table_is_in_the_package():
+    assert all(
+        module.startswith(f"{olscale.cli.__name__}.") and line.endswith(".") for module, line in COMMANDS.values()
+    )

@@ -1,0 +1,105 @@
+"""``olscale results`` and ``olscale status``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from olscale.cli import olscale as command
+from olscale.results import open_store, write_plan
+
+
+@pytest.fixture
+def store(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    ids = []
+    for learner, error in (("pa", 0.2), ("arow", 0.1)):
+        for i in range(3):
+            record = make_record(
+                learner=learner,
+                permutation=i,
+                metrics={"test_error": error + i / 100, "cumulative_error": 0.3},
+                timings={"fit_seconds": 1.0},
+            )
+            store.write(record)
+            ids.append(record.id)
+    store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf"))
+    write_plan(store, "demo", [*ids, "0" * 32])
+    return store
+
+
+def run(*args: str):
+    return CliRunner().invoke(command, list(args))
+
+
+def test_table_shows_both_errors_the_best_and_the_failure(store):
+    result = run("results", store.path)
+
+    assert result.exit_code == 0
+    assert "Test error (%)" in result.stdout
+    assert "Cumulative error (%)" in result.stdout
+    assert "11.00 ± 1.00*" in result.stdout
+    assert "diverged" in result.stdout
+
+
+def test_json_is_a_list_with_every_metric(store):
+    rows = json.loads(run("results", store.path, "--format", "json").stdout)
+
+    assert {row["metric"] for row in rows} == {"test_error", "cumulative_error", "fit_seconds", "outcome"}
+    [arow] = [row for row in rows if row["learner"] == "arow" and row["metric"] == "test_error"]
+    assert arow["mean"] == pytest.approx(0.11)
+    assert arow["std"] == pytest.approx(0.01)
+    assert (arow["n"], arow["protocol"]) == (3, {"order": "permuted", "seed": 0})
+
+
+def test_filters(store):
+    result = run("results", store.path, "--format", "csv", "--metric", "test_error", "--learner", "pa")
+
+    assert [row["learner"] for row in csv.DictReader(io.StringIO(result.stdout))] == ["pa"]
+
+
+def test_unknown_filter_is_exit_1_with_the_names(store):
+    result = run("results", store.path, "--learner", "arw")
+
+    assert result.exit_code == 1
+    assert "did you mean 'arow'" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_latex_is_printed(store):
+    assert r"\bottomrule" in run("results", store.path, "--format", "latex").stdout
+
+
+def test_empty_store_is_no_error(tmp_path):
+    path = open_store(tmp_path / "empty", create=True).path
+
+    table, listing, status = run("results", path), run("results", path, "--format", "json"), run("status", path)
+
+    assert (table.exit_code, table.stdout) == (0, "")
+    assert "no finished runs yet" in table.stderr
+    assert json.loads(listing.stdout) == []
+    assert "last finished: never" in status.stdout
+
+
+def test_damaged_file_is_one_line_or_left_out(store, tmp_path):
+    bad = next((tmp_path / "store" / "runs").rglob("*.parquet"))
+    bad.write_bytes(b"PAR1")
+
+    stopped, skipped = run("results", store.path), run("results", store.path, "--skip-damaged")
+
+    assert stopped.exit_code == 1
+    assert bad.name in stopped.stderr
+    assert skipped.exit_code == 0
+    assert bad.name in skipped.stderr
+
+
+def test_status_counts_and_shows_progress(store):
+    result = run("status", store.path)
+
+    assert result.exit_code == 0
+    assert "7 (6 ok, 1 diverged)" in result.stdout
+    assert "demo  6/7 runs done (85 %)" in result.stdout
