@@ -32,7 +32,7 @@ _NOTES = re.compile(r"(\.|readme|license|copying|featuretypes)", re.IGNORECASE)
 _READ_BYTES = 1 << 20
 
 Parse = Callable[[str, BufferedReader], Iterator[Batch]]
-"""Given the name of a member and its text, yields its rows."""
+"""Given the name of a member and its text, yields its rows, and tells how far it is."""
 
 
 def is_archive(source: str) -> bool:
@@ -120,7 +120,7 @@ def archive_pieces(archive: str, parse: Parse, spool: Path) -> Iterator[Piece]:
         raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")
     for kept in sorted(parsed, key=lambda kept: natural_key(kept.member)):
         name = PurePosixPath(kept.member).name
-        yield Piece(f"{archive}: {name}", segment_name(name), partial(_Parsed.batches, kept))
+        yield Piece(f"{archive}: {name}", segment_name(name), partial(_Parsed.batches, kept), told=True)
 
 
 def _kind(member: str) -> str:

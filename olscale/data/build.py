@@ -114,11 +114,14 @@ class Piece:
         Name of the segment.
     batches : callable
         Returns a new iterator over the rows.
+    told : bool
+        Whether the reading of these rows was already told to `Progress`.
     """
 
     name: str
     segment: str
     batches: Callable[[], Iterator[Batch]]
+    told: bool = False
 
 
 @dataclass(slots=True)
@@ -224,7 +227,7 @@ class Build:
                     by_column.add(X, self._columns.names, piece.name)
                 rows += len(batch.target)
                 yield Block(X, self._labels.encode(batch.target, piece.name))
-                if self._progress is not None:
+                if self._progress is not None and not piece.told:
                     self._progress(piece.name, len(batch), nbytes(batch.X))
             if rows == start:
                 raise FormatError(piece.name, "no rows")

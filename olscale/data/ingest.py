@@ -177,7 +177,7 @@ class _Reading:
         name = f"{archive}: {PurePosixPath(member).name}"
         for batch in self._batches(name, content):
             if self._progress is not None:
-                self._progress(f"{name}, set aside", len(batch), nbytes(batch.X))
+                self._progress(name, len(batch), nbytes(batch.X))
             yield batch
 
     def _batches(self, source: str, content: io.BufferedReader | None = None) -> Iterator[Batch]:

@@ -32,6 +32,16 @@ def _add_rows(X: FloatArray, centre: FloatArray, power: int, total: FloatArray) 
             total[j] += deviation if power == 1 else deviation * deviation
 
 
+@kernel
+def _square_norms(X: FloatArray) -> FloatArray:
+    # One entry after another, as the sum over sparse rows goes: both have the same bits.
+    norms = np.zeros(X.shape[0])
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            norms[i] += X[i, j] * X[i, j]
+    return norms
+
+
 class Transform(ABC):
     """One step from rows to rows.
 
@@ -112,7 +122,7 @@ class UnitNorm(Transform):
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return ``x / |x|`` for each row."""
         if not isinstance(X, CSR):
-            norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+            norms = np.sqrt(_square_norms(X))
             scaled: FloatArray = X / np.where(norms > 0.0, norms, 1.0)[:, None]
             return scaled
         span = slice(int(X.indptr[0]), int(X.indptr[-1]))

@@ -79,7 +79,9 @@ def test_tar_archive_is_a_folder(tmp_path: Path):
         for name in ("Day10.svm", "Day2.svm"):
             tar.add(tmp_path / "url" / name, f"url/{name}")
         tar.addfile(tarfile.TarInfo("url/FeatureTypes"), io.BytesIO())
-    packed = ingest(archive, tmp_path / "packed", segments="files")
+    told: list[tuple[str, int, int]] = []
+    packed = ingest(archive, tmp_path / "packed", segments="files", progress=lambda *read: told.append(read))
+    assert [(name, rows) for name, rows, _ in told] == [(f"{archive}: Day10.svm", 10), (f"{archive}: Day2.svm", 2)]
     plain = ingest(tmp_path / "url", tmp_path / "plain", segments="files")
     assert packed.fingerprint == plain.fingerprint
     assert packed.segments() == plain.segments()
