@@ -89,12 +89,18 @@ def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
         ({"learners": [{"name": "pa3"}]}, UnknownNameError, "unknown learner 'pa3'; did you mean 'pa"),
         ({"learners": [{"name": "pa1", "params": {"c": 1}}]}, UnknownNameError, "parameter of learner pa1 'c'"),
         ({"learners": [{"name": "pa1", "params": {"C": -1}}]}, ParameterError, "learner pa1: parameter C was -1"),
-        ({"transforms": ["standardise"]}, UnknownNameError, "unknown transform 'standardise'; did you mean 'standardize'"),
+        (
+            {"transforms": ["standardise"]},
+            UnknownNameError,
+            "unknown transform 'standardise'; did you mean 'standardize'",
+        ),
         ({"datasets": [{"path": "nowhere"}]}, DatasetError, "nowhere does not exist"),
         ({"protocol": {"order": "time", "permutations": 2}}, ExperimentError, "needs protocol.order = 'permuted'"),
     ],
 )
-def test_what_cannot_be_planned_is_named(shelf: Path, content: dict[str, Any], error: type[Exception], said: str) -> None:
+def test_what_cannot_be_planned_is_named(
+    shelf: Path, content: dict[str, Any], error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said.replace("(", r"\(")):
         plan(shelf, **content)
 

@@ -44,7 +44,9 @@ def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
-def test_dask_gives_the_same_bytes_as_in_process(shelf: Path, here: dict[str, Path], tmp_path: Path, order: str) -> None:
+def test_dask_gives_the_same_bytes_as_in_process(
+    shelf: Path, here: dict[str, Path], tmp_path: Path, order: str
+) -> None:
     """Actors for the time order, tasks for permutations; the test splits and foreign learners included."""
     tally = Tally()
     done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2, progress=tally)
