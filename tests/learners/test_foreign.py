@@ -22,9 +22,9 @@ SGD = "sklearn.linear_model:SGDClassifier"
     ("name", "datasets"),
     [
         (SGD, ("digits", "sparse")),
-        ("sklearn.linear_model:Perceptron", ("digits", "sparse")),
-        ("sklearn.naive_bayes:GaussianNB", ("digits", "sparse")),
-        ("river.tree:HoeffdingTreeClassifier", ("digits", "sparse")),
+        ("sklearn.linear_model:Perceptron", ("dense", "sparse")),
+        ("sklearn.naive_bayes:GaussianNB", ("dense", "sparse")),
+        ("river.tree:HoeffdingTreeClassifier", ("dense", "sparse")),
         ("river.linear_model:LogisticRegression", ("dense", "sparse")),
         ("river.linear_model:PAClassifier", ("dense", "sparse")),
     ],
