@@ -53,10 +53,12 @@ def evaluate(
     if sum([workers is not None, scheduler is not None, in_process]) > 1:
         raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
 
+    from olscale.cli.learners import find_modules_here
     from olscale.evaluation.experiment import load_experiment
     from olscale.execution.evaluate import evaluate as run
     from olscale.report.progress import progress_for
 
+    find_modules_here()
     if experiment is not None:
         spec = load_experiment(experiment)
     else:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import sys
+from pathlib import Path
 
 import click
 
-__all__ = ["learners"]
+__all__ = ["find_modules_here", "learners"]
 
 
 @click.group(short_help="List and describe learners, check one of your own.")
@@ -33,6 +35,7 @@ def show(name: str) -> None:
     from olscale.learners.base import Learner
     from olscale.learners.registry import learner_class
 
+    find_modules_here()
     found = learner_class(name)
     click.echo(f"{name} ({found.__module__}:{found.__qualname__})\n")
     click.echo(inspect.getdoc(found) or "no description")
@@ -47,10 +50,18 @@ def show(name: str) -> None:
 def check(target: str) -> None:
     """Check that MODULE:CLASS (or a registered name) keeps the learner contract."""
     from olscale.errors import OlscaleError
-    from olscale.learners.registry import learner_class
+    from olscale.learners.base import Learner
+    from olscale.learners.registry import learner_class, make_learner
     from olscale.testing import learner_checks
 
+    find_modules_here()
     found = learner_class(target)
+    if not issubclass(found, Learner):
+        make_learner(target, {})  # says what is missing
+        raise OlscaleError(
+            f"{target} is no subclass of olscale.learners.base.Learner, so the contract's checks do not apply; "
+            "`olscale evaluate` can run it all the same, row by row, from the first row after a loss"
+        )
     failed = 0
     for name, run in learner_checks(found):
         try:
@@ -62,3 +73,9 @@ def check(target: str) -> None:
             click.echo(f"passed  {name}")
     if failed:
         raise OlscaleError(f"{target} fails {failed} checks of the learner contract")
+
+
+def find_modules_here() -> None:
+    """Let ``module:Class`` name a module in the working directory, as ``python -m`` does."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))

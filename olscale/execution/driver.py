@@ -146,8 +146,8 @@ class _Drive:
         await self._until(lambda: any(not self._actors[worker] for worker in self._threads))
         worker = next(worker for worker in self._threads if not self._actors[worker])
         self._actors[worker] += 1
+        submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
         try:
-            submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
             actor = await self._answer(pack, submitted, worker)
             position, span, chunks = 0, 1, 1
             while position < chunks:
@@ -166,6 +166,9 @@ class _Drive:
                 raise _WorkerLostError
             return finished
         finally:
+            with contextlib.suppress(Exception):  # or the worker would keep the models for as long as we live
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    await self._client.cancel([submitted], force=True)
             self._actors[worker] -= 1
             await self._notify()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -123,12 +123,18 @@ def _run_loop(job: Coroutine[Any, Any, None]) -> None:
     except RuntimeError:
         asyncio.run(job)
         return
-    with ThreadPoolExecutor(1, thread_name_prefix="olscale-driver") as thread, asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        main = loop.create_task(job)
-        finished = thread.submit(loop.run_until_complete, main)
+    interrupt: list[Callable[[], object]] = []
+
+    async def main() -> None:
+        task, loop = asyncio.ensure_future(job), asyncio.get_running_loop()
+        interrupt.append(lambda: loop.call_soon_threadsafe(task.cancel))
+        await task
+
+    with ThreadPoolExecutor(1, thread_name_prefix="olscale-driver") as thread:
+        finished = thread.submit(asyncio.run, main())
         try:
             finished.result()
         except KeyboardInterrupt:  # of the notebook's kernel, which only this thread hears of
-            loop.call_soon_threadsafe(main.cancel)
+            for stop in interrupt:
+                stop()
             raise

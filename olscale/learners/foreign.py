@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import pickle
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from inspect import signature
 from typing import Any
 
@@ -111,16 +111,22 @@ class ForeignLearner(Learner):
         return {}
 
     def measures(self) -> dict[str, float]:
-        """Return the number of rows learned from and the size of the model, pickled, in bytes."""
-        return {"updates": float(self._updates), "model_bytes": float(len(pickle.dumps(self._estimator)))}
+        """Return the number of rows learned from and, for scikit-learn, the size of the model, pickled, in bytes.
+
+        The pickled size of River's objects differs from one pass to the next, as which of them are shared does.
+        """
+        updates = {"updates": float(self._updates)}
+        return updates if self._river else {**updates, "model_bytes": float(len(pickle.dumps(self._estimator)))}
 
     def _unchecked(self) -> AbstractContextManager[Any]:
-        """Have scikit-learn leave out checks of rows and parameters that cost more than most updates."""
-        if self._river:
-            return nullcontext()
-        from sklearn import config_context
+        """Have scikit-learn leave out checks that cost more than most updates, and no estimator write to the terminal."""
+        stack = ExitStack()
+        stack.enter_context(np.errstate(all="ignore"))
+        if not self._river:
+            from sklearn import config_context
 
-        return config_context(assume_finite=True, skip_parameter_validation=True)  # type: ignore[no-any-return]
+            stack.enter_context(config_context(assume_finite=True, skip_parameter_validation=True))
+        return stack
 
     def _each(self, X: Rows) -> Any:
         for i in range(rows_of(X)):

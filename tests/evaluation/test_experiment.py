@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,8 @@ json = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*Experiment.model_fields, "other"]), json))
 def test_any_content_is_an_experiment_or_an_error_of_ours(content: dict[str, Any]) -> None:
-    try:
+    with contextlib.suppress(ExperimentError):
         parse_experiment(content)
-    except ExperimentError as error:
-        assert str(error)
 
 
 def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None:

@@ -1,0 +1,152 @@
+"""``olscale evaluate`` and ``olscale learners``: options, exit codes, one line for a fault."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from olscale.results.store import open_store
+
+
+def run(*args: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "olscale", *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
+
+
+def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """Return the last line on standard error; a usage error has click's usage lines before it."""
+    assert done.returncode == code, done
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert code == 2 or len(lines) == 1, lines
+    return lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--learner", "pa11"], 1, "unknown learner 'pa11'; did you mean 'pa1'?"),
+        (["--learner", "pa1:C=-1"], 1, "learner pa1: parameter C was -1, expected a number in (0, inf)"),
+        (["--learner", "pa1:c=1"], 1, "unknown parameter of learner pa1 'c'"),
+        (["--learner", "pa1:C"], 2, "'C' is not param=value"),
+        (["--learner", "pa", "--transform", "standardise"], 1, "did you mean 'standardize'?"),
+        (["--learner", "pa", "--dataset", "nowhere"], 1, "nowhere does not exist"),
+        (["--learner", "pa", "--order", "time", "--permutations", "3"], 1, "needs protocol.order = 'permuted'"),
+        (["--learner", "pa", "--permutations", "0"], 2, "not in the range x>=1"),
+        (["--learner", "pa", "--order", "random"], 2, "'random' is not one of 'time', 'permuted'"),
+        (["--learner", "pa", "--workers", "2", "--in-process"], 2, "exclude each other"),
+        (["--learner", "pa", "--workers", "2", "--scheduler", "tcp://h:1"], 2, "exclude each other"),
+        ([], 2, "give an EXPERIMENT.toml, or --dataset and --learner"),
+        (["missing.toml"], 2, "--dataset cannot be given beside an experiment file"),
+    ],
+)
+def test_a_fault_is_one_line_and_makes_no_store(
+    shelf: Path, tmp_path: Path, options: list[str], code: int, said: str
+) -> None:
+    done = run("evaluate", "--store", tmp_path / "s", "--dataset", shelf / "dense", *options, cwd=tmp_path)
+    assert said in one_line(done, code)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_experiment_and_an_unfinished_dataset_are_said_so(shelf: Path, tmp_path: Path) -> None:
+    from olscale.data.manifest import MARKER
+
+    assert "missing.toml: cannot be read" in one_line(run("evaluate", "missing.toml", "--store", tmp_path / "s"), 1)
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / MARKER).write_text("{}")
+    done = run("evaluate", "--dataset", tmp_path / "half", "--learner", "pa", "--store", tmp_path / "s")
+    assert "is not finished" in one_line(done, 1)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(shelf: Path, tmp_path: Path) -> None:
+    start = time.monotonic()
+    options = ["--dataset", shelf / "dense", "--learner", "pa", "--scheduler", "tcp://127.0.0.1:1"]
+    done = run("evaluate", *options, "--store", tmp_path / "s")
+    assert done.returncode == 1
+    assert "scheduler tcp://127.0.0.1:1 does not answer" in done.stderr.splitlines()[-1]
+    assert len(done.stderr.splitlines()) == 2  # what there is to do, and the fault
+    assert time.monotonic() - start < 30
+    assert open_store(tmp_path / "s").done() == set()
+
+
+def test_every_option_reaches_the_runs_and_a_second_call_computes_nothing(shelf: Path, tmp_path: Path) -> None:
+    args = ["evaluate", "--store", tmp_path / "s", "--dataset", shelf / "dense", "--dataset", shelf / "sparse"]
+    args += ["--learner", "pa1:C=0.5", "--learner", "perceptron", "--permutations", "2", "--seed", "5"]
+    args += ["--transform", "standardize,bias", "--in-process"]
+    done = run(*args)
+    assert done.returncode == 0
+    assert done.stdout == f"8 of 8 runs computed, results in {tmp_path / 's'}\n"
+    table = open_store(tmp_path / "s").read()
+    assert set(map(tuple, table["transforms"].to_pylist())) == {("standardize", "bias")}
+    assert set(table["protocol"].to_pylist()) == {f'{{"order":"permuted","permutation":{i},"seed":5}}' for i in (0, 1)}
+    assert run(*args).stdout == f"nothing to compute: all 8 runs are in {tmp_path / 's'}\n"
+
+
+def alive(session: int) -> list[str]:
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            try:
+                state, _, _, sid = (path / "stat").read_text().rpartition(")")[2].split()[:4]
+            except OSError:
+                continue
+            if int(sid) == session and state != "Z":
+                found.append(path.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
+def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(shelf: Path, tmp_path: Path) -> None:
+    """Exit 130 and one line; no worker is left, the store is whole."""
+    learner = "sklearn.linear_model:SGDClassifier"
+    args = ["evaluate", "--dataset", shelf / "digits", "--learner", learner, "--permutations", "4", "--workers", "2"]
+    args += ["--store", tmp_path / "s"]
+    command = [sys.executable, "-m", "olscale", *map(str, args)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 90
+    while not list((tmp_path / "s").glob("runs/*/*.parquet")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "olscale: interrupted"
+    assert "Traceback" not in said
+    assert "Warning" not in said
+    deadline = time.monotonic() + 10
+    while alive(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert alive(process.pid) == []
+    kept = len(open_store(tmp_path / "s").read())
+    assert 1 <= kept <= 4
+    done = run(*(arg for arg in args if arg not in ("--workers", "2")), "--in-process")
+    assert done.returncode == 0, done.stderr
+    assert len(open_store(tmp_path / "s").read()) == 4
+
+
+def test_learners_are_listed_shown_and_checked(tmp_path: Path) -> None:
+    listed = run("learners", "list").stdout
+    assert {line.split()[0] for line in listed.splitlines()} >= {"perceptron", "pa", "pa1", "pa2", "lol", "ilol"}
+    shown = run("learners", "show", "pa1").stdout
+    assert "C = 1.0: a number in (0, inf)" in shown
+    assert "did you mean 'lol'?" in one_line(run("learners", "show", "loll"), 1)
+    checked = run("learners", "check", "pa1")
+    assert checked.returncode == 0
+    assert "FAILED" not in checked.stdout
+    theirs = run("learners", "check", "sklearn.linear_model:SGDClassifier")
+    assert "the contract's checks do not apply" in one_line(theirs, 1)
+    (tmp_path / "mine.py").write_text(
+        "from olscale.learners.passive_aggressive import PA\n\n\n"
+        "class Peeks(PA):\n    def learn(self, X, y):\n        super().learn(X, y)\n        return self.scores(X)\n"
+    )
+    broken = run("learners", "check", "mine:Peeks", cwd=tmp_path)
+    assert "fails" in one_line(broken, 1)
+    assert "FAILED  label comes after the prediction" in broken.stdout
