@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+import numba.extending
 from llvmlite import ir
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["flat", "kernel", "prefetch"]
+__all__ = ["flat", "intrinsic", "kernel", "prefetch"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,6 +42,11 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     compiled: Any = numba.njit(nogil=True, cache=True)(function)
     compiled._cache._cache_file._source_stamp = _STAMP
     return compiled  # type: ignore[no-any-return]
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make `function`, which writes LLVM code, callable from kernels; type checkers see no signature of it."""
+    return numba.extending.intrinsic(function)
 
 
 @intrinsic

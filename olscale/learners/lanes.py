@@ -10,6 +10,7 @@ one after the other, in the precision of the weights: the bits are those of a pl
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import DTypeLike, NDArray
+
+from olscale.jit import intrinsic
 
 __all__ = ["BLOCKS", "LANES", "aligned_zeros", "block_csr", "block_dense", "first_dense", "lowest", "padded"]
 
@@ -44,11 +46,17 @@ def padded(columns: int) -> int:
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must."""
+    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must.
+
+    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge pages, and the first pass
+    over sparse rows with few features in each would wait for the zeroing of all of them.
+    """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    buffer = np.zeros(size + _LINE, dtype=np.uint8)
-    first = -buffer.ctypes.data % _LINE
-    return buffer[first : first + size].view(dtype).reshape(shape)
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)  # Windows
+    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    buffer = np.frombuffer(pages, dtype=np.uint8)
+    return buffer[:size].view(dtype).reshape(shape)
 
 
 def _vectors(columns: int, scalar: Any) -> tuple[int, Any]:
@@ -114,7 +122,7 @@ class _Block:
 
 def _plain(columns: int) -> Callable[..., None]:
     @intrinsic
-    def block(typing_context, x, W, first, f):  # type: ignore[no-untyped-def]
+    def block(typing_context, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 3)
             block = _Block(context, builder, columns, weights, arguments[2])
@@ -130,7 +138,7 @@ def _plain(columns: int) -> Callable[..., None]:
 
 def _first(columns: int) -> Callable[..., tuple[float, float]]:
     @intrinsic
-    def block(typing_context, x, W, first, f, u):  # type: ignore[no-untyped-def]
+    def block(typing_context, x, W, first, f, u):
         pair = types.UniTuple(types.float64, 2)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -159,7 +167,7 @@ def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places:
 
 def _csr(columns: int) -> Callable[..., None]:
     @intrinsic
-    def block(typing_context, indices, data, start, stop, W, first, f):  # type: ignore[no-untyped-def]
+    def block(typing_context, indices, data, start, stop, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             features, values, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
             start, stop = arguments[2], arguments[3]
@@ -192,7 +200,7 @@ block_csr = {columns: _csr(columns) for columns in BLOCKS}
 
 
 @intrinsic
-def lowest(typing_context, offset, slope, f):  # type: ignore[no-untyped-def]
+def lowest(typing_context, offset, slope, f):
     """Return where ``offset - slope f`` is smallest, the first of equals (lengths are multiples of `LANES`)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -220,9 +228,7 @@ def lowest(typing_context, offset, slope, f):  # type: ignore[no-untyped-def]
             mask = ir.Constant(ir.VectorType(_INT32, LANES), order)
             other = builder.shuffle_vector(values, values, mask)
             others = builder.shuffle_vector(starts, starts, mask)
-            equal = builder.and_(
-                builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts)
-            )
+            equal = builder.and_(builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts))
             better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
             values, starts = builder.select(better, other, values), builder.select(better, others, starts)
             half //= 2

@@ -43,9 +43,7 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> floa
     raise TypeError("for kernels only")
 
 
-def column_sums(
-    X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]
-) -> tuple[float, float]:
+def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]) -> tuple[float, float]:
     """Set ``f = x_i W`` for many columns and return ``|x_i|^2`` and ``x_i u``, in one sweep where that pays.
 
     The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns. `u` is flat, of at
@@ -124,7 +122,7 @@ def _row_scores(X, i, W, f):
             w = flat(W)
             last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(w, np.uint32(X.indices[p]))  # type: ignore[call-arg]
+                prefetch(w, np.uint32(X.indices[p]))
             score = 0.0
             for p in range(start, stop):
                 value = X.data[p]
