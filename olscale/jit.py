@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+import numba.extending
 from llvmlite import ir
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["flat", "is_ours", "kernel", "prefetch", "uncached"]
+__all__ = ["flat", "intrinsic", "is_ours", "kernel", "prefetch", "uncached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,6 +61,11 @@ def uncached(compiled: Callable[P, R]) -> Callable[P, R]:
     function: Any = compiled
     fresh: Callable[P, R] = numba.njit(nogil=True)(function.py_func)
     return fresh
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make `function`, which writes LLVM code, callable from kernels; type checkers see no signature of it."""
+    return numba.extending.intrinsic(function)
 
 
 @intrinsic

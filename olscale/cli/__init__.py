@@ -26,6 +26,7 @@ COMMANDS = {
     "evaluate": ("olscale.cli.evaluate", "Evaluate learners on datasets; results go to a metrics store."),
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
+    "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
 

@@ -10,6 +10,7 @@ one after the other, in the precision of the weights: the bits are those of a pl
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import DTypeLike, NDArray
+
+from olscale.jit import intrinsic
 
 __all__ = ["BLOCKS", "LANES", "aligned_zeros", "block_csr", "block_dense", "first_dense", "lowest", "padded"]
 
@@ -44,11 +46,17 @@ def padded(columns: int) -> int:
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must."""
+    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must.
+
+    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge pages, and the first pass
+    over sparse rows with few features in each would wait for the zeroing of all of them.
+    """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    buffer = np.zeros(size + _LINE, dtype=np.uint8)
-    first = -buffer.ctypes.data % _LINE
-    return buffer[first : first + size].view(dtype).reshape(shape)
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(shape, dtype)  # Windows
+    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    buffer = np.frombuffer(pages, dtype=np.uint8)
+    return buffer[:size].view(dtype).reshape(shape)
 
 
 def _vectors(columns: int, scalar: Any) -> tuple[int, Any]:

@@ -131,8 +131,8 @@ class _Local(SweepLearner):
     def _allocate(self, columns: int, outputs: int) -> State:
         k, common = int(self.k), columns if self._inverse_lam() > 0.0 else 0
         return {
-            "W": np.zeros((common, outputs), dtype=self.dtype),
-            "U": np.zeros((k, columns, outputs), dtype=self.dtype),
+            "W": aligned_zeros((common, outputs), self.dtype),
+            "U": aligned_zeros((k, columns, outputs), self.dtype),
             "S": aligned_zeros((columns, padded(k)), self.dtype),
             "members": np.zeros(k),
             "squares": np.zeros(k),
@@ -140,10 +140,11 @@ class _Local(SweepLearner):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`; call `begin` first."""
-        aligned = self.state_["S"]
+        aligned = self.state_
         super().restore(state)
-        aligned[...] = self.state_["S"]
-        self.state_["S"] = aligned
+        for name, array in self.state_.items():
+            aligned[name][...] = array
+        self.state_ = aligned
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
@@ -183,7 +184,8 @@ class LOL(_Local):
 
     Notes
     -----
-    State: ``(k outputs + k + outputs) d`` numbers for d features. Cost of a row: O(k d), or O(k nnz) for a sparse row.
+    State: ``(k outputs + k' + outputs) d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8).
+    Cost of a row: O(k d), or O(k nnz) for a sparse row.
     Two slips of the paper are mended here: eq. (18) lacks the label, and Algorithm 1 gives the dimension kd for (k+1)d.
 
     References

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from olscale.bench.svmlight import bench_svmlight, text_like_adult
 from olscale.data.formats import ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
-from olscale.testing.bench_parse import bench_svmlight, text_like_adult
 
 
 def test_a_small_benchmark_gives_figures() -> None:

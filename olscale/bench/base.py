@@ -1,0 +1,133 @@
+"""Contestants, rounds and ratios: every figure is measured beside its peers in one process, in turns.
+
+A B C A B C ...: whatever slows the machine down for a while slows all of them down, and the median over the rounds of the
+ratio within a round is what is reported. Nothing before the first round counts (compilation, page faults of peers).
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter
+
+__all__ = ["Contestant", "Figure", "compare", "one_thread"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of a benchmark.
+
+    Attributes
+    ----------
+    name : str
+        What was measured.
+    value : float or None
+        Median over the rounds; None if it was not measured.
+    unit : str
+        Unit of `value`.
+    ratio : float or None
+        Speed as a multiple of that of `peer`, median over the rounds.
+    peer : str
+        What `ratio` compares with.
+    target : str
+        What the ratio should be, such as ``">= 0.9"``; empty where nothing is asked.
+    note : str
+        Why it was not measured, or what to know about the figure.
+    """
+
+    name: str
+    value: float | None = None
+    unit: str = ""
+    ratio: float | None = None
+    peer: str = ""
+    target: str = ""
+    note: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the target is met; None without one."""
+        if not self.target or self.ratio is None:
+            return None
+        return self.ratio >= float(self.target.removeprefix(">=").removesuffix("x"))
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """One of those that are timed in turns.
+
+    Parameters
+    ----------
+    name : str
+    run : callable
+        The work that is timed; gets what `prepare` returned.
+    work : float
+        Units of work of one call, so that ``work / seconds`` is the value.
+    prepare : callable, optional
+        Untimed preparation before each call, such as an untrained model.
+    peer : str, optional
+        Name of the contestant to compare with.
+    target : str, optional
+    note : str, optional
+    """
+
+    name: str
+    run: Callable[[object], object]
+    work: float
+    prepare: Callable[[], object] = lambda: None
+    peer: str = ""
+    target: str = ""
+    note: str = ""
+
+
+def compare(contestants: Sequence[Contestant], unit: str, rounds: int = 5) -> list[Figure]:
+    """Time the contestants in turns, after one round that does not count.
+
+    Parameters
+    ----------
+    contestants : sequence of Contestant
+    unit : str
+        Unit of ``work / second``.
+    rounds : int
+        Rounds that count.
+
+    Returns
+    -------
+    list of Figure
+    """
+    speeds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
+    for number in range(rounds + 1):
+        for contestant in contestants:
+            prepared = contestant.prepare()
+            start = perf_counter()
+            contestant.run(prepared)
+            seconds = perf_counter() - start
+            del prepared
+            if number:
+                speeds[contestant.name].append(contestant.work / seconds)
+    return [_figure(contestant, speeds, unit) for contestant in contestants]
+
+
+def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -> Figure:
+    own, ratio = speeds[contestant.name], None
+    if contestant.peer:
+        ratio = statistics.median(a / b for a, b in zip(own, speeds[contestant.peer], strict=True))
+    return Figure(
+        contestant.name,
+        statistics.median(own),
+        unit,
+        ratio,
+        contestant.peer,
+        contestant.target,
+        contestant.note,
+    )
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep BLAS and OpenMP to one thread: every figure is that of one core."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield

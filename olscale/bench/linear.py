@@ -1,0 +1,147 @@
+"""Linear learners on URL-like rows in memory, beside the bare loop, scikit-learn, Vowpal Wabbit and River."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from olscale.bench import peers
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.loops import arow_numpy, bare_pa1, csr_parts, symv_syr
+from olscale.data.chunk import Chunk
+from olscale.data.generators.url_like import chunks
+from olscale.errors import ParameterError, UnknownNameError
+from olscale.learners.registry import make_learner
+
+__all__ = ["figures", "learner"]
+
+_BARE = "bare dot + axpy, prefetch"
+_UNIT = "M rows/s"
+
+
+def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
+    """Return the speeds of learners and peers, sparse first."""
+    stream = list(chunks(rows))
+    found: list[Figure] = peers.missing("Vowpal Wabbit --sgd", "vowpalwabbit") + peers.missing("River pa1", "river")
+    absent = {figure.name for figure in found}
+    with peers.scratch() as folder:
+        table = [
+            _bare(stream),
+            peers.sklearn_pa1(stream),
+            learner("pa1", {"C": 1.0}, stream, peer=_BARE, target=">= 0.9"),
+        ]
+        table += _more("pa1 to scikit-learn", "pa1", {"C": 1.0}, stream, found, table[1].name, ">= 2.5")
+        table += _more("arow diagonal", "arow", {"covariance": "diagonal"}, stream, found, "pa1", ">= 0.7")
+        if "Vowpal Wabbit --sgd" not in absent:
+            table.append(peers.vowpal_wabbit(stream, folder, "pa1"))
+        if "River pa1" not in absent:
+            table.append(peers.river_pa1(stream, "pa1"))
+        figures = compare(table, _UNIT, rounds)
+    return [*figures, *found, *_full(100, 2000, rounds), *_full(784, 300, rounds), *_grid(stream, rounds)]
+
+
+def learner(
+    name: str,
+    params: dict[str, Any],
+    stream: Sequence[Chunk],
+    peer: str = "",
+    target: str = "",
+    title: str = "",
+) -> Contestant:
+    """Return a learner of ours that starts untrained each time, with memory that was touched before."""
+
+    def untrained() -> Any:
+        made = make_learner(name, params)
+        made.begin(stream[0].columns, 2)
+        made.compile(stream[0].X)
+        for array in made.state_.values():
+            if array.flags.writeable and not array.any():
+                array.fill(0)
+        return made
+
+    def learn(made: Any) -> None:
+        for chunk in stream:
+            made.learn(chunk.X, chunk.y)
+
+    return Contestant(title or name, learn, sum(map(len, stream)) / 1e6, untrained, peer, target)
+
+
+def _more(
+    title: str,
+    name: str,
+    params: dict[str, Any],
+    stream: Sequence[Chunk],
+    skipped: list[Figure],
+    peer: str,
+    target: str,
+) -> list[Contestant]:
+    try:
+        make_learner(name, params)
+    except (UnknownNameError, ParameterError) as error:
+        skipped.append(Figure(title, target=target, note=str(error)))
+        return []
+    return [learner(name, params, stream, peer, target, title)]
+
+
+def _bare(stream: Sequence[Chunk]) -> Contestant:
+    """Return the bare loop with the very steps that PA-I takes on this stream."""
+    model = make_learner("pa1", {"C": 1.0})
+    model.begin(stream[0].columns, 2)
+    steps = []
+    for chunk in stream:
+        X, target = csr_parts(chunk.X), 2.0 * chunk.y - 1.0
+        scores = model.learn(chunk.X, chunk.y)[:, 0]
+        square = np.add.reduceat(X.data**2, X.indptr[:-1])
+        steps.append(target * np.minimum(1.0, np.maximum(0.0, 1.0 - target * scores) / square))
+
+    def touched() -> Any:
+        w = np.empty(stream[0].columns)
+        w.fill(0.0)
+        return w
+
+    def run(w: Any) -> None:
+        for chunk, step in zip(stream, steps, strict=True):
+            bare_pa1(chunk.X, step, w)
+
+    return Contestant(_BARE, run, sum(map(len, stream)) / 1e6, touched)
+
+
+def _full(features: int, rows: int, rounds: int) -> list[Figure]:
+    """Return full AROW beside numpy (small) or beside BLAS (large)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(rows, features)) / np.sqrt(features)
+    y = rng.integers(0, 2, rows)  # labels of chance: nearly every row updates
+    stream, skipped = [Chunk(X, y, features)], list[Figure]()
+    small = features <= 100
+    name = f"numpy AROW per row, d = {features}" if small else f"BLAS symv + syr, d = {features}"
+    run: Callable[[Any], object] = (lambda _: arow_numpy(X, y)) if small else (lambda S: symv_syr(X, S))
+    peer = Contestant(name, run, rows / 1e3, lambda: np.eye(features, order="F"))
+    title, target = f"arow full, d = {features}", ">= 10" if small else ">= 0.8"
+    ours = _more(title, "arow", {"covariance": "full"}, stream, skipped, name, target)
+    return [*compare([peer, *ours], "k rows/s", rounds), *skipped]
+
+
+def _grid(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
+    """Return 16 values of C in one pass beside 16 passes, per setting."""
+    from olscale.learners import linear
+
+    grid: Any = getattr(linear, "learn_grid", None)
+    name = "pa1, 16 values of C in one pass"
+    if grid is None:
+        return [Figure(name, target=">= 3", note="learners have no shared pass for settings yet")]
+    part = stream[:4]
+    values = [2.0**power for power in range(-8, 8)]
+    rows = sum(map(len, part)) / 1e6 * len(values)
+    single = [learner("pa1", {"C": C}, part) for C in values]
+
+    def passes(models: Any) -> None:
+        for contestant, model in zip(single, models, strict=True):
+            contestant.run(model)
+
+    table = [
+        Contestant("pa1, 16 passes", passes, rows, lambda: [one.prepare() for one in single]),
+        Contestant(name, lambda _: grid("pa1", {"C": values}, part), rows, peer="pa1, 16 passes", target=">= 3"),
+    ]
+    return compare(table, "M setting-rows/s", rounds)

@@ -1,0 +1,116 @@
+"""LOL beside the product with k prototypes that it cannot do without, beside numpy, and beside PA-I on sparse rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.linear import learner
+from olscale.bench.loops import gemv_float32, lol_numpy, prototype_major
+from olscale.data.chunk import Chunk
+from olscale.data.generators.url_like import chunks
+
+__all__ = ["figures"]
+
+_K = 60
+
+
+def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
+    """Return dense figures at three widths, then sparse ones at 3.2 million features."""
+    found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
+    return found + _sparse(rows, rounds)
+
+
+def _dense(features: int, rounds: int) -> list[Figure]:
+    rng = np.random.default_rng(0)
+    rows = 400_000 // features
+    X = rng.normal(size=(rows, features)) / np.sqrt(features)
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    # Many passes over a chunk that stays in the cache, as one that was just decoded; no model is made in between.
+    passes = 10
+    stream = [Chunk(X, y, features)] * passes
+    work = rows * passes / 1e6
+
+    def gemv(dtype: str) -> Contestant:
+        rows_, P, out = X.astype(dtype), rng.normal(size=(_K, features)).astype(dtype), np.zeros(_K, dtype)
+
+        def run(_: object) -> None:
+            for _ in range(passes):
+                gemv_float32(rows_, P, out)
+
+        return Contestant(f"BLAS gemv {dtype}, d = {features}", run, work)
+
+    table = [gemv("float32"), gemv("float64")]
+    for dtype, target in (("float32", ">= 0.77"), ("float64", "")):
+        peer = f"BLAS gemv {dtype}, d = {features}"
+        table.append(learner("lol", {"k": _K, "dtype": dtype}, stream, peer, target, f"lol {dtype}, d = {features}"))
+    few = min(rows, 2000)
+    table.append(
+        Contestant(f"numpy LOL per row, d = {features}", lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6)
+    )
+    table.append(
+        learner(
+            "lol",
+            {"k": _K},
+            stream,
+            f"numpy LOL per row, d = {features}",
+            ">= 15" if features == 254 else "",
+            f"lol float64, d = {features}, to numpy",
+        )
+    )
+    return compare(table, "M rows/s", rounds)
+
+
+def _sparse(rows: int, rounds: int) -> list[Figure]:
+    stream = list(chunks(rows))
+    columns = stream[0].columns
+    params = {"k": _K, "dtype": "float32", "C": 0.01}
+    work = rows / 1e6
+    pa1 = learner("pa1", {"C": 0.01}, stream)
+    steady, first = _steady(params, stream), _first(params, stream)
+    P = np.zeros((_K, columns), dtype=np.float32)
+    part = stream[0][:2000]
+    for start in range(0, columns, 1 << 16):
+        P[:, start : start + (1 << 16)] = 1e-6  # touched, so that reading it is reading memory
+    slow = "prototype-major numba, nearest only"
+    table = [
+        pa1,
+        Contestant(slow, lambda _: prototype_major(part.X, P, np.ones(_K)), len(part) / 1e6),
+        Contestant("lol float32, sparse", steady, work, peer="pa1", target=">= 0.0833"),
+        Contestant("lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"),
+    ]
+    found = compare(table, "M rows/s", rounds)
+    return [*found, *compare([Contestant("lol float32, sparse, from nothing", first, work, _nothing)], "M rows/s", 1)]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _steady(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
+    """Return further passes of one model: its memory is there, as late in a long stream."""
+    contestant = learner("lol", params, stream)
+    kept: list[Any] = []
+
+    def run(_: object) -> None:
+        if not kept:
+            kept.append(contestant.prepare())
+        contestant.run(kept[0])
+
+    return run
+
+
+def _first(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
+    """Return a first pass of a new model, which waits for its memory at every new feature."""
+    from olscale.learners.registry import make_learner
+
+    def run(_: object) -> None:
+        made = make_learner("lol", params)
+        made.begin(stream[0].columns, 2)
+        for chunk in stream:
+            made.learn(chunk.X, chunk.y)
+
+    return run

@@ -1,0 +1,110 @@
+"""Loops to compare with: the bare memory accesses of a learner, the usual ways to write it, and BLAS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olscale.data.chunk import CSR
+from olscale.jit import kernel, prefetch
+
+__all__ = ["bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
+
+_AHEAD = 128
+
+
+@kernel
+def bare_pa1(X: Any, steps: Any, w: Any) -> float:
+    """Do the dot product of every row and the axpy of those with a step, and nothing else."""
+    total = 0.0
+    last = X.indices.shape[0]
+    for i in range(steps.shape[0]):
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        for p in range(min(start + _AHEAD, last), min(stop + _AHEAD, last)):
+            prefetch(w, np.uint32(X.indices[p]))
+        score = 0.0
+        for p in range(start, stop):
+            score += X.data[p] * w[np.uint32(X.indices[p])]
+        total += score
+        if steps[i] != 0.0:
+            for p in range(start, stop):
+                w[np.uint32(X.indices[p])] += steps[i] * X.data[p]
+    return total
+
+
+@kernel
+def gemv_float32(X: Any, P: Any, out: Any) -> None:
+    """Multiply the matrix `P` of shape (k, features) with every row: one BLAS gemv each."""
+    for i in range(X.shape[0]):
+        np.dot(P, X[i], out)
+
+
+@kernel
+def prototype_major(X: Any, P: Any, squares: Any) -> int:
+    """Find the nearest prototype of each sparse row, prototypes of shape (k, features) one after another."""
+    total = 0
+    for i in range(X.indptr.shape[0] - 1):
+        nearest, best = 0, np.inf
+        for k in range(P.shape[0]):
+            near = 0.0
+            for p in range(X.indptr[i], X.indptr[i + 1]):
+                near += X.data[p] * P[k, X.indices[p]]
+            if squares[k] - 2.0 * near < best:
+                nearest, best = k, squares[k] - 2.0 * near
+        total += nearest
+    return total
+
+
+def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
+    """LOL as one would write it with numpy, row by row; returns the scores before each update."""
+    features = X.shape[1]
+    P, counts, w, U = X[:k].astype(float), np.ones(k), np.zeros(features), np.zeros((k, features))
+    scores = np.empty(len(X))
+    for i, x in enumerate(X):
+        if i < k:
+            p = i
+        else:
+            difference = P - x
+            p = int(np.argmin(np.einsum("ij,ij->i", difference, difference)))
+            counts[p] += 1.0
+            P[p] += (x - P[p]) / counts[p]
+        scores[i] = (w + U[p]) @ x
+        target = 1.0 if y[i] else -1.0
+        loss = max(0.0, 1.0 - target * scores[i])
+        square = x @ x
+        if loss > 0.0 and square > 0.0:
+            step = target * min(C, loss / ((1.0 + 1.0 / lam) * square))
+            w += step / lam * x
+            U[p] += step * x
+    return scores
+
+
+def arow_numpy(X: Any, y: Any, r: float = 1.0) -> Any:
+    """Full AROW with numpy, row by row; returns the weights."""
+    features = X.shape[1]
+    w, S = np.zeros(features), np.eye(features)
+    for x, positive in zip(X, y, strict=True):
+        target = 1.0 if positive else -1.0
+        loss = max(0.0, 1.0 - target * (w @ x))
+        if loss > 0.0:
+            Sx = S @ x
+            beta = 1.0 / (x @ Sx + r)
+            w += loss * beta * target * Sx
+            S -= beta * np.outer(Sx, Sx)
+    return w
+
+
+def symv_syr(X: Any, S: Any) -> None:
+    """Do BLAS symv and syr of a full covariance for every row."""
+    from scipy.linalg.blas import dsymv, dsyr
+
+    for x in X:
+        Sx = dsymv(1.0, S, x)
+        dsyr(-1e-9, Sx, a=S, overwrite_a=1)
+
+
+def csr_parts(X: Any) -> CSR:
+    """Return `X` as CSR, for type checkers."""
+    assert isinstance(X, CSR)
+    return X

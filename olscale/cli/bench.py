@@ -1,0 +1,51 @@
+"""``olscale bench``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from olscale.bench import Figure
+
+__all__ = ["bench"]
+
+
+@click.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
+def bench(names: tuple[str, ...], file: str | None) -> None:
+    """Run the speed benchmarks NAME (parse, linear, local, dask; default: all).
+
+    Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
+    """
+    from olscale.bench import run
+    from olscale.bench.machine import machine
+    from olscale.bench.table import as_json
+
+    host = machine()
+    found = run(names)
+    click.echo(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
+    for name, figures in found.items():
+        _print(name, figures)
+    if file is not None:
+        Path(file).write_text(as_json(found, host))
+
+
+def _print(name: str, figures: list[Figure]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from olscale.bench.table import TITLES, cells
+
+    table = Table(title=name, title_justify="left", box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for title in TITLES:
+        table.add_column(title, justify="right" if title in ("value", "ratio") else "left")
+    for row in cells(figures):
+        table.add_row(*row)
+    # Piped into a file the table keeps its full width: scripts read it.
+    Console(width=None if sys.stdout.isatty() else 240, highlight=False).print(table)

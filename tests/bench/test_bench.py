@@ -1,0 +1,89 @@
+"""Benchmarks: what is measured is right, ratios are of the same round, and a missing peer is a line. No figure is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from olscale.bench import BENCHMARKS, run
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.loops import arow_numpy, bare_pa1, lol_numpy
+from olscale.bench.machine import machine
+from olscale.bench.peers import missing
+from olscale.bench.table import as_json
+from olscale.cli import COMMANDS, olscale
+from olscale.data.generators.url_like import chunks
+from olscale.errors import UnknownNameError
+from olscale.learners.local import LOL
+from olscale.learners.passive_aggressive import PA1
+
+
+def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
+    order: list[str] = []
+    table = [Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a") for name in "ab"]
+    figures = compare(table, "calls/s", rounds=2)
+    assert order == list("ababab")
+    assert figures[0].ratio == 1.0
+
+
+def test_a_target_is_met_or_missed() -> None:
+    assert [Figure("f", 1.0, ratio=r, target=">= 0.9").met for r in (0.9, 0.8, None)] == [True, False, None]
+
+
+def test_the_bare_loop_does_what_pa1_does() -> None:
+    """Fed with PA-I's steps, the bare loop ends with PA-I's weights."""
+    from olscale.bench.linear import _bare
+
+    stream = list(chunks(300, chunk_rows=100, columns=2_000))
+    model = PA1(C=1.0)
+    model.begin(2_000, 2)
+    for chunk in stream:
+        model.learn(chunk.X, chunk.y)
+    contestant = _bare(stream)
+    w = contestant.prepare()
+    contestant.run(w)
+    np.testing.assert_allclose(w, model.state_["W"][:, 0], atol=1e-12)
+    assert bare_pa1 is not None
+
+
+def test_the_numpy_versions_are_the_learners() -> None:
+    """The slow peers compute the same thing, or the comparison would be idle."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    model = LOL(k=8)
+    model.begin(5, 2)
+    np.testing.assert_allclose(model.learn(X, y)[:, 0], lol_numpy(X, y, 8, 1.0, 1.0), atol=1e-9)
+    assert np.mean((X @ arow_numpy(X, X[:, 0] > 0.0) > 0.0) == (X[:, 0] > 0.0)) > 0.95
+
+
+def test_a_missing_peer_says_how_to_get_it() -> None:
+    (figure,) = missing("Peer", "no_such_module_here")
+    assert "pip install 'olscale[bench]'" in figure.note
+    assert figure.value is None
+    assert missing("NumPy", "numpy") == []
+
+
+def test_unknown_benchmark() -> None:
+    with pytest.raises(UnknownNameError, match="linear"):
+        run(["linaer"])
+    assert "bench" in COMMANDS
+    assert "linear" in BENCHMARKS
+
+
+def test_json_names_the_machine() -> None:
+    written = json.loads(as_json({"parse": [Figure("reader", 1.0, "MB/s")]}, machine()))
+    assert written["machine"]["versions"]["numpy"] == np.__version__
+    assert written["benchmarks"]["parse"][0]["met"] is None
+
+
+def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("olscale.bench.parse.figures", lambda: [Figure("reader", 650.0, "MB/s", 29.0, "peer")])
+    result = CliRunner().invoke(olscale, ["bench", "parse", "--json", str(tmp_path / "f.json")], standalone_mode=False)
+    assert result.exception is None
+    assert "reader" in result.output
+    assert json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"] == 29.0
