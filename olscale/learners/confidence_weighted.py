@@ -7,10 +7,21 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from olscale.jit import kernel
 from olscale.learners.domain import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner, moves
 
-__all__ = ["CW"]
+__all__ = ["CW", "confidence_gained"]
+
+
+@kernel
+def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> float:
+    """Return ``alpha phi / sqrt(u)``, ``sqrt(u) = (-a + sqrt(a^2 + factor v)) / 2`` with ``a = alpha v phi``.
+
+    Written without the difference, which loses its digits where a step is large.
+    """
+    a = alpha * v * phi
+    return alpha * phi * 2.0 * (a + np.sqrt(a * a + factor * v)) / (factor * v)
 
 
 class StdevRule(NamedTuple):
@@ -31,7 +42,7 @@ class MaxScoreRule(NamedTuple):
     phi: float
 
 
-def _needed_stdev(rule, square):  # type: ignore[no-untyped-def]
+def _needed(rule, square):  # type: ignore[no-untyped-def]
     return rule.phi * np.sqrt(square)
 
 
@@ -39,18 +50,12 @@ def _needed_variance(rule, square):  # type: ignore[no-untyped-def]
     return rule.phi * square
 
 
-def _needed_max_score(rule, square):  # type: ignore[no-untyped-def]
-    return rule.phi * np.sqrt(2.0 * square)
-
-
-@moves(StdevRule, _needed_stdev)
+@moves(StdevRule, _needed)
 def _stdev(rule, m, v):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     xi = 1.0 + phi2
     alpha = (-m * (1.0 + 0.5 * phi2) + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
-    avp = alpha * v * rule.phi
-    root = 0.5 * (-avp + np.sqrt(avp * avp + 4.0 * v))
-    return alpha, alpha * rule.phi / root
+    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
 
 
 @moves(VarianceRule, _needed_variance)
@@ -62,15 +67,14 @@ def _variance(rule, m, v):  # type: ignore[no-untyped-def]
     return alpha, 2.0 * alpha * rule.phi
 
 
-@moves(MaxScoreRule, _needed_max_score)
+@moves(MaxScoreRule, _needed)
 def _max_score(rule, m, v):  # type: ignore[no-untyped-def]
+    if m >= rule.phi * np.sqrt(v):
+        return 0.0, 0.0
     phi2 = rule.phi * rule.phi
     psi = 1.0 + 0.5 * phi2
-    xi = 1.0 + phi2
-    alpha = (-m * psi + np.sqrt(m * m * psi * psi - m * m * xi + 2.0 * v * phi2 * xi)) / (2.0 * v * xi)
-    avp = alpha * v * rule.phi
-    root = (-avp + np.sqrt(avp * avp + 8.0 * v)) / np.sqrt(8.0)
-    return alpha, alpha * rule.phi / (np.sqrt(2.0) * root)
+    alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
+    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
 
 
 class CW(SecondOrderLearner):

@@ -154,8 +154,10 @@ def learn_diagonal(
                 m = target * f[k]
             if m >= margin_needed(rule, square) or v[k] == 0.0:
                 continue
+            if not (v[k] > 0.0):
+                return True, v[k]
             alpha, gamma = step(rule, m, v[k])
-            if not (v[k] > 0.0 and np.isfinite(alpha) and np.isfinite(gamma)):
+            if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 return True, v[k]
             if alpha > 0.0:
                 moved = 1

@@ -73,8 +73,10 @@ def learn_full(
             row_scores(X, i, g_column, v)
             if v[0] == 0.0:
                 continue
+            if not (v[0] > 0.0):
+                return True, v[0]
             alpha, gamma = step(rule, m, v[0])
-            if not (v[0] > 0.0 and np.isfinite(alpha) and np.isfinite(gamma)):
+            if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 return True, v[0]
             if alpha > 0.0:
                 moved = 1

@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from olscale.learners.confidence_weighted import confidence_gained
 from olscale.learners.domain import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner, moves
 
@@ -45,31 +46,24 @@ def _needed(rule, square):  # type: ignore[no-untyped-def]
     return rule.phi * np.sqrt(square)
 
 
-def _needed_max_score(rule, square):  # type: ignore[no-untyped-def]
-    return rule.phi * np.sqrt(2.0 * square)
-
-
 @moves(SCW1Rule, _needed)
 def _scw1(rule, m, v):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     xi = 1.0 + phi2
     alpha = (-m * (1.0 + 0.5 * phi2) + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
-    alpha = min(alpha, rule.C)
-    avp = alpha * v * rule.phi
-    root = 0.5 * (-avp + np.sqrt(avp * avp + 4.0 * v))
-    return alpha, alpha * rule.phi / root
+    alpha = min(rule.C, alpha)
+    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
 
 
-@moves(SCW1MaxScoreRule, _needed_max_score)
+@moves(SCW1MaxScoreRule, _needed)
 def _scw1_max_score(rule, m, v):  # type: ignore[no-untyped-def]
+    if m >= rule.phi * np.sqrt(v):
+        return 0.0, 0.0
     phi2 = rule.phi * rule.phi
     psi = 1.0 + 0.5 * phi2
-    xi = 1.0 + phi2
-    alpha = (-m * psi + np.sqrt(m * m * psi * psi - m * m * xi + 2.0 * v * phi2 * xi)) / (2.0 * v * xi)
-    alpha = min(alpha, rule.C)
-    avp = alpha * v * rule.phi
-    root = (-avp + np.sqrt(avp * avp + 8.0 * v)) / np.sqrt(8.0)
-    return alpha, alpha * rule.phi / (np.sqrt(2.0) * root)
+    alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
+    alpha = min(rule.C, alpha)
+    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
 
 
 @moves(SCW2Rule, _needed)
@@ -78,9 +72,7 @@ def _scw2(rule, m, v):  # type: ignore[no-untyped-def]
     n = v + 0.5 / rule.C
     root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
-    avp = alpha * v * rule.phi
-    u_root = 0.5 * (-avp + np.sqrt(avp * avp + 4.0 * v))
-    return alpha, alpha * rule.phi / u_root
+    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
 
 
 @moves(SCW2MaxScoreRule, _needed)
@@ -89,11 +81,9 @@ def _scw2_max_score(rule, m, v):  # type: ignore[no-untyped-def]
         return 0.0, 0.0
     phi2 = rule.phi * rule.phi
     n = 2.0 * v + 0.5 / rule.C
-    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * n * v * (n + v * phi2))
+    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 8.0 * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
-    avp = alpha * v * rule.phi
-    u_root = (-avp + np.sqrt(avp * avp + 8.0 * v)) / np.sqrt(8.0)
-    return alpha, alpha * rule.phi / (np.sqrt(2.0) * u_root)
+    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
 
 
 class SCW1(SecondOrderLearner):
