@@ -76,7 +76,15 @@ def _multiply(X, i, S, h, pending, g):
 
 @kernel
 def learn_full(
-    X: Any, y: NDArray[np.int64], W: Any, S: Any, rule: Any, max_score: bool, seen: Any, updates: Any, scores: FloatArray
+    X: Any,
+    y: NDArray[np.int64],
+    W: Any,
+    S: Any,
+    rule: Any,
+    max_score: bool,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
 ) -> tuple[bool, float]:
     """Learn the rows; return whether the numbers broke down (at row ``seen - 1``) and the variance that did."""
     columns, outputs = W.shape

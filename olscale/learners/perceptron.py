@@ -41,7 +41,7 @@ class Perceptron(LinearLearner):
     >>> X, y = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.5]]), np.array([0, 1, 1])
     >>> learner = Perceptron().fit(X, y)
     >>> learner.coef_
-    array([[-2. ,  0.5]])
+    array([[-1.,  0.]])
     """
 
     name = "perceptron"
