@@ -66,6 +66,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         Raised whenever the numbers a learner gives change; part of every run's id.
     domains : mapping of str to Domain
         What each parameter may be.
+    layout_exact : bool
+        Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
     state_ : dict of str to ndarray
         All that was learned, after `begin`.
     """
@@ -73,6 +75,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     name: ClassVar[str]
     version: ClassVar[int] = 1
     domains: ClassVar[Mapping[str, Domain]] = {}
+    layout_exact: ClassVar[bool] = False
     state_: State
 
     def resolved_params(self) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _moments(X, i, A, f, v):
             flat = A.reshape(A.size)
             last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(flat, np.uint64(X.indices[p]) * np.uint64(2))
+                prefetch(flat, np.uint64(X.indices[p]) * np.uint64(2))  # type: ignore[call-arg]
             score = 0.0
             variance = 0.0
             for p in range(start, stop):
@@ -154,8 +154,10 @@ def learn_diagonal(
                 m = target * f[k]
             if m >= margin_needed(rule, square) or v[k] == 0.0:
                 continue
+            if not (v[k] > 0.0):
+                return True, v[k]
             alpha, gamma = step(rule, m, v[k])
-            if not (v[k] > 0.0 and np.isfinite(alpha) and np.isfinite(gamma)):
+            if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 return True, v[k]
             if alpha > 0.0:
                 moved = 1

@@ -1,32 +1,77 @@
-"""The loop of the second-order learners with a full covariance."""
+"""The loop of the second-order learners with a full covariance.
+
+For dense rows one sweep over Sigma makes the update of the last row that moved and multiplies by the next row at once: the
+sweep is bound by memory, and so Sigma travels once a row and not twice. An update that no row has picked up is made when
+the chunk ends; every element sees the same operations either way, so bits do not depend on where a stream is cut. Sparse
+rows read only the rows of Sigma at their nonzeros, and an update passes over rows of Sigma that it would not change.
+"""
+
+# mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
+from olscale.data.chunk import Rows
 from olscale.jit import kernel
 from olscale.learners.base import FloatArray
-from olscale.learners.rows import row_scores
+from olscale.learners.rows import is_csr, row_scores
 from olscale.learners.second_order import margin_needed, step
 
 __all__ = ["learn_full"]
 
 
 @kernel
-def _subtract_outer(S: Any, g: FloatArray, beta: float) -> None:
-    """Subtract ``beta g g'`` from `S`."""
-    root = np.sqrt(beta)
-    for j in range(g.shape[0]):
-        g[j] *= root
-    for j in range(g.shape[0]):
-        h = g[j]
-        if h != 0.0:
-            row = S[j]
-            for k in range(g.shape[0]):
-                row[k] -= h * g[k]
+def subtract_outer(S: Any, h: FloatArray) -> None:
+    """Subtract ``h h'`` from `S`."""
+    d = h.shape[0]
+    for j in range(d):
+        hj = h[j]
+        if hj != 0.0:
+            r = S[j]
+            for k in range(d):
+                r[k] -= hj * h[k]
+
+
+def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> None:
+    """Subtract ``h h'`` from `S` if that is `pending`, then set ``g = S x_i``, summed in ascending order."""
+    raise TypeError("for kernels only")
+
+
+@overload(multiply)
+def _multiply(X, i, S, h, pending, g):
+    def dense(X, i, S, h, pending, g):
+        if not pending:
+            row_scores(X, i, S, g)
+            return
+        x = X[i]
+        d = x.shape[0]
+        g[:] = 0.0
+        # Two rows a turn: more than two rows written at once are beyond the compiler's checks for overlap.
+        for j in range(0, d - 1, 2):
+            r0, h0, x0 = S[j], h[j], x[j]
+            r1, h1, x1 = S[j + 1], h[j + 1], x[j + 1]
+            for k in range(d):
+                hk = h[k]
+                r0[k] -= h0 * hk
+                r1[k] -= h1 * hk
+                g[k] = (g[k] + x0 * r0[k]) + x1 * r1[k]
+        if d % 2 == 1:
+            r0, h0, x0 = S[d - 1], h[d - 1], x[d - 1]
+            for k in range(d):
+                r0[k] -= h0 * h[k]
+                g[k] += x0 * r0[k]
+
+    def csr(X, i, S, h, pending, g):
+        if pending:
+            subtract_outer(S, h)
+        row_scores(X, i, S, g)
+
+    return csr if is_csr(X) else dense
 
 
 @kernel
@@ -43,9 +88,14 @@ def learn_full(
 ) -> tuple[bool, float]:
     """Learn the rows; return whether the numbers broke down (at row ``seen - 1``) and the variance that did."""
     columns, outputs = W.shape
+    covariances = S.shape[0]
+    # What is still to be subtracted from each covariance.
+    h = np.zeros((covariances, columns))
+    pending = np.zeros(covariances, dtype=np.bool_)
     g = np.zeros(columns)
     g_column = g.reshape(columns, 1)
-    v = np.zeros(1)
+    product = np.zeros(1)
+    failed, v = False, 0.0
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
@@ -53,7 +103,7 @@ def learn_full(
         if square == 0.0:
             continue
         moved = 0
-        for k in range(1 if max_score else outputs):
+        for k in range(covariances):
             rival = -1
             column = k
             if max_score:
@@ -69,13 +119,19 @@ def learn_full(
                 m = target * f[k]
             if m >= margin_needed(rule, square):
                 continue
-            row_scores(X, i, S[k], g)
-            row_scores(X, i, g_column, v)
-            if v[0] == 0.0:
+            multiply(X, i, S[k], h[k], pending[k], g)
+            pending[k] = False
+            row_scores(X, i, g_column, product)
+            v = product[0]
+            if v == 0.0:
                 continue
-            alpha, gamma = step(rule, m, v[0])
-            if not (v[0] > 0.0 and np.isfinite(alpha) and np.isfinite(gamma)):
-                return True, v[0]
+            if not (v > 0.0):
+                failed = True
+                break
+            alpha, gamma = step(rule, m, v)
+            if not (np.isfinite(alpha) and np.isfinite(gamma)):
+                failed = True
+                break
             if alpha > 0.0:
                 moved = 1
                 a = target * alpha
@@ -84,6 +140,14 @@ def learn_full(
                 if rival >= 0:
                     for j in range(columns):
                         W[j, rival] -= a * g[j]
-                _subtract_outer(S[k], g, gamma / (1.0 + gamma * v[0]))
+                pending[k] = gamma > 0.0
+                root = np.sqrt(gamma / (1.0 + gamma * v))
+                for j in range(columns):
+                    h[k, j] = root * g[j]
         updates[0] += moved
-    return False, 0.0
+        if failed:
+            break
+    for k in range(covariances):
+        if pending[k]:
+            subtract_outer(S[k], h[k])
+    return failed, v

@@ -49,8 +49,8 @@ class OGD(LinearLearner):
 
     References
     ----------
-    M. Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003: section 2.1,
-    eq. (1), with ``eta_t = t^(-1/2)`` and no projection. LIBOL's ``OGD.m`` and ``M_OGD.m`` are this form.
+    M. Zinkevich, Online convex programming and generalized infinitesimal gradient ascent, ICML 2003:
+    greedy projection with ``eta_t = t^(-1/2)``, no constraint. LIBOL's ``OGD.m`` and ``M_OGD.m`` are this form.
 
     Examples
     --------

@@ -127,6 +127,7 @@ def linear_scores(X: Rows, W: NDArray[Any]) -> FloatArray:
 class LinearLearner(Classifier):
     """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
 
+    layout_exact = True
     multiclass: str
     dtype: str
     shared_domains: ClassVar[dict[str, Domain]] = {

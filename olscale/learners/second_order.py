@@ -3,7 +3,9 @@
 All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one kind of update. With margin m and variance
 ``v = x' Sigma x`` of the row,
 
-    mu += alpha y Sigma x,    Sigma^-1 += gamma x x'    (the same as Sigma -= beta Sigma x x' Sigma, beta = gamma / (1 + gamma v))
+    mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
+
+(the same as ``Sigma -= beta Sigma x x' Sigma`` with ``beta = gamma / (1 + gamma v)``).
 
 A rule is a named tuple of parameters with a function that gives ``(alpha, gamma)`` from ``(m, v)``. `full_covariance` has
 the loop that keeps all of Sigma; `diagonal_covariance` keeps the diagonal of Sigma^-1 and drops the rest of ``x x'``.
@@ -82,6 +84,7 @@ def memory_bytes() -> int:
 class SecondOrderLearner(Classifier):
     """Base of the second-order learners; a subclass gives its parameters and `_rule`."""
 
+    layout_exact = True
     covariance: str
     multiclass: str
     dtype: str

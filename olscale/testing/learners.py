@@ -52,6 +52,9 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
         check_a_separable_stream_is_learned,
     ):
         found.append((single.__name__.removeprefix("check_").replace("_", " "), partial(single, learner)))
+    if learner.layout_exact:
+        same_bits = check_dense_and_csr_give_the_same_bits
+        found.append((same_bits.__name__.removeprefix("check_").replace("_", " "), partial(same_bits, learner)))
     return found
 
 
@@ -155,6 +158,18 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
             for chunk in (stream(classes, "dense"), stream(classes, "csr"))
         ]
         np.testing.assert_array_equal(codes[0], codes[1])
+
+
+def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
+    """Scores and state do not depend on the layout of the rows; asked of learners that claim `layout_exact`."""
+    for classes in (2, CLASSES):
+        made, scores = [], []
+        for kind in ("dense", "csr"):
+            chunk = stream(classes, kind)
+            made.append(started(learner, classes))
+            scores.append(made[-1].learn(chunk.X, chunk.y))
+        np.testing.assert_array_equal(scores[0], scores[1])
+        _same_state(*made)
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
