@@ -154,7 +154,8 @@ class ForeignLearner(Learner):
             predicted = self._estimator.predict(row)[0] if self._fitted else None
         if predicted is None:
             return np.zeros(score_columns(self._classes))
-        return self._as_scores(np.array([int(predicted)]))[0]
+        scores: FloatArray = self._as_scores(np.array([int(predicted)]))[0]
+        return scores
 
     def _as_scores(self, codes: NDArray[Any]) -> FloatArray:
         if self._classes <= 2:
