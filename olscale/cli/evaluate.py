@@ -105,8 +105,10 @@ def parse_learner(text: str) -> dict[str, Any]:
     >>> parse_learner("sklearn.linear_model:Perceptron:shuffle=false")
     {'name': 'sklearn.linear_model:Perceptron', 'params': {'shuffle': False}}
     """
+    from olscale.learners.registry import learner_names
+
     name, *rest = text.split(":")
-    if rest and "=" not in rest[0]:
+    if rest and "=" not in rest[0] and name not in learner_names():
         name = f"{name}:{rest.pop(0)}"
     params = {}
     for pair in filter(None, ":".join(rest).split(",")):

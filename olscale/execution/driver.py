@@ -62,6 +62,8 @@ class _Drive:
         self._peopled = self._heard = monotonic()
 
     async def run(self, packs: Sequence[Pack]) -> None:
+        for pack in packs:
+            self._tell(pack.name, 0, 0.0)
         self._client.subscribe_topic(TOPIC, self._hear)
         try:
             async with asyncio.TaskGroup() as group:

@@ -99,6 +99,7 @@ def evaluate(
 
 def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:
     for pack in packs:
+        progress.advance(pack.name, 0, 0.0)
         envelope = run_pack(pack, store, partial(progress.advance, pack.name))
         if envelope.fault:
             raise ExecutionError(envelope.fault)

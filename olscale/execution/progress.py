@@ -62,7 +62,9 @@ class Tally:
         self.name, self.runs, self.done, self.rows, self.started = name, runs, done, rows, monotonic()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
-        """Note where a stream stands."""
+        """Note where a stream stands; the clock starts with the first, not with the cluster."""
+        if not self._streams:
+            self.started = monotonic()
         self._streams[pack] = (rows, error)
 
     def finish(self, run: str, outcome: str) -> None:
@@ -78,7 +80,8 @@ class Tally:
     @property
     def error(self) -> float:
         """Mean cumulative error of the streams heard of."""
-        return sum(error for _, error in self._streams.values()) / len(self._streams) if self._streams else 0.0
+        errors = [error for rows, error in self._streams.values() if rows]
+        return sum(errors) / len(errors) if errors else 0.0
 
     @property
     def rows_per_second(self) -> float:

@@ -104,7 +104,8 @@ class ForeignLearner(Learner):
             if not self._river and self._fitted:
                 return self._as_scores(self._estimator.predict(self._matrix(X)))
             rows = [self._score(row) for row in self._each(X)]
-        return np.array(rows, dtype=np.float64).reshape(rows_of(X), score_columns(self._classes))
+        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(rows_of(X), score_columns(self._classes))
+        return scores
 
     def state(self) -> State:
         """Return nothing: the model cannot be saved as plain arrays."""

@@ -58,7 +58,8 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
     def advance(self, pack: str, rows: int, error: float) -> None:
         """Say where things stand, if the last line is old enough."""
         super().advance(pack, rows, error)
-        self._stand()
+        if rows:
+            self._stand()
 
     def finish(self, run: str, outcome: str) -> None:
         """Say where things stand, if this was the last run or the last line is old enough."""
