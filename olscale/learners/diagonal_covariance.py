@@ -71,7 +71,7 @@ def _moments(X, i, A, f, v):
             flat = A.reshape(A.size)
             last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(flat, np.uint64(X.indices[p]) * np.uint64(2))  # type: ignore[call-arg]
+                prefetch(flat, np.uint64(X.indices[p]) * np.uint64(2))
             score = 0.0
             variance = 0.0
             for p in range(start, stop):

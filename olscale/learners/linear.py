@@ -35,7 +35,7 @@ def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wron
 
 
 def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Register a function as the step of the rule `rule_type`.
+    """Register a function as the step of the rule `rule_type`, for rows with hinge loss: others move no first-order learner.
 
     The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a setting `s`), the target
     in {-1, +1}, the score (or the margin, with ``y = 1``, in the max-score form), the squared norm of the row (twice of it
@@ -57,32 +57,35 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
 def _learn_one_vs_all(
     X: Any, y: NDArray[np.int64], W: Any, rule: Any, settings: int, seen: Any, updates: Any, scores: FloatArray
 ) -> None:
-    outputs = W.shape[1] // settings
-    a = np.zeros(W.shape[1])
+    columns = scores.shape[1]
+    outputs = columns // settings
+    f, a = np.empty(columns), np.zeros(columns)
+    t = seen[0]
     for i in range(y.shape[0]):
-        f = scores[i]
         square = row_scores(X, i, W, f)
-        seen[0] += 1
+        t += 1
         active = 0
         for s in range(settings):
             moved = 0
             for k in range(outputs):
                 c = s * outputs + k
-                true = k if outputs > 1 else 1
-                target = 1.0 if y[i] == true else -1.0
+                scores[i, c] = f[c]
+                target = 1.0 if y[i] == (k if outputs > 1 else 1) else -1.0
                 a[c] = 0.0
-                if square > 0.0:
-                    a[c] = target * step_size(rule, s, target, f[c], square, seen[0], (f[c] >= 0.0) != (target > 0.0))
+                if target * f[c] < 1.0 and square > 0.0:
+                    wrong = (f[c] >= 0.0) != (target > 0.0)
+                    a[c] = target * step_size(rule, s, target, f[c], square, t, wrong)
                 if a[c] != 0.0:
                     moved = 1
                     active += 1
             updates[s] += moved
-        if active * 8 > W.shape[1]:
+        if active * 8 > columns:
             add_row(X, i, W, a)
         elif active > 0:
-            for c in range(W.shape[1]):
+            for c in range(columns):
                 if a[c] != 0.0:
                     add_column(X, i, W, c, a[c])
+    seen[0] = t
 
 
 @kernel
@@ -103,7 +106,7 @@ def _learn_max_score(
                     rival = c
             margin = f[true] - f[rival]
             wrong = margin < 0.0 or (margin == 0.0 and rival < true)
-            if square > 0.0:
+            if margin < 1.0 and square > 0.0:
                 step = step_size(rule, s, 1.0, margin, 2.0 * square, seen[0], wrong)
                 if step != 0.0:
                     updates[s] += 1
@@ -120,8 +123,13 @@ def _scores(X: Any, W: Any, scores: FloatArray) -> None:
 def linear_scores(X: Rows, W: NDArray[Any]) -> FloatArray:
     """Return ``X W`` for weights of shape (features, columns)."""
     scores = np.empty((rows_of(X), W.shape[1]))
-    _scores(X, W, scores)
+    _scores(X, one_or_many(W), scores)
     return scores
+
+
+def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
+    """Return weights of one column as a 1-D view, others as they are."""
+    return W[:, 0] if W.shape[1] == 1 else W
 
 
 class LinearLearner(Classifier):
@@ -153,7 +161,7 @@ class LinearLearner(Classifier):
         loop = _learn_max_score if max_score else _learn_one_vs_all
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
-        loop(X, y, W, rule, settings, state["seen"], state["updates"], scores)
+        loop(X, y, one_or_many(W), rule, settings, state["seen"], state["updates"], scores)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:

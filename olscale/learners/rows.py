@@ -1,7 +1,8 @@
 """Row primitives: the only code that knows whether rows are dense or CSR.
 
 A kernel is written once on these and numba compiles it for each layout. Weights are feature-major, ``W[feature,
-column]``; a column is a class, a setting of a grid or a prototype.
+column]``; a column is a class, a setting of a grid or a prototype. Weights of one column may come as a 1-D array, which is
+the fastest.
 
 Every sum runs over the features in ascending order, for each column by itself. Hence a zero that is stored and a zero
 that is left out give the same bits, and so do one column alone and the same column among others: dense equals CSR and a
@@ -31,7 +32,6 @@ __all__ = [
     "column_sums",
     "row_scores",
     "set_column",
-    "square_norm",
 ]
 
 PREFETCH_AHEAD = 128
@@ -57,11 +57,6 @@ def add_column_score(X: Rows, i: int, W: NDArray[Any], c: int, u: NDArray[Any]) 
     raise TypeError("for kernels only")
 
 
-def square_norm(X: Rows, i: int) -> float:
-    """Return ``|x_i|^2``."""
-    raise TypeError("for kernels only")
-
-
 def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> None:
     """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
     raise TypeError("for kernels only")
@@ -82,8 +77,36 @@ def is_csr(X: types.Type) -> bool:
     return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
 
 
+# The loops stand in the bodies themselves: numba counts references anew for each function that gets the arrays of a row,
+# and at a hundred nonzeros that was a fifth of PA-I's time.
+
+
 @overload(row_scores)
 def _row_scores(X, i, W, f):
+    # The squared norm costs nothing here: its sum runs while that of the score waits for memory.
+    def dense_one(X, i, W, f):
+        x = X[i]
+        score, square = 0.0, 0.0
+        for j in range(W.shape[0]):
+            value = x[j]
+            score += value * W[j]
+            square += value * value
+        f[0] = score
+        return square
+
+    def csr_one(X, i, W, f):
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        last = X.indices.shape[0]
+        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+            prefetch(W, np.uint32(X.indices[p]))
+        score, square = 0.0, 0.0
+        for p in range(start, stop):
+            value = X.data[p]
+            score += value * W[np.uint32(X.indices[p])]
+            square += value * value
+        f[0] = score
+        return square
+
     def dense(X, i, W, f):
         x = X[i]
         features, columns = W.shape
@@ -107,20 +130,17 @@ def _row_scores(X, i, W, f):
                 for c in range(columns):
                     f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
             for j in range(whole, features):
-                x0 = x[j]
+                x0, w0 = x[j], W[j]
                 square += x0 * x0
-                w0 = W[j]
                 for c in range(columns):
                     f[c] += x0 * w0[c]
         return square
 
     def csr(X, i, W, f):
         start, stop = X.indptr[i], X.indptr[i + 1]
-        columns = W.shape[1]
+        columns, last, w = W.shape[1], X.indices.shape[0], flat(W)
         square = 0.0
         if columns == 1:
-            w = flat(W)
-            last = X.indices.shape[0]
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
                 prefetch(w, np.uint32(X.indices[p]))
             score = 0.0
@@ -130,6 +150,9 @@ def _row_scores(X, i, W, f):
                 square += value * value
             f[0] = score
         else:
+            for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+                for c in range(0, columns, 8):
+                    prefetch(w, np.uint64(X.indices[p]) * np.uint64(columns) + np.uint64(c))
             f[:] = 0.0
             whole = stop - (stop - start) % 4
             for p in range(start, whole, 4):
@@ -140,13 +163,14 @@ def _row_scores(X, i, W, f):
                 for c in range(columns):
                     f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
             for p in range(whole, stop):
-                x0 = X.data[p]
+                x0, w0 = X.data[p], W[np.uint32(X.indices[p])]
                 square += x0 * x0
-                w0 = W[np.uint32(X.indices[p])]
                 for c in range(columns):
                     f[c] += x0 * w0[c]
         return square
 
+    if W.ndim == 1:
+        return csr_one if is_csr(X) else dense_one
     return csr if is_csr(X) else dense
 
 
@@ -243,54 +267,45 @@ def _add_column_score(X, i, W, c, u):
     return csr if is_csr(X) else dense
 
 
-@overload(square_norm)
-def _square_norm(X, i):
-    def dense(X, i):
-        square = 0.0
-        for value in X[i]:
-            square += value * value
-        return square
-
-    def csr(X, i):
-        square = 0.0
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            square += X.data[p] * X.data[p]
-        return square
-
-    return csr if is_csr(X) else dense
-
-
 @overload(add_row)
 def _add_row(X, i, W, a):
+    def dense_one(X, i, W, a):
+        x, step = X[i], a[0]
+        for j in range(W.shape[0]):
+            W[j] += step * x[j]
+
+    def csr_one(X, i, W, a):
+        step = a[0]
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            W[np.uint32(X.indices[p])] += step * X.data[p]
+
     def dense(X, i, W, a):
         x = X[i]
         features, columns = W.shape
         if columns == 1:
-            w = flat(W)
-            step = a[0]
+            w, step = flat(W), a[0]
             for j in range(features):
                 w[j] += step * x[j]
         else:
             for j in range(features):
-                value = x[j]
-                w_j = W[j]
+                value, w_j = x[j], W[j]
                 for c in range(columns):
                     w_j[c] += value * a[c]
 
     def csr(X, i, W, a):
         columns = W.shape[1]
         if columns == 1:
-            w = flat(W)
-            step = a[0]
+            w, step = flat(W), a[0]
             for p in range(X.indptr[i], X.indptr[i + 1]):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
             for p in range(X.indptr[i], X.indptr[i + 1]):
-                value = X.data[p]
-                w_j = W[np.uint32(X.indices[p])]
+                value, w_j = X.data[p], W[np.uint32(X.indices[p])]
                 for c in range(columns):
                     w_j[c] += value * a[c]
 
+    if W.ndim == 1:
+        return csr_one if is_csr(X) else dense_one
     return csr if is_csr(X) else dense
 
 
@@ -305,6 +320,17 @@ def _add_column(X, i, W, c, a):
         for p in range(X.indptr[i], X.indptr[i + 1]):
             W[np.uint32(X.indices[p]), c] += a * X.data[p]
 
+    def dense_one(X, i, W, c, a):
+        x = X[i]
+        for j in range(W.shape[0]):
+            W[j] += a * x[j]
+
+    def csr_one(X, i, W, c, a):
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            W[np.uint32(X.indices[p])] += a * X.data[p]
+
+    if W.ndim == 1:
+        return csr_one if is_csr(X) else dense_one
     return csr if is_csr(X) else dense
 
 
