@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: a red run is then the fault of the change it tests. `--hypothesis-profile=default` searches
+# anew.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.load_profile("fixed")
 
 SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
