@@ -113,7 +113,7 @@ class SCW1(SecondOrderLearner):
         True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
     dtype : {"float64", "float32"}
         Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a the full form
-        makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both
+        makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both.
 
     Notes
     -----
@@ -190,7 +190,7 @@ class SCW2(SecondOrderLearner):
         True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
     dtype : {"float64", "float32"}
         Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a both forms make
-        the same mistakes in both precisions; norms differ by 1e-3 (full)
+        the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     Notes
     -----

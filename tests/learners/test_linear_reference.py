@@ -21,6 +21,7 @@ from olscale.learners.base import codes_of
 from olscale.learners.registry import make_learner
 
 FIRST = ("perceptron", "pa", "pa1", "pa2", "ogd")
+Passed = tuple[int, int, np.ndarray]
 SECOND = ("arow", "cw", "scw1", "scw2")
 
 
@@ -34,6 +35,12 @@ def first_order_step(name: str, p: dict[str, float], m: float, square: float, t:
         "pa2": lambda: loss / (square + 1.0 / (2.0 * p["C"])),
         "ogd": lambda: p["C"] / math.sqrt(t) if loss > 0.0 else 0.0,
     }[name]()
+
+
+def _digits_left(a: float, v: float) -> None:
+    """Refuse steps so large that the printed difference in u loses its digits."""
+    if a * a > 100.0 * v:
+        raise ValueError("the printed formula has no digits left")
 
 
 def second_order_step(
@@ -61,6 +68,7 @@ def second_order_step(
         else:
             root = math.sqrt(m**2 * psi**2 - m**2 * psi + 2 * v * phi**2 * psi)
             alpha = min(C, max(0.0, (-m * psi + root) / (2 * v * psi)))
+        _digits_left(alpha * v * phi, v)
         u = (-alpha * v * phi + math.sqrt(alpha**2 * v**2 * phi**2 + 8 * v)) ** 2 / 8
         return alpha, alpha * phi / (math.sqrt(2 * u) + alpha * phi * v)
     if name == "scw2":
@@ -69,8 +77,15 @@ def second_order_step(
         alpha = max(0.0, (-(2 * m * n + phi**2 * m * v) + root) / (2 * (n**2 + n * v * phi**2)))
     else:
         alpha = min(C, max(0.0, (-m * psi + math.sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi)))
+    _digits_left(alpha * v * phi, v)
     u = (-alpha * v * phi + math.sqrt(alpha**2 * v**2 * phi**2 + 4 * v)) ** 2 / 4
     return alpha, alpha * phi / (math.sqrt(u) + v * alpha * phi)
+
+
+def doubtful(scores: np.ndarray) -> bool:
+    """Tell whether rounding decides the order of two scores (or the sign of one); exact zeros are no matter of rounding."""
+    order = np.sort(np.append(scores, 0.0) if len(scores) == 1 else scores)
+    return bool(((np.diff(order) < 1e-9) & ((order[1:] != 0.0) | (order[:-1] != 0.0))).any())
 
 
 class Gaussian:
@@ -90,16 +105,17 @@ class Gaussian:
             self.S[k] = self.S[k] - beta * np.outer(g, g)
 
 
-def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, object]) -> tuple[int, np.ndarray]:
-    """One pass; return the mistakes and the weights, shape (outputs, d)."""
+def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, object]) -> Passed:
+    """One pass; return the mistakes, the doubtful rows and the weights, shape (outputs, d)."""
     numbers = {key: float(value) for key, value in p.items() if isinstance(value, float)}
     outputs = 1 if classes == 2 else classes
     max_score = outputs > 1 and p["multiclass"] == "max-score"
     diagonal = p.get("covariance") == "diagonal"
     model = Gaussian(X.shape[1], outputs, 1 if max_score else outputs, diagonal)
-    mistakes = 0
+    mistakes = doubts = 0
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         scores = model.W @ x
+        doubts += doubtful(scores)
         predicted = int(scores[0] >= 0.0) if outputs == 1 else int(np.argmax(scores))
         mistakes += predicted != label
         if not x.any():
@@ -120,23 +136,27 @@ def passes(X: np.ndarray, y: np.ndarray, classes: int, name: str, p: dict[str, o
                 direction, beta = x, 0.0
             else:
                 direction = model.S[k] @ x
+                # CW shrinks Sigma without end; what rounding has left of it then is no measure of a formula.
+                if x @ direction < 1e-4 * (x @ x):
+                    raise ValueError("Sigma is close to singular along x")
                 step, beta = second_order_step(name, numbers, m, x @ direction, max_score, diagonal)
             for c, sign in moving:
                 model.W[c] += sign * step * direction
             if step > 0.0 and name in SECOND:
                 model.shrink(k, x, beta)
-    return mistakes, model.W
+    return mistakes, doubts, model.W
 
 
-def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) -> tuple[int, np.ndarray]:
+def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) -> Passed:
     """Pegasos with every shrink and projection made at once on all weights."""
     outputs = 1 if classes == 2 else classes
     lam, offset = float(p["lam"]), int(p["offset"])  # type: ignore[arg-type, call-overload]
     max_score = outputs > 1 and p["multiclass"] == "max-score"
     W = np.zeros((outputs, X.shape[1]))
-    mistakes = 0
+    mistakes = doubts = 0
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1 + offset):
         scores = W @ x
+        doubts += doubtful(scores)
         mistakes += (int(scores[0] >= 0.0) if outputs == 1 else int(np.argmax(scores))) != label
         W *= 1.0 - 1.0 / t
         if not x.any():
@@ -155,7 +175,7 @@ def pegasos(X: np.ndarray, y: np.ndarray, classes: int, p: dict[str, object]) ->
                     W[k] += target * x / (lam * t)
                     if p["project"]:
                         W[k] *= min(1.0, 1.0 / math.sqrt(lam) / np.linalg.norm(W[k]))
-    return mistakes, W
+    return mistakes, doubts, W
 
 
 @st.composite
@@ -176,7 +196,7 @@ FORMS = [(name, {}) for name in FIRST] + [
 
 
 @pytest.mark.parametrize(("name", "form"), FORMS, ids=[" ".join((name, *form.values())) for name, form in FORMS])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_update_is_the_printed_one(name: str, form: dict[str, object], data: st.DataObject) -> None:
     X, y, classes = data.draw(streams())
@@ -190,7 +210,7 @@ def test_update_is_the_printed_one(name: str, form: dict[str, object], data: st.
     _agree(name, params, X, y, classes, lambda: passes(X, y, classes, name, params))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     stream=streams(),
     lam=st.sampled_from([1e-3, 0.1, 2.0]),
@@ -212,12 +232,14 @@ def _agree(
     X: np.ndarray,
     y: np.ndarray,
     classes: int,
-    reference: Callable[[], tuple[int, np.ndarray]],
+    reference: Callable[[], Passed],
 ) -> None:
     try:
-        mistakes, W = reference()
+        mistakes, doubts, W = reference()
     except (ZeroDivisionError, ValueError):
         assume(False)  # the printed formula itself broke down
+    if W.shape[0] == 1 or params["multiclass"] == "max-score":
+        assume(doubts == 0)  # the update depends on the order of the scores
     scale = max(1.0, float(np.abs(W).max()))
     for chunk in (Chunk(X, y, X.shape[1]), Chunk(to_csr(X), y, X.shape[1])):
         learner = make_learner(name, params)
@@ -226,5 +248,5 @@ def _agree(
             scores = learner.learn(chunk.X, chunk.y)
         except DivergedError:
             assume(False)
-        assert int((codes_of(scores) != y).sum()) == mistakes
+        assert abs(int((codes_of(scores) != y).sum()) - mistakes) <= doubts
         np.testing.assert_allclose(learner.coef_ / scale, W / scale, rtol=0.0, atol=1e-10)  # type: ignore[attr-defined]
