@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Chunk, Rows, take_rows
 from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.parts import Part
 from olscale.data.transforms import Pipeline, fit_transforms
 from olscale.errors import DatasetError
 
-__all__ = ["Shuffle", "Stream", "open_stream"]
+__all__ = ["Part", "Shuffle", "Stream", "Streams", "open_streams"]
 
 _RESIDENT_BYTES = 4 << 30
 
@@ -37,7 +38,7 @@ class Shuffle:
 
 
 class Stream:
-    """The chunks of one split, in file order or shuffled.
+    """Rows of one split, in file order or in an order given, as chunks.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ class Stream:
         ``"train"`` or ``"test"``.
     pipeline : Pipeline
         Fitted transforms.
-    shuffle : Shuffle, optional
-        Order; file order when left out.
+    order : int64 array of shape (rows,), optional
+        Which rows of the split, in which order; all in file order when left out.
 
     Attributes
     ----------
@@ -58,21 +59,26 @@ class Stream:
         Number of features after the transforms.
     """
 
-    def __init__(self, dataset: Dataset, split: str, pipeline: Pipeline, shuffle: Shuffle | None = None) -> None:
+    def __init__(
+        self, dataset: Dataset, split: str, pipeline: Pipeline, order: NDArray[np.int64] | None = None
+    ) -> None:
         self.dataset, self.split, self.pipeline = dataset, split, pipeline
-        self.rows, self.columns = dataset.rows(split), pipeline.width
-        self._order = None if shuffle is None else shuffle.order(self.rows)
+        self.rows = dataset.rows(split) if order is None else len(order)
+        self.columns = pipeline.width
+        self._order = order
 
     def __len__(self) -> int:
-        return self.dataset.chunk_count(self.split)
+        if self._order is None:
+            return self.dataset.chunk_count(self.split)
+        return -(-self.rows // self.dataset.manifest.chunk_rows)
 
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
         if self._order is None:
             return self.pipeline.apply(self.dataset.chunk(self.split, i))
-        starts = [*self.dataset.chunk_starts(self.split), self.rows]
+        size = self.dataset.manifest.chunk_rows
         whole = _resident(self.dataset.path, self.dataset.fingerprint, self.split)
-        index = self._order[starts[i] : starts[i + 1]]
+        index = self._order[i * size : (i + 1) * size]
         return self.pipeline.apply(Chunk(take_rows(whole.X, index), whole.y[index], whole.columns))
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
@@ -81,8 +87,35 @@ class Stream:
             yield self.chunk(i)
 
 
-def open_stream(path: str, split: str, transforms: Sequence[str] = (), shuffle: Shuffle | None = None) -> Stream:
-    """Open a split of the dataset at `path` as a stream; transforms are fitted on the training split.
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The stream to learn from and, if there is one, the stream to test on.
+
+    Attributes
+    ----------
+    train : Stream
+    test : Stream or None
+    """
+
+    train: Stream
+    test: Stream | None
+
+
+def open_streams(
+    path: str, transforms: Sequence[str] = (), shuffle: Shuffle | None = None, part: Part | None = None
+) -> Streams:
+    """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
+
+    Parameters
+    ----------
+    path : str
+        Dataset.
+    transforms : sequence of str
+        Names of transforms.
+    shuffle : Shuffle, optional
+        Order of the rows to learn from; file order when left out.
+    part : Part, optional
+        Which rows of the training split train, and which are tested on in place of the test split.
 
     Examples
     --------
@@ -90,18 +123,29 @@ def open_stream(path: str, split: str, transforms: Sequence[str] = (), shuffle: 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/rotating-xor"
     >>> dataset = generate("rotating-xor", path, seed=0)
-    >>> stream = open_stream(path, "train", ["bias"], Shuffle(seed=0, index=0))
-    >>> stream.rows, stream.columns
-    (1000, 3)
+    >>> streams = open_streams(path, ["bias"], Shuffle(seed=0, index=0), Part("kfold", seed=0, fold=0, folds=5))
+    >>> streams.train.rows, streams.train.columns, streams.test.rows
+    (800, 3, 200)
     """
     dataset = open_dataset(path)
-    return Stream(dataset, split, _fitted(path, dataset.fingerprint, tuple(transforms)), shuffle)
+    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part)
+    if part is None:
+        order = None if shuffle is None else shuffle.order(dataset.rows("train"))
+        test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
+        return Streams(Stream(dataset, "train", pipeline, order), test)
+    rows, held_out = part.rows(_resident(path, dataset.fingerprint, "train").y)
+    rows = rows if shuffle is None else rows[shuffle.order(len(rows))]
+    return Streams(Stream(dataset, "train", pipeline, rows), Stream(dataset, "train", pipeline, held_out))
 
 
 @lru_cache(maxsize=16)
-def _fitted(path: str, fingerprint: str, transforms: tuple[str, ...]) -> Pipeline:
+def _fitted(path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None) -> Pipeline:
     dataset = open_dataset(path)
-    return fit_transforms(transforms, lambda: dataset.chunks("train"), dataset.columns)
+    whole = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+    if part is not None:
+        rows, _ = part.rows(_resident(path, fingerprint, "train").y)
+        whole = Stream(dataset, "train", whole.pipeline, rows)
+    return fit_transforms(transforms, whole.chunks, dataset.columns)
 
 
 @lru_cache(maxsize=2)

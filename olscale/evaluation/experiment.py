@@ -86,10 +86,17 @@ class ProtocolSpec(_Section):
         The file's own order, or seeded permutations of the training rows.
     permutations : int
         Number of permutations; for ``order = "permuted"`` only.
+    split : {"given", "kfold", "stratified", "half"}
+        What the final models are tested on: the dataset's own test split, or rows held out of the training split - in
+        k folds, in k folds with equal shares of each class, or in random halves drawn anew each time.
+    folds : int
+        Number of folds, or of halvings; 10 when left out.
     """
 
     order: Literal["time", "permuted"] = "permuted"
     permutations: int | None = Field(default=None, ge=1)
+    split: Literal["given", "kfold", "stratified", "half"] = "given"
+    folds: int | None = Field(default=None, ge=1)
 
 
 class Experiment(_Section):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from olscale.data.stream import Stream, open_stream
+from olscale.data.stream import open_streams
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.lane import cut_lanes
 from olscale.evaluation.metrics import StreamShape
@@ -36,14 +36,15 @@ class Pack:
 
     @property
     def shuffled(self) -> bool:
-        """Whether the stream is a permutation, not in time order."""
-        return self.runs[0].stream.shuffle is not None
+        """Whether the stream is one of many: a permutation or a fold, not the whole in time order."""
+        return self.runs[0].stream.shuffle is not None or self.runs[0].stream.part is not None
 
     @property
     def name(self) -> str:
         """Short name for progress reports and error messages."""
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
+        order += "" if key.part is None else f", fold {key.part.fold}"
         return (
             f"{key.dataset}, {order}, {', '.join(sorted({run.learner for run in self.runs}))} [{self.runs[0].id[:6]}]"
         )
@@ -67,10 +68,11 @@ class Passage:
         self.pack = pack
         self._read_seconds = 0.0
         start = perf_counter()
-        self._stream = open_stream(pack.path, "train", key.transforms, key.shuffle)
+        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part)
+        self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         dataset = self._stream.dataset
-        segments = dataset.segments("train") if key.shuffle is None else ()
+        segments = dataset.segments("train") if key.shuffle is None and key.part is None else ()
         shape = StreamShape(self._stream.rows, len(dataset.classes or ()), tuple(segments))
         self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
         self._lanes = cut_lanes(self._folds)
@@ -95,9 +97,8 @@ class Passage:
         """Run the test split through the final models and return the records."""
         for lane in self._lanes:
             lane.close()
-        if "test" in self._stream.dataset.splits:
-            test = Stream(self._stream.dataset, "test", self._stream.pipeline)
-            for chunk in test.chunks():
+        if self._test is not None:
+            for chunk in self._test.chunks():
                 for fold in self._folds:
                     fold.test(chunk)
         return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]

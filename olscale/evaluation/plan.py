@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from olscale.data.dataset import open_dataset
-from olscale.data.stream import Shuffle
+from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import Experiment
@@ -16,7 +16,7 @@ from olscale.learners.registry import make_learner
 
 __all__ = ["Plan", "make_plan"]
 
-DEFAULT_PERMUTATIONS = 10
+DEFAULT_REPEATS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +65,35 @@ def make_plan(experiment: Experiment) -> Plan:
         for _, learner in learners:
             learner.check_memory(width, len(dataset.classes or ()))
         paths[dataset.fingerprint], rows[dataset.fingerprint] = spec.path, dataset.rows("train")
-        for shuffle in _orders(experiment):
-            key = StreamKey(dataset.name, dataset.fingerprint, transforms, shuffle)
+        for shuffle, part in _orders(experiment):
+            key = StreamKey(dataset.name, dataset.fingerprint, transforms, shuffle, part)
             for name, learner in learners:
                 run = Run(key, name, learner.version, learner.resolved_params())
                 runs[run.id] = run
     return Plan(experiment.name, tuple(runs.values()), paths, rows)
 
 
-def _orders(experiment: Experiment) -> Iterator[Shuffle | None]:
-    protocol = experiment.protocol
-    if protocol.order == "time":
-        if protocol.permutations is not None:
-            raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
-        yield None
+def _orders(experiment: Experiment) -> Iterator[tuple[Shuffle | None, Part | None]]:
+    """Yield order and part of each stream; every fold has permutations of its own."""
+    protocol, seed = experiment.protocol, experiment.seed
+    if protocol.order == "time" and protocol.permutations is not None:
+        raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
+    if protocol.split == "given":
+        if protocol.folds is not None:
+            raise ExperimentError("protocol.folds needs a protocol.split other than 'given'")
+        parts: list[Part | None] = [None]
+        repeats = protocol.permutations or DEFAULT_REPEATS
     else:
-        for index in range(protocol.permutations or DEFAULT_PERMUTATIONS):
-            yield Shuffle(experiment.seed, index)
+        folds = protocol.folds or DEFAULT_REPEATS
+        if folds < 2 and protocol.split != "half":
+            raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
+        parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
+        repeats = protocol.permutations or 1
+    for number, part in enumerate(parts):
+        if protocol.order == "time":
+            yield None, part
+        else:
+            yield from ((Shuffle(seed, number * repeats + index), part) for index in range(repeats))
 
 
 def _check_classes(dataset: Any) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from olscale.data.stream import Shuffle
+from olscale.data.stream import Part, Shuffle
 from olscale.results.record import run_id
 
 __all__ = ["Run", "StreamKey"]
@@ -14,12 +14,13 @@ __all__ = ["Run", "StreamKey"]
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """What runs must share to be fed from one stream: dataset, transforms and order."""
+    """What runs must share to be fed from one stream: dataset, transforms, order and part of the training split."""
 
     dataset: str
     fingerprint: str
     transforms: tuple[str, ...]
     shuffle: Shuffle | None
+    part: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class Run:
         protocol: dict[str, Any] = {"order": "time"}
         if shuffle is not None:
             protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
+        part = self.stream.part
+        if part is not None:
+            protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
         return {
             "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
             "transforms": list(self.stream.transforms),

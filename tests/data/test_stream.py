@@ -15,7 +15,7 @@ from olscale.data import stream as module
 from olscale.data.chunk import to_dense
 from olscale.data.dataset import Dataset
 from olscale.data.ingest import ingest
-from olscale.data.stream import Shuffle, Stream, open_stream
+from olscale.data.stream import Shuffle, Stream, open_streams
 from olscale.errors import DatasetError
 
 ROWS = 53
@@ -43,7 +43,7 @@ def together(stream: Stream, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_file_order_is_the_dataset(dataset: Dataset) -> None:
-    X, y = together(open_stream(dataset.path, "train"))
+    X, y = together(open_streams(dataset.path).train)
     assert X[:, 0].tolist() == list(range(1, ROWS + 1))
     assert y.tolist() == [i % 3 for i in range(ROWS)]
 
@@ -51,7 +51,7 @@ def test_file_order_is_the_dataset(dataset: Dataset) -> None:
 @pytest.mark.parametrize("transforms", [(), ("unit-norm", "bias"), ("standardize",)])
 def test_shuffled_stream_is_direct_indexing(dataset: Dataset, transforms: tuple[str, ...]) -> None:
     shuffle = Shuffle(seed=3, index=2)
-    plain, shuffled = (open_stream(dataset.path, "train", transforms, order) for order in (None, shuffle))
+    plain, shuffled = (open_streams(dataset.path, transforms, order).train for order in (None, shuffle))
     assert [len(chunk) for chunk in shuffled.chunks()] == [len(chunk) for chunk in plain.chunks()]
     (X, y), (got_X, got_y) = together(plain), together(shuffled)
     order = shuffle.order(ROWS)
@@ -61,7 +61,7 @@ def test_shuffled_stream_is_direct_indexing(dataset: Dataset, transforms: tuple[
 
 def test_any_chunk_at_any_time(dataset: Dataset) -> None:
     for order in (None, Shuffle(0, 0)):
-        stream = open_stream(dataset.path, "train", ["bias"], order)
+        stream = open_streams(dataset.path, ["bias"], order).train
         X, y = together(stream)
         starts = [*dataset.chunk_starts("train"), ROWS]
         for i in reversed(range(len(stream))):
@@ -100,4 +100,4 @@ def test_too_large_to_permute_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     path = ingest(tmp_path / "a.svm", tmp_path / "d").path
     monkeypatch.setattr(module, "_RESIDENT_BYTES", 8)
     with pytest.raises(DatasetError, match="use order = 'time'"):
-        open_stream(path, "train", shuffle=Shuffle(0, 0)).chunk(0)
+        open_streams(path, shuffle=Shuffle(0, 0)).train.chunk(0)

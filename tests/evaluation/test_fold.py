@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.stream import Stream, open_stream
+from olscale.data.stream import Stream, open_streams
 from olscale.errors import DivergedError
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import StreamShape
@@ -65,7 +65,7 @@ def made(name: str, stream: Stream) -> Fold:
 @pytest.mark.parametrize("dataset", ["dense", "sparse", "digits"])
 @pytest.mark.parametrize("name", learner_names())
 def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, dataset: str, name: str) -> None:
-    stream = open_stream(str(shelf / dataset), "train")
+    stream = open_streams(str(shelf / dataset)).train
     whole, first, second = (made(name, stream) for _ in range(3))
     for i in range(len(stream)):
         whole.step(stream.chunk(i))
@@ -96,7 +96,7 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
     monkeypatch.setitem(registry._OURS, learner.name, f"{__name__}:{learner.__name__}")
     registry._targets.cache_clear()
     monkeypatch.setattr(registry, "learner_class", lambda name: learner)
-    stream = open_stream(str(shelf / "dense"), "train")
+    stream = open_streams(str(shelf / "dense")).train
     fold = made(learner.name, stream)
     for chunk in stream.chunks():
         for start in range(0, len(chunk), cut):
@@ -112,7 +112,7 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     ours = {"breaks": Breaks, "diverges": Diverges}
     real = registry.learner_class
     monkeypatch.setattr(registry, "learner_class", lambda name: ours.get(name) or real(name))
-    stream = open_stream(str(shelf / "dense"), "train")
+    stream = open_streams(str(shelf / "dense")).train
     key = StreamKey("dense", stream.dataset.fingerprint, (), None)
 
     def run(*names: str) -> list[Record]:
@@ -138,13 +138,13 @@ def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) ->
 
     script = """
 import sys
-from olscale.data.stream import open_stream
+from olscale.data.stream import open_streams
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import make_learner
 for dataset in sys.argv[1:]:
-    stream = open_stream(dataset, "train")
+    stream = open_streams(dataset).train
     learner = make_learner("pa1", {})
     run = Run(StreamKey("x", "y", (), None), "pa1", 1, learner.resolved_params())
     fold = Fold(run, StreamShape(stream.rows, 2), stream.columns)

@@ -116,3 +116,26 @@ def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: i
     assert len({pack.name for pack in packs}) == len(packs)
     assert len(packs) >= min(parts, streams)
     assert [pack.rows for pack in packs] == sorted((pack.rows for pack in packs), reverse=True)
+
+
+def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> None:
+    protocol = {"split": "stratified", "folds": 4}
+    plan = make_plan(
+        parse_experiment(
+            {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}], "protocol": protocol}
+        )
+    )
+    found = [run.definition()["protocol"] for run in plan.runs]
+    assert [(one["split"], one["folds"], one["fold"], one["permutation"]) for one in found] == [
+        ("stratified", 4, fold, fold) for fold in range(4)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [({"folds": 3}, "protocol.split other than 'given'"), ({"split": "kfold", "folds": 1}, "expected at least 2")],
+)
+def test_folds_that_make_no_sense_are_refused(shelf: Path, protocol: dict[str, object], message: str) -> None:
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}], "protocol": protocol}
+    with pytest.raises(ExperimentError, match=message):
+        make_plan(parse_experiment(content))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.data.stream import open_stream
+from olscale.data.stream import open_streams
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
@@ -51,7 +51,7 @@ def test_an_estimator_runs_end_to_end_and_gives_the_same_twice(
 def test_scikit_learns_passive_aggressive_makes_our_mistakes(shelf: Path, theirs: str, ours: str) -> None:
     """Fed row by row and asked before each update, so it is scored by the same protocol."""
     pytest.importorskip("sklearn", minversion="1.8")
-    stream = open_stream(str(shelf / "dense"), "train", ["standardize"])
+    stream = open_streams(str(shelf / "dense"), ["standardize"]).train
     params = {"loss": "hinge", "penalty": None, "learning_rate": theirs, "eta0": 1.0, "fit_intercept": False}
     codes = []
     for learner in (make_learner(SGD, {**params, "shuffle": False}), make_learner(ours, {"C": 1.0})):
@@ -61,7 +61,7 @@ def test_scikit_learns_passive_aggressive_makes_our_mistakes(shelf: Path, theirs
 
 
 def test_prediction_comes_before_the_update(shelf: Path) -> None:
-    chunk = open_stream(str(shelf / "digits"), "train").chunk(0)
+    chunk = open_streams(str(shelf / "digits")).train.chunk(0)
     y = chunk.y[:40].copy()
     codes = []
     for label in (y[-1], (y[-1] + 1) % 10):

@@ -1,0 +1,94 @@
+"""Parts: which rows of a training split train, and which are held out to test on.
+
+Each kind is an exact function of seed, number and, for the stratified one, the class codes; it is the same for every
+learner. Both sides keep the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.errors import ExperimentError
+
+__all__ = ["PARTS", "Part"]
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Fold number `fold` of `folds`.
+
+    Attributes
+    ----------
+    kind : str
+        One of `PARTS`.
+    seed : int
+        Seed of the drawing.
+    fold, folds : int
+        Which one, from 0, and how many there are.
+
+    Examples
+    --------
+    >>> train, held_out = Part("kfold", seed=0, fold=1, folds=3).rows(np.zeros(7, dtype=np.int64))
+    >>> len(train), len(held_out)
+    (5, 2)
+    """
+
+    kind: str
+    seed: int
+    fold: int
+    folds: int
+
+    def rows(self, y: NDArray[np.int64]) -> tuple[Rows, Rows]:
+        """Return the rows that train and those held out, ascending, for a split with class codes `y`.
+
+        Raises
+        ------
+        ExperimentError
+            If there are fewer rows than folds.
+        """
+        if len(y) < max(2, self.folds if self.kind != "half" else 2):
+            raise ExperimentError(f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}")
+        held_out = PARTS[self.kind](self, y)
+        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+    def _random(self, *number: int) -> np.random.Generator:
+        # The tag keeps these draws apart from the permutations, which are seeded with (seed, index).
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453])))
+
+
+def _kfold(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Hold out one of k blocks of equal size (to a row) of one random order."""
+    held_out = np.zeros(len(y), dtype=np.bool_)
+    held_out[part._random().permutation(len(y))[part.fold :: part.folds]] = True
+    return held_out
+
+
+def _stratified(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Hold out one of k blocks that have each class in equal shares (to a row)."""
+    random = part._random()
+    # Dealt out class after class without a break, so that the blocks are of equal size too.
+    order = np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
+    held_out = np.zeros(len(y), dtype=np.bool_)
+    held_out[order[part.fold :: part.folds]] = True
+    return held_out
+
+
+def _half(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Hold out a random half, drawn anew for each number (Zhou et al. 2016, section 5.3)."""
+    held_out = np.zeros(len(y), dtype=np.bool_)
+    held_out[part._random(part.fold).permutation(len(y))[len(y) // 2 + len(y) % 2 :]] = True
+    return held_out
+
+
+PARTS: dict[str, Callable[[Part, NDArray[np.int64]], NDArray[np.bool_]]] = {
+    "kfold": _kfold,
+    "stratified": _stratified,
+    "half": _half,
+}
+"""Kinds of parts by name; each returns which rows are held out."""
