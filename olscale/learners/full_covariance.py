@@ -17,8 +17,9 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import kernel
+from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray
+from olscale.learners.lanes import subtract_multiply
 from olscale.learners.rows import is_csr, row_scores
 from olscale.learners.second_order import margin_needed, step
 
@@ -48,23 +49,7 @@ def _multiply(X, i, S, h, pending, g):
         if not pending:
             row_scores(X, i, S, g)
             return
-        x = X[i]
-        d = x.shape[0]
-        g[:] = 0.0
-        # Two rows a turn: more than two rows written at once are beyond the compiler's checks for overlap.
-        for j in range(0, d - 1, 2):
-            r0, h0, x0 = S[j], h[j], x[j]
-            r1, h1, x1 = S[j + 1], h[j + 1], x[j + 1]
-            for k in range(d):
-                hk = h[k]
-                r0[k] -= h0 * hk
-                r1[k] -= h1 * hk
-                g[k] = (g[k] + x0 * r0[k]) + x1 * r1[k]
-        if d % 2 == 1:
-            r0, h0, x0 = S[d - 1], h[d - 1], x[d - 1]
-            for k in range(d):
-                r0[k] -= h0 * h[k]
-                g[k] += x0 * r0[k]
+        subtract_multiply(S, h, X[i], g)
 
     def csr(X, i, S, h, pending, g):
         if pending:
@@ -95,6 +80,7 @@ def learn_full(
     g = np.zeros(columns)
     g_column = g.reshape(columns, 1)
     product = np.zeros(1)
+    w = flat(W)
     failed, v = False, 0.0
     for i in range(y.shape[0]):
         f = scores[i]
@@ -135,8 +121,12 @@ def learn_full(
             if alpha > 0.0:
                 moved = 1
                 a = target * alpha
-                for j in range(columns):
-                    W[j, column] += a * g[j]
+                if outputs == 1:
+                    for j in range(columns):
+                        w[j] += a * g[j]
+                else:
+                    for j in range(columns):
+                        W[j, column] += a * g[j]
                 if rival >= 0:
                     for j in range(columns):
                         W[j, rival] -= a * g[j]
