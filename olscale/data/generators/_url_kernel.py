@@ -12,8 +12,9 @@ __all__ = ["MOST_NONZEROS", "fill"]
 
 _REAL = 64
 _GROUP = 4
-_FEWEST_STRATA, _STRATA_SPREAD = 86, 25
-_RECENT = 16
+_FEWEST_STRATA, _STRATA_SPREAD = 116, 25
+_HEAD_SHARE, _HEAD = 0.68, 86
+_RECENT = 6
 _PERIOD = 64
 MOST_NONZEROS = _REAL // _GROUP + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
 
@@ -53,6 +54,17 @@ def _lean(key: Any, feature: int, day: int) -> int:
 
 
 @kernel
+def _frequent(u: float, born: float) -> int:
+    """Return the rank of a feature: the head in which nearly every row has each, or a power law over all features born."""
+    if u < _HEAD_SHARE:
+        return int(_HEAD * (u / _HEAD_SHARE))
+    t = (u - _HEAD_SHARE) / (1.0 - _HEAD_SHARE)
+    for _ in range(5):
+        t *= t
+    return _HEAD + int((born - _HEAD) * t)
+
+
+@kernel
 def fill(
     start: int, seed: int, columns: int, day_rows: int, days: int, indptr: Any, indices: Any, data: Any, malicious: Any
 ) -> int:
@@ -83,10 +95,7 @@ def fill(
         for stratum in range(strata + _RECENT):
             for _ in range(3):
                 if stratum < strata:
-                    u = (stratum + _uniform(counter)) / strata
-                    u *= u
-                    u *= u
-                    feature = _REAL + int(born * (u * u))
+                    feature = _REAL + _frequent((stratum + _uniform(counter)) / strata, born)
                 else:
                     u = (stratum - strata + _uniform(counter)) / _RECENT
                     u *= u
