@@ -217,23 +217,19 @@ def subtract_multiply(typing_context, S, h, x, g):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in range(4)]
-        size = builder.extract_value(arrays[0].shape, 0)
+        matrix, column, row, product = _opened(context, builder, signature, arguments, 0, 1, 2, 3)
+        size = builder.extract_value(matrix.shape, 0)
+        most = _SQUARE_BLOCKS[0]
         first = cgutils.alloca_once_value(builder, size.type(0))
-        for columns in _SQUARE_BLOCKS:
-            if columns == _SQUARE_BLOCKS[0]:
-                last = builder.sub(size, size.type(columns - 1))
-                with cgutils.for_range_slice(builder, size.type(0), last, size.type(columns), intp=size.type) as (
-                    at,
-                    _,
-                ):
-                    _square_block(builder, columns, *arrays, size, at)
-                    builder.store(builder.add(at, size.type(columns)), first)
-                continue
+        last = builder.sub(size, size.type(most - 1))
+        with cgutils.for_range_slice(builder, size.type(0), last, size.type(most), intp=size.type) as (at, _):
+            _square_block(builder, most, matrix, column, row, product, size, at)
+            builder.store(builder.add(at, size.type(most)), first)
+        for columns in _SQUARE_BLOCKS[1:]:
             at = builder.load(first)
             after = builder.add(at, size.type(columns))
             with builder.if_then(builder.icmp_signed("<=", after, size)):
-                _square_block(builder, columns, *arrays, size, at)
+                _square_block(builder, columns, matrix, column, row, product, size, at)
                 builder.store(after, first)
         return context.get_dummy_value()
 
@@ -241,7 +237,6 @@ def subtract_multiply(typing_context, S, h, x, g):
 
 
 _SQUARE_BLOCKS = (64, 32, 16, 8, 4, 2, 1)
-_ROWS_AHEAD = 16
 
 
 def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, size: Any, first: Any) -> None:
