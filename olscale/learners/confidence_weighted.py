@@ -119,7 +119,7 @@ class CW(SecondOrderLearner):
     CW allows for no noise: on rows that cannot be separated it shrinks Sigma until rounding makes a variance negative, or
     the steps overflow. Such a run ends as ``diverged`` with the row (from 0). On a9a with eta = 0.7, full, that is row
     16,907 here. The row is rounding too: twelve ways to write the same update gave rows 17,197 to 21,762. On letter
-    (max-score, eta = 0.75) it is row 384: the 93.57 % of the LOL paper's table is such a breakdown.
+    (max-score, eta = 0.75) it is row 383: the 93.57 % of the LOL paper's table is such a breakdown.
 
     Other implementations: SOL's CW is the variance form with the diagonal of the inverse, in float32 (332 mistakes on a1a
     with eta = 0.7, as here). LIBOL's ``CW`` is the full form. Neither says when its numbers have broken down.

@@ -1,7 +1,9 @@
-"""The loop of the second-order learners with a diagonal covariance.
+"""The loops of the second-order learners with a diagonal covariance.
 
 The state has a row a feature: the means of all columns, then the variances (one, or one a column). The diagonal kept is
 that of the inverse: ``1/sigma_j += gamma x_j^2``, as AROW's authors and SOL have it.
+
+One loop is for two classes, where the state comes as a flat array of pairs; the other for many columns.
 """
 
 # mypy: disallow-untyped-defs=False
@@ -18,9 +20,45 @@ from olscale.data.chunk import Rows
 from olscale.jit import kernel, prefetch
 from olscale.learners.base import FloatArray
 from olscale.learners.rows import PREFETCH_AHEAD, is_csr
-from olscale.learners.second_order import margin_needed, step
+from olscale.learners.second_order import (
+    FINE,
+    MEAN_NOT_FINITE,
+    STEP_NOT_FINITE,
+    VARIANCE_OF_FEATURE,
+    VARIANCE_OF_ROW,
+    margin_needed,
+    step,
+)
 
 __all__ = ["learn_diagonal"]
+
+
+def learn_diagonal(
+    X: Rows,
+    y: NDArray[np.int64],
+    A: NDArray[Any],
+    rule: Any,
+    max_score: bool,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+) -> tuple[int, float]:
+    """Learn the rows; return what broke down, if anything did (at row ``seen - 1``), and x' Sigma x there."""
+    # No step below the first bound can carry a number past the largest there is: it would be lost in rounding.
+    limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny))
+    if scores.shape[1] == 1:
+        return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores)
+    return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores)
+
+
+def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> tuple[float, float, float]:
+    """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, mu_1, ...)``."""
+    raise TypeError("for kernels only")
+
+
+def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> bool:
+    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance; tell whether a variance is not `tiny` at least."""
+    raise TypeError("for kernels only")
 
 
 def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> float:
@@ -28,9 +66,73 @@ def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> f
     raise TypeError("for kernels only")
 
 
-def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float) -> None:
-    """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`."""
+def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float, tiny: float) -> bool:
+    """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`.
+
+    Tell whether a variance is not `tiny` at least.
+    """
     raise TypeError("for kernels only")
+
+
+# As in `rows`, the loops stand in the bodies themselves: a call that passes the arrays of a row costs its references.
+
+
+@overload(pair_moments)
+def _pair_moments(X, i, A):
+    def dense(X, i, A):
+        x = X[i]
+        score, variance, square = 0.0, 0.0, 0.0
+        for j in range(x.shape[0]):
+            value = x[j]
+            xx = value * value
+            score += value * A[2 * j]
+            variance += xx * A[2 * j + 1]
+            square += xx
+        return score, variance, square
+
+    def csr(X, i, A):
+        start, stop = X.indptr[i], X.indptr[i + 1]
+        last = X.indices.shape[0]
+        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
+            prefetch(A, np.uint64(np.uint32(X.indices[p])) * np.uint64(2))
+        score, variance, square = 0.0, 0.0, 0.0
+        for p in range(start, stop):
+            value = X.data[p]
+            mean = np.uint64(np.uint32(X.indices[p])) * np.uint64(2)
+            xx = value * value
+            score += value * A[mean]
+            variance += xx * A[mean + np.uint64(1)]
+            square += xx
+        return score, variance, square
+
+    return csr if is_csr(X) else dense
+
+
+@overload(move_pairs)
+def _move_pairs(X, i, A, a, gamma, tiny):
+    def dense(X, i, A, a, gamma, tiny):
+        x = X[i]
+        broken = False
+        for j in range(x.shape[0]):
+            value, variance = x[j], A[2 * j + 1]
+            sx = variance * value
+            A[2 * j] += a * sx
+            A[2 * j + 1] = variance / (1.0 + gamma * (sx * value))
+            broken |= not (A[2 * j + 1] >= tiny)
+        return broken
+
+    def csr(X, i, A, a, gamma, tiny):
+        broken = False
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            mean = np.uint64(np.uint32(X.indices[p])) * np.uint64(2)
+            value, variance = X.data[p], A[mean + np.uint64(1)]
+            sx = variance * value
+            A[mean] += a * sx
+            A[mean + np.uint64(1)] = variance / (1.0 + gamma * (sx * value))
+            broken |= not (A[mean + np.uint64(1)] >= tiny)
+        return broken
+
+    return csr if is_csr(X) else dense
 
 
 @overload(moments)
@@ -39,79 +141,54 @@ def _moments(X, i, A, f, v):
         x = X[i]
         outputs, covariances = f.shape[0], v.shape[0]
         square = 0.0
-        if outputs == 1:
-            score = 0.0
-            variance = 0.0
-            for j in range(A.shape[0]):
-                xx = x[j] * x[j]
-                score += x[j] * A[j, 0]
-                variance += xx * A[j, 1]
-                square += xx
-            f[0] = score
-            v[0] = variance
-        else:
-            f[:] = 0.0
-            v[:] = 0.0
-            for j in range(A.shape[0]):
-                value = x[j]
-                xx = value * value
-                a = A[j]
-                square += xx
-                for c in range(outputs):
-                    f[c] += value * a[c]
-                for c in range(covariances):
-                    v[c] += xx * a[outputs + c]
+        f[:] = 0.0
+        v[:] = 0.0
+        for j in range(A.shape[0]):
+            value = x[j]
+            xx = value * value
+            a = A[j]
+            square += xx
+            for c in range(outputs):
+                f[c] += value * a[c]
+            for c in range(covariances):
+                v[c] += xx * a[outputs + c]
         return square
 
     def csr(X, i, A, f, v):
-        start, stop = X.indptr[i], X.indptr[i + 1]
         outputs, covariances = f.shape[0], v.shape[0]
         square = 0.0
-        if outputs == 1:
-            flat = A.reshape(A.size)
-            last = X.indices.shape[0]
-            for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(flat, np.uint64(X.indices[p]) * np.uint64(2))
-            score = 0.0
-            variance = 0.0
-            for p in range(start, stop):
-                value = X.data[p]
-                j = np.uint64(X.indices[p]) * np.uint64(2)
-                xx = value * value
-                score += value * flat[j]
-                variance += xx * flat[j + np.uint64(1)]
-                square += xx
-            f[0] = score
-            v[0] = variance
-        else:
-            f[:] = 0.0
-            v[:] = 0.0
-            for p in range(start, stop):
-                value = X.data[p]
-                xx = value * value
-                a = A[np.uint32(X.indices[p])]
-                square += xx
-                for c in range(outputs):
-                    f[c] += value * a[c]
-                for c in range(covariances):
-                    v[c] += xx * a[outputs + c]
+        f[:] = 0.0
+        v[:] = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            value = X.data[p]
+            xx = value * value
+            a = A[np.uint32(X.indices[p])]
+            square += xx
+            for c in range(outputs):
+                f[c] += value * a[c]
+            for c in range(covariances):
+                v[c] += xx * a[outputs + c]
         return square
 
     return csr if is_csr(X) else dense
 
 
 @overload(move)
-def _move(X, i, A, c, rival, u, a, gamma):
-    def dense(X, i, A, c, rival, u, a, gamma):
+def _move(X, i, A, c, rival, u, a, gamma, tiny):
+    def dense(X, i, A, c, rival, u, a, gamma, tiny):
         x = X[i]
+        broken = False
         for j in range(A.shape[0]):
             sx = A[j, u] * x[j]
             A[j, c] += a * sx
             if rival >= 0:
                 A[j, rival] -= a * sx
             A[j, u] /= 1.0 + gamma * (sx * x[j])
+            broken |= not (A[j, u] >= tiny)
+        return broken
 
-    def csr(X, i, A, c, rival, u, a, gamma):
+    def csr(X, i, A, c, rival, u, a, gamma, tiny):
+        broken = False
         for p in range(X.indptr[i], X.indptr[i + 1]):
             w = A[np.uint32(X.indices[p])]
             value = X.data[p]
@@ -120,15 +197,62 @@ def _move(X, i, A, c, rival, u, a, gamma):
             if rival >= 0:
                 w[rival] -= a * sx
             w[u] /= 1.0 + gamma * (sx * value)
+            broken |= not (w[u] >= tiny)
+        return broken
 
     return csr if is_csr(X) else dense
 
 
 @kernel
-def learn_diagonal(
-    X: Any, y: NDArray[np.int64], A: Any, rule: Any, max_score: bool, seen: Any, updates: Any, scores: FloatArray
-) -> tuple[bool, float]:
-    """Learn the rows; return whether the numbers broke down (at row ``seen - 1``) and the variance that did."""
+def _learn_two_classes(
+    X: Any, y: NDArray[np.int64], A: Any, rule: Any, limits: Any, seen: Any, updates: Any, scores: FloatArray
+) -> tuple[int, float]:
+    large, tiny = limits
+    t = seen[0]
+    reason, v = FINE, 0.0
+    for i in range(y.shape[0]):
+        f, v, square = pair_moments(X, i, A)
+        scores[i, 0] = f
+        t += 1
+        if square == 0.0:
+            continue
+        target = 1.0 if y[i] == 1 else -1.0
+        m = target * f
+        if m >= margin_needed(rule, square):
+            continue
+        if not (0.0 < v < np.inf):
+            reason = VARIANCE_OF_ROW
+            break
+        alpha, gamma = step(rule, m, v)
+        if not (np.isfinite(alpha) and np.isfinite(gamma)):
+            reason = STEP_NOT_FINITE
+            break
+        if alpha > 0.0:
+            updates[0] += 1
+            if move_pairs(X, i, A, target * alpha, gamma, tiny):
+                reason = VARIANCE_OF_FEATURE
+                break
+            # Variances are 1 at most, and |x| <= 1 + |x|^2.
+            if not (alpha * (1.0 + square) < large) and not np.isfinite(A).all():
+                reason = MEAN_NOT_FINITE
+                break
+    seen[0] = t
+    return reason, v
+
+
+@kernel
+def _learn_columns(
+    X: Any,
+    y: NDArray[np.int64],
+    A: Any,
+    rule: Any,
+    max_score: bool,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+) -> tuple[int, float]:
+    large, tiny = limits
     outputs = scores.shape[1]
     v = np.zeros(A.shape[1] - outputs)
     for i in range(y.shape[0]):
@@ -150,17 +274,20 @@ def learn_diagonal(
                 target = 1.0
                 m = f[column] - f[rival]
             else:
-                target = 1.0 if y[i] == (k if outputs > 1 else 1) else -1.0
+                target = 1.0 if y[i] == k else -1.0
                 m = target * f[k]
-            if m >= margin_needed(rule, square) or v[k] == 0.0:
+            if m >= margin_needed(rule, square):
                 continue
-            if not (v[k] > 0.0):
-                return True, v[k]
+            if not (0.0 < v[k] < np.inf):
+                return VARIANCE_OF_ROW, v[k]
             alpha, gamma = step(rule, m, v[k])
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
-                return True, v[k]
+                return STEP_NOT_FINITE, v[k]
             if alpha > 0.0:
                 moved = 1
-                move(X, i, A, column, rival, outputs + k, target * alpha, gamma)
+                if move(X, i, A, column, rival, outputs + k, target * alpha, gamma, tiny):
+                    return VARIANCE_OF_FEATURE, v[k]
+                if not (alpha * (1.0 + square) < large) and not np.isfinite(A).all():
+                    return MEAN_NOT_FINITE, v[k]
         updates[0] += moved
-    return False, 0.0
+    return FINE, 0.0

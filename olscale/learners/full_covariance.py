@@ -17,10 +17,19 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import kernel
+from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray
+from olscale.learners.lanes import subtract_multiply
 from olscale.learners.rows import is_csr, row_scores
-from olscale.learners.second_order import margin_needed, step
+from olscale.learners.second_order import (
+    FINE,
+    MEAN_NOT_FINITE,
+    STEP_NOT_FINITE,
+    VARIANCE_OF_FEATURE,
+    VARIANCE_OF_ROW,
+    margin_needed,
+    step,
+)
 
 __all__ = ["learn_full"]
 
@@ -48,23 +57,7 @@ def _multiply(X, i, S, h, pending, g):
         if not pending:
             row_scores(X, i, S, g)
             return
-        x = X[i]
-        d = x.shape[0]
-        g[:] = 0.0
-        # Two rows a turn: more than two rows written at once are beyond the compiler's checks for overlap.
-        for j in range(0, d - 1, 2):
-            r0, h0, x0 = S[j], h[j], x[j]
-            r1, h1, x1 = S[j + 1], h[j + 1], x[j + 1]
-            for k in range(d):
-                hk = h[k]
-                r0[k] -= h0 * hk
-                r1[k] -= h1 * hk
-                g[k] = (g[k] + x0 * r0[k]) + x1 * r1[k]
-        if d % 2 == 1:
-            r0, h0, x0 = S[d - 1], h[d - 1], x[d - 1]
-            for k in range(d):
-                r0[k] -= h0 * h[k]
-                g[k] += x0 * r0[k]
+        subtract_multiply(S, h, X[i], g)
 
     def csr(X, i, S, h, pending, g):
         if pending:
@@ -85,17 +78,22 @@ def learn_full(
     seen: Any,
     updates: Any,
     scores: FloatArray,
-) -> tuple[bool, float]:
-    """Learn the rows; return whether the numbers broke down (at row ``seen - 1``) and the variance that did."""
+) -> tuple[int, float]:
+    """Learn the rows; return what broke down, if anything did (at row ``seen - 1``), and x' Sigma x there."""
     columns, outputs = W.shape
     covariances = S.shape[0]
-    # What is still to be subtracted from each covariance.
+    # What is still to be subtracted from each covariance, and the variances that this will leave.
     h = np.zeros((covariances, columns))
+    variances = np.empty((covariances, columns), dtype=S.dtype)
+    for k in range(covariances):
+        for j in range(columns):
+            variances[k, j] = S[k, j, j]
     pending = np.zeros(covariances, dtype=np.bool_)
     g = np.zeros(columns)
     g_column = g.reshape(columns, 1)
     product = np.zeros(1)
-    failed, v = False, 0.0
+    w, tiny = flat(W), np.finfo(S.dtype).tiny
+    reason, v = FINE, 0.0
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
@@ -123,31 +121,42 @@ def learn_full(
             pending[k] = False
             row_scores(X, i, g_column, product)
             v = product[0]
-            if v == 0.0:
-                continue
-            if not (v > 0.0):
-                failed = True
+            if not (0.0 < v < np.inf):
+                reason = VARIANCE_OF_ROW
                 break
             alpha, gamma = step(rule, m, v)
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
-                failed = True
+                reason = STEP_NOT_FINITE
                 break
             if alpha > 0.0:
                 moved = 1
                 a = target * alpha
-                for j in range(columns):
-                    W[j, column] += a * g[j]
+                infinite = broken = False
+                if outputs == 1:
+                    for j in range(columns):
+                        w[j] += a * g[j]
+                        infinite |= not (abs(w[j]) < np.inf)
+                else:
+                    for j in range(columns):
+                        W[j, column] += a * g[j]
+                        infinite |= not (abs(W[j, column]) < np.inf)
                 if rival >= 0:
                     for j in range(columns):
                         W[j, rival] -= a * g[j]
+                        infinite |= not (abs(W[j, rival]) < np.inf)
                 pending[k] = gamma > 0.0
                 root = np.sqrt(gamma / (1.0 + gamma * v))
                 for j in range(columns):
                     h[k, j] = root * g[j]
+                    variances[k, j] -= h[k, j] * h[k, j]
+                    broken |= not (variances[k, j] >= tiny)
+                if infinite or broken:
+                    reason = MEAN_NOT_FINITE if infinite else VARIANCE_OF_FEATURE
+                    break
         updates[0] += moved
-        if failed:
+        if reason != FINE:
             break
     for k in range(covariances):
         if pending[k]:
             subtract_outer(S[k], h[k])
-    return failed, v
+    return reason, v

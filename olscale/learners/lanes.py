@@ -22,7 +22,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from olscale.jit import intrinsic
 
-__all__ = ["BLOCKS", "LANES", "aligned_zeros", "block_csr", "block_dense", "first_dense", "lowest", "padded"]
+__all__ = [
+    "BLOCKS",
+    "LANES",
+    "aligned_zeros",
+    "block_csr",
+    "block_dense",
+    "first_dense",
+    "lowest",
+    "padded",
+    "subtract_multiply",
+]
 
 BLOCKS = (64, 16, 8, 4, 2, 1)
 LANES = 8
@@ -197,6 +207,72 @@ first_dense = {columns: _first(columns) for columns in BLOCKS}
 
 block_csr = {columns: _csr(columns) for columns in BLOCKS}
 """Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``."""
+
+
+@intrinsic
+def subtract_multiply(typing_context, S, h, x, g):
+    """Subtract ``h h'`` from the square matrix `S` and set ``g = S x`` with the result, in one sweep over `S`.
+
+    Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as stored.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        matrix, column, row, product = _opened(context, builder, signature, arguments, 0, 1, 2, 3)
+        size = builder.extract_value(matrix.shape, 0)
+        most = _SQUARE_BLOCKS[0]
+        first = cgutils.alloca_once_value(builder, size.type(0))
+        last = builder.sub(size, size.type(most - 1))
+        with cgutils.for_range_slice(builder, size.type(0), last, size.type(most), intp=size.type) as (at, _):
+            _square_block(builder, most, matrix, column, row, product, size, at)
+            builder.store(builder.add(at, size.type(most)), first)
+        for columns in _SQUARE_BLOCKS[1:]:
+            at = builder.load(first)
+            after = builder.add(at, size.type(columns))
+            with builder.if_then(builder.icmp_signed("<=", after, size)):
+                _square_block(builder, columns, matrix, column, row, product, size, at)
+                builder.store(after, first)
+        return context.get_dummy_value()
+
+    return types.void(S, h, x, g), codegen
+
+
+_SQUARE_BLOCKS = (64, 32, 16, 8, 4, 2, 1)
+
+
+def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, size: Any, first: Any) -> None:
+    """Write the loop over the rows of a block of columns: their sums and their part of h stay in registers."""
+    scalar = S.data.type.pointee
+    lanes = min(columns, LANES)
+    wide, stored = ir.VectorType(_DOUBLE, lanes), ir.VectorType(scalar, lanes)
+    places = [builder.add(first, size.type(n)) for n in range(0, columns, lanes)]
+
+    def vector(array: Any, place: Any, kind: Any) -> Any:
+        return builder.bitcast(builder.gep(array.data, [place]), kind.as_pointer())
+
+    def load(address: Any) -> Any:
+        value = builder.load(address)
+        value.align = 4 if address.type.pointee.element == ir.FloatType() else 8
+        return value if value.type == wide else builder.fpext(value, wide)
+
+    steps = [load(vector(h, place, wide)) for place in places]
+    sums = [cgutils.alloca_once_value(builder, ir.Constant(wide, [0.0] * lanes)) for _ in places]
+    for total in sums:
+        builder.store(ir.Constant(wide, [0.0] * lanes), total)
+    with cgutils.for_range(builder, size) as loop:
+        row = builder.mul(loop.index, size)
+        hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
+        hj, xj = _splat(builder, hj, wide), _splat(builder, xj, wide)
+        for place, step, total in zip(places, steps, sums, strict=True):
+            address = vector(S, builder.add(row, place), stored)
+            value = builder.fsub(load(address), builder.fmul(hj, step))
+            if scalar != _DOUBLE:
+                value = builder.fptrunc(value, stored)
+            builder.store(value, address).align = 8 if scalar == _DOUBLE else 4
+            if scalar != _DOUBLE:
+                value = builder.fpext(value, wide)
+            builder.store(builder.fadd(builder.load(total), builder.fmul(xj, value)), total)
+    for place, total in zip(places, sums, strict=True):
+        builder.store(builder.load(total), vector(g, place, wide)).align = 8
 
 
 @intrinsic

@@ -36,6 +36,9 @@ from olscale.learners.linear import linear_scores
 
 __all__ = ["SecondOrderLearner", "margin_needed", "memory_bytes", "moves", "step"]
 
+FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
+"""What the loops say has broken down."""
+
 
 def step(rule: Any, m: float, v: float) -> tuple[float, float]:
     """Return ``(alpha, gamma)`` of `rule`; kernels resolve it to the rule's own function at compile time."""
@@ -151,7 +154,8 @@ class SecondOrderLearner(Classifier):
         Raises
         ------
         DivergedError
-            If a variance x' Sigma x is negative (rounding cost Sigma its definiteness) or a number is not finite.
+            At the row that breaks the numbers: x' Sigma x or the variance of a feature is not positive (rounding cost Sigma
+            its definiteness, or the variance underflowed), or a score, step or mean is not finite.
         """
         from olscale.learners.diagonal_covariance import learn_diagonal
         from olscale.learners.full_covariance import learn_full
@@ -162,15 +166,22 @@ class SecondOrderLearner(Classifier):
         scores = np.empty((rows_of(X), outputs))
         rest = (self._rule(max_score), max_score, state["seen"], state["updates"], scores)
         if self.covariance == "full":
-            failed, v = learn_full(X, y, state["mean"], state["covariance"], *rest)
+            reason, v = learn_full(X, y, state["mean"], state["covariance"], *rest)
         else:
-            failed, v = learn_diagonal(X, y, state["mean_variance"], *rest)
-        if failed:
-            row = int(state["seen"][0]) - 1
-            if v < 0.0:
-                raise DivergedError(f"the covariance lost its definiteness: variance x' Sigma x is {v:.3g}", row)
-            raise DivergedError("score, variance or step is not finite", row)
+            reason, v = learn_diagonal(X, y, state["mean_variance"], *rest)
+        if reason != FINE:
+            raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
         return scores
+
+    def _broken(self, reason: int, v: float) -> str:
+        full = self.covariance == "full"
+        if reason == VARIANCE_OF_ROW:
+            lost = "the covariance lost its definiteness" if full and v <= 0.0 else "the covariance broke down"
+            return f"{lost}: variance x' Sigma x is {v:.3g}"
+        if reason == VARIANCE_OF_FEATURE:
+            lost = "the covariance lost its definiteness" if full else "a variance underflowed"
+            return f"{lost}: the variance of a feature is not {np.finfo(self.dtype).tiny:.3g} or more"
+        return "score or step is not finite" if reason == STEP_NOT_FINITE else "a mean is not finite"
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X mu``, shape (rows, outputs)."""
