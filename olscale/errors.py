@@ -110,11 +110,17 @@ class UnknownNameError(OlscaleError, LookupError):
         The name as it was written.
     known : iterable of str
         The names that exist.
+
+    Examples
+    --------
+    >>> str(UnknownNameError("parameter", "c", ["C", "dtype"]))
+    "unknown parameter 'c'; did you mean 'C'? there are: C, dtype"
     """
 
     def __init__(self, kind: str, got: str, known: Iterable[str]) -> None:
         self.kind, self.got, self.known = kind, got, tuple(sorted(known))
-        nearest = difflib.get_close_matches(got, self.known, n=1, cutoff=0.5)
+        folded = {name.casefold(): name for name in self.known}
+        nearest = [folded[name] for name in difflib.get_close_matches(got.casefold(), folded, n=1, cutoff=0.5)]
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
         super().__init__(f"unknown {kind} {got!r}{hint} there are: {', '.join(self.known) or 'none'}")
 

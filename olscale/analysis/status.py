@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from olscale.results import OUTCOMES, Store, read_plans
 from olscale.results.store import OnDamage
 
-__all__ = ["Progress", "Status", "store_status"]
+__all__ = ["Failure", "Progress", "Status", "store_status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,26 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Runs of one learner on one dataset that failed in one way.
+
+    Parameters
+    ----------
+    learner, dataset, outcome : str
+    reason : str
+        That of the run with the smallest id.
+    runs : int
+        How many they are.
+    """
+
+    learner: str
+    dataset: str
+    outcome: str
+    reason: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What a store holds.
 
@@ -51,6 +71,8 @@ class Status:
         Size of the store's files.
     experiments : tuple of Progress
         One for each plan in the store.
+    failures : tuple of Failure
+        Runs with an outcome other than ``ok``, sorted by learner and dataset.
     """
 
     store: str
@@ -60,6 +82,7 @@ class Status:
     last_finished: datetime | None
     bytes: int
     experiments: tuple[Progress, ...]
+    failures: tuple[Failure, ...] = ()
 
 
 def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
@@ -70,7 +93,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read(["dataset", "learner", "outcome"], on_damage)
+    runs = store.read(["dataset", "learner", "outcome", "reason"], on_damage)
     damaged = store.damaged
     finished = pc.max(store.timings(on_damage)["finished_at"]).as_py()
     store.damaged = (*damaged, *store.damaged)
@@ -89,4 +112,13 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
             )
             for plan in read_plans(store)
         ),
+        failures=_failures(runs.to_pylist()),
     )
+
+
+def _failures(runs: Iterable[Mapping[str, str]]) -> tuple[Failure, ...]:
+    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for run in runs:
+        if run["outcome"] != "ok":
+            reasons[run["learner"], run["dataset"], run["outcome"]].append(run["reason"])
+    return tuple(Failure(*key, of[0], len(of)) for key, of in sorted(reasons.items()))

@@ -21,7 +21,7 @@ __all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
 
 COMMANDS = {
     "ingest": ("olscale.cli.ingest", "Convert source files to a chunked dataset."),
-    "datasets": ("olscale.cli.datasets", "List, show, fetch, generate, verify and export datasets."),
+    "datasets": ("olscale.cli.datasets", "List, show, verify, export and generate datasets."),
     "learners": ("olscale.cli.learners", "List, show and check learners."),
     "evaluate": ("olscale.cli.evaluate", "Evaluate learners on datasets; results go to a metrics store."),
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
@@ -87,7 +87,9 @@ class LazyGroup(click.Group):
             sys.stdout.flush()  # here, where a broken pipe can still be handled
         except click.ClickException as usage:
             command = usage.ctx.command_path if isinstance(usage, click.UsageError) and usage.ctx else "olscale"
-            _fail(f"{command}: error: {usage.format_message()} (see {command} --help)", usage.exit_code)
+            _fail(
+                f"{command}: error: {usage.format_message().removesuffix('.')} (see {command} --help)", usage.exit_code
+            )
         except (KeyboardInterrupt, click.Abort):
             _fail("olscale: interrupted", INTERRUPTED)
         except BrokenPipeError:

@@ -90,7 +90,7 @@ def show(dataset: str, as_json: bool) -> None:
         click.echo(f"{title:<12} {value}")
 
 
-@datasets.command()
+@datasets.command(short_help="Read all of DATASET, compare every checksum.")
 @click.argument("dataset")
 def verify(dataset: str) -> None:
     """Read all of DATASET and compare every checksum and the fingerprint."""
@@ -100,7 +100,8 @@ def verify(dataset: str) -> None:
     with meter("verifying") as progress:
         opened.verify(progress)
     chunks = sum(opened.chunk_count(split) for split in opened.splits)
-    click.echo(f"{opened.name}: {chunks:,} chunks are intact, fingerprint {opened.fingerprint[:12]} is right")
+    intact = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
+    click.echo(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
 
 
 @datasets.command()

@@ -15,14 +15,24 @@ __all__ = ["evaluate", "parse_learner"]
 
 @click.command(short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))
-@click.option("--store", required=True, help="Metrics store, made if it is missing.")
-@click.option("--dataset", "datasets", multiple=True, help="Dataset, in place of an experiment file; repeatable.")
-@click.option("--learner", "learners", multiple=True, help="NAME:param=value,param=value; repeatable.")
+@click.option("--store", metavar="STORE", required=True, help="Metrics store, made if it is missing.")
+@click.option(
+    "--dataset",
+    "datasets",
+    metavar="DATASET",
+    multiple=True,
+    help="Dataset, in place of an experiment file; repeatable.",
+)
+@click.option(
+    "--learner", "learners", metavar="LEARNER", multiple=True, help="NAME:param=value,param=value; repeatable."
+)
 @click.option("--order", type=click.Choice(["time", "permuted"]), help="Order of the rows (default: permuted).")
-@click.option("--permutations", type=click.IntRange(min=1), help="Number of permutations (default: 10).")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the permutations (default: 0).")
-@click.option("--transform", "transforms", help="Transforms in order, e.g. standardize,bias.")
-@click.option("--workers", type=click.IntRange(min=1), help="Worker processes of a local cluster (default: cores).")
+@click.option("--permutations", type=click.IntRange(min=1), metavar="N", help="Number of permutations (default: 10).")
+@click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0).")
+@click.option("--transform", "transforms", metavar="NAMES", help="Transforms in order, e.g. standardize,bias.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes of a local cluster (default: cores)."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--in-process", is_flag=True, help="Run here, without Dask.")
 def evaluate(
@@ -70,7 +80,8 @@ def evaluate(
     else:
         click.echo(f"{done.computed} of {done.runs} runs computed, results in {store}")
     if progress.failed:
-        click.echo(f"{progress.failed} runs failed; `olscale results {store}` says why")
+        noun = "run" if progress.failed == 1 else "runs"
+        click.echo(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
 
 
 def _experiment(

@@ -95,7 +95,7 @@ def ingest(
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         click.echo(f"note: test has labels that train has not, which no learner can get right: {unseen}")
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
-    speed = f" ({read / seconds:.1f} MB/s)" if read else ""
+    speed = f" ({read / seconds:.1f} MB/s)" if read >= 1 else ""
     click.echo(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
 
 

@@ -24,7 +24,7 @@ def list_() -> None:
     names = learner_names()
     width = max(map(len, names))
     for name in names:
-        summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0]
+        summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0].replace("`", "")
         click.echo(f"{name:<{width}}  {summary}")
 
 
@@ -45,7 +45,7 @@ def show(name: str) -> None:
             click.echo(f"{parameter} = {value!r}: {found.domains[parameter]}")
 
 
-@learners.command()
+@learners.command(short_help="Check the contract of MODULE:CLASS or NAME.")
 @click.argument("target", metavar="MODULE:CLASS")
 def check(target: str) -> None:
     """Check that MODULE:CLASS (or a registered name) keeps the learner contract."""

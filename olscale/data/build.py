@@ -226,7 +226,7 @@ class Build:
                 if by_column is not None:
                     by_column.add(X, self._columns.names, piece.name)
                 rows += len(batch.target)
-                yield Block(X, self._labels.encode(batch.target, piece.name))
+                yield Block(X, self._labels.encode(batch.target, piece.name, batch.regression))
                 if self._progress is not None and not piece.told:
                     self._progress(piece.name, len(batch), nbytes(batch.X))
             if rows == start:

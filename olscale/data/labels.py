@@ -36,9 +36,14 @@ class Labels:
         self._values = np.empty(0)
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
+        self._regression = False
 
-    def encode(self, target: NDArray[np.float64] | list[str], source: str) -> NDArray[np.float64]:
+    def encode(
+        self, target: NDArray[np.float64] | list[str], source: str, regression: bool = False
+    ) -> NDArray[np.float64]:
         """Note the labels of the next rows and return them as they are stored.
+
+        With `regression` numbers are no class labels, whatever they look like.
 
         Raises
         ------
@@ -54,6 +59,7 @@ class Labels:
         if isinstance(target, list):
             positions = self._positions
             return np.array([positions.setdefault(name, len(positions)) for name in target], dtype=np.float64)
+        self._regression = self._regression or regression
         values = np.ascontiguousarray(target, dtype=np.float64)
         if not np.isfinite(values).all():
             raise FormatError(source, "a label is not a finite number; every row needs one")
@@ -69,6 +75,8 @@ class Labels:
         """What the labels seen so far make of the dataset."""
         if self._kind is str:
             return "classification"
+        if self._regression:
+            return "regression"
         few = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_FRACTIONAL)
         return "classification" if few else "regression"
 

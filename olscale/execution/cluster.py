@@ -112,8 +112,10 @@ async def _answered(client: Any, scheduler: str) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):
             await client
     except Exception as error:  # what listens there may be no scheduler at all and answer anything
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        late = isinstance(error, TimeoutError)
+        what = (
+            f"within {CONNECT_SECONDS} s" if late else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
+        )
         raise ExecutionError(
-            f"scheduler {scheduler} does not answer within {CONNECT_SECONDS} s ({reason}); check the address and "
-            f"that `dask scheduler` runs there"
+            f"scheduler {scheduler} does not answer {what}; check the address and that `dask scheduler` runs there"
         ) from None

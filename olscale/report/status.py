@@ -26,7 +26,7 @@ def size_text(size: float) -> str:
 
 
 def status_text(status: Status) -> str:
-    """Return a few aligned lines: runs by outcome, datasets, learners, when, size, progress of experiments."""
+    """Return a few aligned lines: runs by outcome, datasets, learners, when, size, progress, failures."""
     total = sum(status.outcomes.values())
     finished = f"{status.last_finished:%Y-%m-%d %H:%M:%S} UTC" if status.last_finished else "never"
     lines = {
@@ -45,6 +45,12 @@ def status_text(status: Status) -> str:
             share = 100 * p.done // p.total if p.total else 100
             lost = f", {p.lost:,} lost" if p.lost else ""
             text.append(f"  {p.experiment:{width}}  {p.done:,}/{p.total:,} runs done ({share} %){lost}")
+    if status.failures:
+        text += ["", "failed runs:"]
+        for f in status.failures:
+            like = "e.g. " if f.runs > 1 else ""
+            reason = f.reason.removeprefix(f"{f.outcome} ")
+            text.append(f"  {f.learner} on {f.dataset}: {f.runs:,} {f.outcome}, {like}{reason}")
     return "\n".join(text) + "\n"
 
 

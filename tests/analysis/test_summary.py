@@ -8,6 +8,7 @@ import statistics
 import pytest
 
 from olscale.analysis import store_status, summarise
+from olscale.report import status_text
 from olscale.results import open_store, write_plan
 
 
@@ -79,3 +80,13 @@ def test_status_counts_outcomes_names_and_plans(store, make_record):
     [progress] = status.experiments
     assert (progress.experiment, progress.done, progress.lost, progress.total) == ("demo", 2, 1, 4)
     assert status.bytes > 0
+
+
+def test_status_says_why_runs_failed(store, make_record):
+    store.write(make_record())
+    store.write(make_record(learner="cw", outcome="diverged", reason="diverged at row 3: score is not finite"))
+
+    [failure] = store_status(store).failures
+
+    assert (failure.learner, failure.dataset, failure.outcome, failure.runs) == ("cw", "digits", "diverged", 1)
+    assert "cw on digits: 1 diverged, at row 3: score is not finite\n" in status_text(store_status(store))

@@ -70,7 +70,7 @@ def test_a_scheduler_that_does_not_answer_is_one_line(shelf: Path, tmp_path: Pat
     options = ["--dataset", shelf / "dense", "--learner", "pa", "--scheduler", "tcp://127.0.0.1:1"]
     done = run("evaluate", *options, "--store", tmp_path / "s")
     assert done.returncode == 1
-    assert "scheduler tcp://127.0.0.1:1 does not answer" in done.stderr.splitlines()[-1]
+    assert "scheduler tcp://127.0.0.1:1 does not answer within 10 s;" in done.stderr.splitlines()[-1]
     assert len(done.stderr.splitlines()) == 2  # what there is to do, and the fault
     assert time.monotonic() - start < 30
     assert open_store(tmp_path / "s").done() == set()

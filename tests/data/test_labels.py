@@ -57,3 +57,9 @@ def test_text_beside_numbers_is_refused():
 def test_labels_must_be_finite(bad: float):
     with pytest.raises(FormatError, match="not a finite number"):
         labels_of(np.array([1.0, bad]))
+
+
+def test_target_known_to_be_of_a_regression_has_no_classes() -> None:
+    labels = Labels()
+    labels.encode(np.array([25.0, 346.0]), "diabetes", regression=True)
+    assert (labels.task, labels.classes, labels.distinct) == ("regression", None, 2)

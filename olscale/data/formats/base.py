@@ -47,6 +47,8 @@ class Batch:
     label : str or int, optional
         Column of a table that was taken as the target: its name, or its position where the table has no names. Pass a
         position on likewise.
+    regression : bool, default False
+        Whether the targets are known to be those of a regression, even where all are whole numbers.
     """
 
     X: NDArray[Any] | CSR
@@ -55,6 +57,7 @@ class Batch:
     feature_names: tuple[str, ...] | None = None
     zero_based: bool | None = None
     label: str | int | None = None
+    regression: bool = False
 
     def __len__(self) -> int:
         return len(self.target)

@@ -23,6 +23,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
@@ -123,7 +124,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             chosen = 0
         label = label_position(source, names, chosen)
         encoder = TableEncoder(source, names, label, text, label_name=names[label] if header else label)
-        yield from encoder.batches(itertools.chain(body, rows), options.chunk_rows)
+        for batch in encoder.batches(itertools.chain(body, rows), options.chunk_rows):
+            yield replace(batch, label=None) if beside else batch
 
 
 def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[Line]:

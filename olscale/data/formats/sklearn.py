@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
@@ -47,4 +48,6 @@ class SklearnFormat:
         from sklearn import datasets
 
         bunch = getattr(datasets, f"load_{name}")()
-        yield from batches_of_arrays(source, bunch.data, bunch.target, options, tuple(map(str, bunch.feature_names)))
+        names = tuple(map(str, bunch.feature_names))
+        for batch in batches_of_arrays(source, bunch.data, bunch.target, options, names):
+            yield replace(batch, regression="target_names" not in bunch)

@@ -166,7 +166,7 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise FormatError(self._source, "no rows: the file is empty")
+            raise FormatError(self._source, "no rows: the file is empty, or holds only comments")
 
     def _emit(self) -> Batch:
         if self._zero_based is None and self._smallest == 0:

@@ -24,6 +24,7 @@ def test_labels_beside_are_taken(tmp_path: Path, rows: str, packed: bool) -> Non
     chunk = dataset.chunk("train", 0)
     assert (dataset.classes, chunk.y.tolist()) == ((-1, 1), [1, 0])
     assert to_dense(chunk.X, 2).tolist() == [[1, 2], [3, 4]]
+    assert dataset.manifest.label_column is None  # no column of the data was taken for the label
 
 
 def test_blank_line_between_pairs_is_a_row_of_zeros(tmp_path: Path) -> None:
