@@ -65,8 +65,7 @@ def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:
         if i < k:
             p = i
         else:
-            difference = P - x
-            p = int(np.argmin(np.einsum("ij,ij->i", difference, difference)))
+            p = int(np.argmin(((P - x) ** 2).sum(axis=1)))
             counts[p] += 1.0
             P[p] += (x - P[p]) / counts[p]
         scores[i] = (w + U[p]) @ x

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Chunk
+from olscale.data.chunk import Chunk, slice_rows, to_dense
 from olscale.errors import DivergedError
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
@@ -77,8 +77,12 @@ class Fold:
         if self.outcome != "ok":
             return
         if not np.isfinite(scores).all():
-            row = self.position + int(np.argmin(np.isfinite(scores).all(axis=1)))
-            self._fail("diverged", str(DivergedError("score is not finite", row)))
+            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            X = to_dense(slice_rows(chunk.X, row, row + 1), chunk.columns)
+            missing = (
+                "" if np.isfinite(X).all() else ", and neither is the row: it has missing values (NaN) or infinities"
+            )
+            self._fail("diverged", str(DivergedError(f"score is not finite{missing}", self.position + row)))
             return
         codes = codes_of(scores)
         for metric in self._metrics:

@@ -78,6 +78,8 @@ def evaluate(
     """
     progress = progress or Silent()
     plan = make_plan(experiment)
+    if scheduler is not None and not in_process:
+        _run_loop(_reach(scheduler))
     target = open_store(str(store), create=True)
     write_plan(target, plan.name, [run.id for run in plan.runs])
     done = target.done()
@@ -115,6 +117,14 @@ async def _run_on_dask(
 
     async with connect(workers, scheduler) as client:
         await drive(client, packs, store, progress)
+
+
+async def _reach(scheduler: str) -> None:
+    """See that the scheduler answers, before a store is made for results that may never come."""
+    from olscale.execution.cluster import connect
+
+    async with connect(scheduler=scheduler):
+        pass
 
 
 def _run_loop(job: Coroutine[Any, Any, None]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from olscale.data.chunk import Chunk
 from olscale.data.stream import Stream, open_streams
 from olscale.errors import DivergedError
 from olscale.evaluation.fold import Fold
@@ -161,3 +162,14 @@ for dataset in sys.argv[1:]:
     )
     # 64 rows take some 20 microseconds; compiling takes half a second at least.
     assert all(float(seconds) < 0.05 for seconds in done.stdout.split()), done.stdout
+
+
+def test_a_row_with_a_missing_value_is_named_as_the_cause(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    X[20, 1] = np.nan
+    chunk = Chunk(X, (X[:, 0] > 0).astype(np.int64), 3)
+    key = StreamKey("made", "f" * 64, (), None)
+    fold = Fold(Run(key, "pa", 1, {}), StreamShape(50, 2), 3)
+    fold.step(chunk)
+    assert fold.outcome == "diverged"
+    assert "row 20: score is not finite, and neither is the row" in fold.record().reason
