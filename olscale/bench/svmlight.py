@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from olscale.data.chunk import to_csr
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
+from olscale.data.generators.url_like import chunks
 
 __all__ = ["bench_svmlight", "text_like_adult", "text_like_url"]
 
@@ -26,14 +28,14 @@ def text_like_adult(megabytes: float, seed: int = 0) -> bytes:
 
 
 def text_like_url(megabytes: float, seed: int = 0) -> bytes:
-    """Return text like the URL reputation set: 115 of 3.2 million features a row, 15 of them real."""
-    rng = np.random.default_rng(seed)
+    """Return text like the URL reputation set, from rows of the generator `url-like`."""
+    (chunk,) = chunks(1000, chunk_rows=1000, seed=seed)
+    X = to_csr(chunk.X)
     rows = []
-    for _ in range(1000):
-        real = np.sort(rng.choice(64, 15, replace=False)) + 1
-        binary = np.sort(rng.choice(3_231_900, 100, replace=False)) + 65
-        pairs = [f"{index}:{value:.6g}" for index, value in zip(real, rng.random(15), strict=True)]
-        rows.append(f"{rng.choice(('-1', '+1'))} {' '.join([*pairs, *(f'{index}:1' for index in binary)])}\n")
+    for i, code in enumerate(chunk.y):
+        span = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
+        pairs = [f"{index + 1}:{value:g}" for index, value in zip(X.indices[span], X.data[span], strict=True)]
+        rows.append(f"{'+1' if code else '-1'} {' '.join(pairs)}\n")
     return _repeated("".join(rows).encode(), megabytes)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from olscale.data.chunk import CSR, Rows, read_only
+from olscale.errors import DivergedError
 from olscale.learners.base import FloatArray, Learner, codes_of
 
 __all__ = ["Classifier", "to_rows"]
@@ -96,7 +99,11 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
-        self.learn(to_rows(X), read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
+        try:
+            self.learn(to_rows(X), read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
+        except DivergedError as error:
+            # As scikit-learn's own estimators do; an evaluation calls `learn` and records the run as diverged.
+            warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=3)
         return self
 
     def decision_function(self, X: ArrayLike) -> FloatArray:

@@ -59,3 +59,15 @@ def test_a_mean_that_overflows_is_found_in_its_row(covariance: str, dtype: str) 
     with pytest.raises(DivergedError, match="a mean is not finite") as caught:
         learner.learn(np.array([[1.0, 0.25], [1.0, 1.0]]), np.array([1, 1]))
     assert caught.value.row == 0
+
+
+def test_an_estimator_warns_and_stops_where_an_evaluation_records_a_failed_run() -> None:
+    from sklearn.datasets import make_blobs
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.preprocessing import scale
+
+    X, y = make_blobs(n_samples=300, random_state=0)
+    learner = make_learner("cw", {})
+    with pytest.warns(ConvergenceWarning, match="cw: diverged at row"):
+        learner.fit(scale(X), y)
+    assert np.isfinite(learner.decision_function(X)).all()
