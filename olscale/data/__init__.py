@@ -1,1 +1,1 @@
-"""TODO one line."""
+"""Data at rest and in motion: formats in, datasets, transforms, streams, generators."""

@@ -1,1 +1,1 @@
-"""TODO one line."""
+"""Experiments, their plans and runs, and the fold that a run is."""

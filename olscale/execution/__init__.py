@@ -1,1 +1,1 @@
-"""TODO one line."""
+"""Running plans: in process, on actors and in tasks of a Dask cluster."""

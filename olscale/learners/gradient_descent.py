@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from olscale.learners.base import FloatArray
-from olscale.learners.domain import Domain, Real
-from olscale.learners.linear import LinearLearner, implements, setting
+from olscale.learners.linear import AggressiveLearner, implements, setting
 
 __all__ = ["OGD"]
 
@@ -24,7 +23,7 @@ def _ogd(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
     return rule.C[s] / np.sqrt(t) if y * f < 1.0 else 0.0
 
 
-class OGD(LinearLearner):
+class OGD(AggressiveLearner):
     """Online gradient descent: ``w += C/sqrt(t) y x`` where the hinge loss is positive.
 
     `t` is the number of the row from 1 and counts every row, whether it moves the weights or not. In the max-score form
@@ -61,12 +60,6 @@ class OGD(LinearLearner):
     """
 
     name = "ogd"
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
-
-    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.C = C
-        self.multiclass = multiclass
-        self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
         return OGDRule(setting(self.C))

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import is_ours, kernel, uncached
 from olscale.learners.base import FloatArray, Learner, State
-from olscale.learners.domain import Choice, Domain
+from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
 from olscale.learners.grid import Grid
 from olscale.learners.rows import add_column, add_row, row_scores
 
-__all__ = ["LinearLearner", "implements", "linear_scores"]
+__all__ = ["AggressiveLearner", "LinearLearner", "implements", "linear_scores"]
 
 
 def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
@@ -136,12 +136,14 @@ class LinearLearner(Classifier):
     """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
-    multiclass: str
-    dtype: str
-    shared_domains: ClassVar[dict[str, Domain]] = {
+    domains: ClassVar[dict[str, Domain]] = {
         "multiclass": Choice(("max-score", "ova")),
         "dtype": Choice(("float64", "float32")),
     }
+
+    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.multiclass = multiclass
+        self.dtype = dtype
 
     @abstractmethod
     def _rule(self) -> NamedTuple:
@@ -185,6 +187,17 @@ class LinearLearner(Classifier):
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
         norm = float(np.linalg.norm(self.state_["W"].astype(np.float64)))
         return {**super().measures(), "norm_w": norm}
+
+
+class AggressiveLearner(LinearLearner):
+    """Base of the first-order linear learners whose one parameter is `C`."""
+
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.domains}
+
+    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.C = C
+        self.multiclass = multiclass
+        self.dtype = dtype
 
 
 class LinearGrid(Grid):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from olscale.learners.base import FloatArray
-from olscale.learners.domain import Domain, Real
-from olscale.learners.linear import LinearLearner, implements, setting
+from olscale.learners.linear import AggressiveLearner, LinearLearner, implements, setting
 
 __all__ = ["PA", "PA1", "PA2"]
 
@@ -74,17 +73,12 @@ class PA(LinearLearner):
     """
 
     name = "pa"
-    domains: ClassVar[dict[str, Domain]] = LinearLearner.shared_domains
-
-    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.multiclass = multiclass
-        self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
         return PARule()
 
 
-class PA1(LinearLearner):
+class PA1(AggressiveLearner):
     """Passive-aggressive with linear slack: ``tau = min(C, l / |x|^2)``; max-score: ``min(C, l / (2|x|^2))``.
 
     Parameters
@@ -116,18 +110,12 @@ class PA1(LinearLearner):
     """
 
     name = "pa1"
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
-
-    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.C = C
-        self.multiclass = multiclass
-        self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
         return PA1Rule(setting(self.C))
 
 
-class PA2(LinearLearner):
+class PA2(AggressiveLearner):
     """Passive-aggressive with squared slack: ``tau = l / (|x|^2 + 1/(2C))``; max-score: ``l / (2|x|^2 + 1/(2C))``.
 
     Parameters
@@ -159,12 +147,6 @@ class PA2(LinearLearner):
     """
 
     name = "pa2"
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **LinearLearner.shared_domains}
-
-    def __init__(self, C: float = 1.0, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.C = C
-        self.multiclass = multiclass
-        self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
         return PA2Rule(setting(self.C))

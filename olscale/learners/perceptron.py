@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from olscale.learners.domain import Domain
 from olscale.learners.linear import LinearLearner, implements
 
 __all__ = ["Perceptron"]
@@ -51,11 +50,6 @@ class Perceptron(LinearLearner):
     """
 
     name = "perceptron"
-    domains: ClassVar[dict[str, Domain]] = LinearLearner.shared_domains
-
-    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.multiclass = multiclass
-        self.dtype = dtype
 
     def _rule(self) -> NamedTuple:
         return PerceptronRule()
