@@ -12,7 +12,7 @@ import importlib.metadata
 from functools import cache
 from typing import Any
 
-from olscale.errors import UnknownNameError
+from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.base import Learner
 
 __all__ = ["learner_class", "learner_names", "make_learner"]
@@ -53,7 +53,9 @@ def learner_class(name: str) -> type[Any]:
     Raises
     ------
     UnknownNameError
-        If the name is not registered, or ``module:Class`` cannot be imported.
+        If the name is not registered.
+    ParameterError
+        If ``module:Class`` cannot be imported.
 
     Examples
     --------
@@ -69,7 +71,10 @@ def learner_class(name: str) -> type[Any]:
         if not isinstance(found, type):
             raise AttributeError(f"{target} is no class")
     except (ImportError, AttributeError, ValueError) as error:
-        raise UnknownNameError(f"learner ({error})", name, learner_names()) from None
+        raise ParameterError(
+            f"learner {name!r} cannot be imported ({error}); expected module:Class that Python finds, or one of "
+            f"{', '.join(learner_names())}"
+        ) from None
     return found
 
 
