@@ -119,11 +119,13 @@ class _Drive:
             await self._changed.wait_for(true)
 
     async def _run(self, pack: Pack) -> None:
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             try:
                 envelope = await (self._as_task(pack) if pack.shuffled else self._as_actor(pack))
             except _WorkerLostError:
                 self._tell(pack.name, 0, 0.0)
+                # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
+                await asyncio.sleep(2**attempt * WATCH_SECONDS)
                 continue
             if envelope.fault:
                 raise ExecutionError(envelope.fault)
@@ -167,6 +169,9 @@ class _Drive:
             if finished.position != position:
                 raise _WorkerLostError
             return finished
+        except _WorkerLostError:
+            self._threads.pop(worker, None)  # the watch brings it back if it lives
+            raise
         finally:
             with contextlib.suppress(Exception):  # or the worker would keep the models for as long as we live
                 async with asyncio.timeout(ANSWER_SECONDS):

@@ -20,8 +20,7 @@ def step(rule, s, y, f, square, t, wrong):
     return 1.0 if wrong else 0.0
 
 class Mine(LinearLearner):
-    name, domains = "mine", LinearLearner.shared_domains
-    multiclass, dtype = "max-score", "float64"
+    name = "mine"
     def _rule(self):
         return Rule()
 """
