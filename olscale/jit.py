@@ -70,7 +70,10 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, read-write, kept in all cache levels)."""
+    """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, kept in all cache levels).
+
+    An array that can be written to is asked for as its owner. Nothing happens where `index` is past the end.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -78,7 +81,7 @@ def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         int32 = ir.IntType(32)
         signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature_)
-        builder.call(call, [address, int32(1), int32(3), int32(1)])
+        builder.call(call, [address, int32(int(array.mutable)), int32(3), int32(1)])
         return context.get_dummy_value()
 
     return types.void(array, types.uintp), codegen

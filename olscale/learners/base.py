@@ -169,7 +169,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
         if got != expected:
             raise ValueError(f"state does not fit learner {self.name}: got {got}, expected {expected}")
-        self.state_ = {name: np.array(array) for name, array in state.items()}
+        for name, array in self.state_.items():
+            array[...] = state[name]  # where it is: kernels rely on where `begin` laid it
 
     def measures(self) -> dict[str, float]:
         """Return what the model says of itself: updates, size in bytes, and more in subclasses."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -137,14 +136,6 @@ class _Local(SweepLearner):
             "members": np.zeros(k),
             "squares": np.zeros(k),
         }
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`; call `begin` first."""
-        aligned = self.state_
-        super().restore(state)
-        for name, array in self.state_.items():
-            aligned[name][...] = array
-        self.state_ = aligned
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
