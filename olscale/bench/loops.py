@@ -11,16 +11,19 @@ from olscale.jit import kernel, prefetch
 
 __all__ = ["bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
 
-_AHEAD = 128
+_AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
 
 
 @kernel
 def bare_pa1(X: Any, steps: Any, w: Any) -> float:
     """Do the dot product of every row and the axpy of those with a step, and nothing else."""
     total = 0.0
-    last = X.indices.shape[0]
+    last = np.uint64(X.indices.shape[0])
     for i in range(steps.shape[0]):
-        start, stop = X.indptr[i], X.indptr[i + 1]
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        for p in range(start, stop, _LINE):
+            prefetch(X.data, p + _STREAM_AHEAD)
+            prefetch(X.indices, p + _STREAM_AHEAD)
         for p in range(min(start + _AHEAD, last), min(stop + _AHEAD, last)):
             prefetch(w, np.uint32(X.indices[p]))
         score = 0.0
@@ -48,7 +51,7 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
         nearest, best = 0, np.inf
         for k in range(P.shape[0]):
             near = 0.0
-            for p in range(X.indptr[i], X.indptr[i + 1]):
+            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 near += X.data[p] * P[k, X.indices[p]]
             if squares[k] - 2.0 * near < best:
                 nearest, best = k, squares[k] - 2.0 * near

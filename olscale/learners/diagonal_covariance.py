@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows
 from olscale.jit import kernel, prefetch
 from olscale.learners.base import FloatArray
-from olscale.learners.rows import PREFETCH_AHEAD, is_csr
+from olscale.learners.pairs import moments_of_pairs, move_four
+from olscale.learners.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, is_csr
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -91,19 +92,14 @@ def _pair_moments(X, i, A):
         return score, variance, square
 
     def csr(X, i, A):
-        start, stop = X.indptr[i], X.indptr[i + 1]
-        last = X.indices.shape[0]
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        last = np.uint64(X.indices.shape[0])
+        for p in range(start, stop, LINE):
+            prefetch(X.data, p + STREAM_AHEAD)
+            prefetch(X.indices, p + STREAM_AHEAD)
         for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-            prefetch(A, np.uint64(np.uint32(X.indices[p])) * np.uint64(2))
-        score, variance, square = 0.0, 0.0, 0.0
-        for p in range(start, stop):
-            value = X.data[p]
-            mean = np.uint64(np.uint32(X.indices[p])) * np.uint64(2)
-            xx = value * value
-            score += value * A[mean]
-            variance += xx * A[mean + np.uint64(1)]
-            square += xx
-        return score, variance, square
+            prefetch(A, np.uint64(np.uint32(X.indices[p])) * TWO)
+        return moments_of_pairs(A, X.indices, X.data, start, stop)
 
     return csr if is_csr(X) else dense
 
@@ -123,13 +119,19 @@ def _move_pairs(X, i, A, a, gamma, tiny):
 
     def csr(X, i, A, a, gamma, tiny):
         broken = False
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            mean = np.uint64(np.uint32(X.indices[p])) * np.uint64(2)
-            value, variance = X.data[p], A[mean + np.uint64(1)]
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        whole = stop - (stop - start) % FOUR
+        for p in range(start, whole, FOUR):
+            m0, m1 = np.uint64(np.uint32(X.indices[p])) * TWO, np.uint64(np.uint32(X.indices[p + ONE])) * TWO
+            m2, m3 = np.uint64(np.uint32(X.indices[p + TWO])) * TWO, np.uint64(np.uint32(X.indices[p + THREE])) * TWO
+            broken |= not move_four(A, m0, m1, m2, m3, X.data, p, a, gamma, tiny)
+        for p in range(whole, stop):
+            mean = np.uint64(np.uint32(X.indices[p])) * TWO
+            value, variance = X.data[p], A[mean + ONE]
             sx = variance * value
             A[mean] += a * sx
-            A[mean + np.uint64(1)] = variance / (1.0 + gamma * (sx * value))
-            broken |= not (A[mean + np.uint64(1)] >= tiny)
+            A[mean + ONE] = variance / (1.0 + gamma * (sx * value))
+            broken |= not (A[mean + ONE] >= tiny)
         return broken
 
     return csr if is_csr(X) else dense
@@ -159,7 +161,7 @@ def _moments(X, i, A, f, v):
         square = 0.0
         f[:] = 0.0
         v[:] = 0.0
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value = X.data[p]
             xx = value * value
             a = A[np.uint32(X.indices[p])]
@@ -189,7 +191,7 @@ def _move(X, i, A, c, rival, u, a, gamma, tiny):
 
     def csr(X, i, A, c, rival, u, a, gamma, tiny):
         broken = False
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             w = A[np.uint32(X.indices[p])]
             value = X.data[p]
             sx = w[u] * value

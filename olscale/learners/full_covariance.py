@@ -37,12 +37,11 @@ __all__ = ["learn_full"]
 @kernel
 def subtract_outer(S: Any, h: FloatArray) -> None:
     """Subtract ``h h'`` from `S`."""
-    d = h.shape[0]
-    for j in range(d):
+    for j in range(S.shape[0]):
         hj = h[j]
         if hj != 0.0:
             r = S[j]
-            for k in range(d):
+            for k in range(S.shape[1]):
                 r[k] -= hj * h[k]
 
 
@@ -81,16 +80,16 @@ def learn_full(
 ) -> tuple[int, float]:
     """Learn the rows; return what broke down, if anything did (at row ``seen - 1``), and x' Sigma x there."""
     columns, outputs = W.shape
-    covariances = S.shape[0]
+    covariances, _, width = S.shape  # rows of S fill whole vectors: the last few columns stay 0
     # What is still to be subtracted from each covariance, and the variances that this will leave.
-    h = np.zeros((covariances, columns))
+    h = np.zeros((covariances, width))
     variances = np.empty((covariances, columns), dtype=S.dtype)
     for k in range(covariances):
         for j in range(columns):
             variances[k, j] = S[k, j, j]
     pending = np.zeros(covariances, dtype=np.bool_)
-    g = np.zeros(columns)
-    g_column = g.reshape(columns, 1)
+    g = np.zeros(width)
+    g_column = g[:columns].reshape(columns, 1)
     product = np.zeros(1)
     w, tiny = flat(W), np.finfo(S.dtype).tiny
     reason, v = FINE, 0.0

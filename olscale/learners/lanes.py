@@ -32,6 +32,7 @@ __all__ = [
     "lowest",
     "padded",
     "subtract_multiply",
+    "whole_lanes",
 ]
 
 BLOCKS = (64, 16, 8, 4, 2, 1)
@@ -53,6 +54,11 @@ def padded(columns: int) -> int:
     if columns > BLOCKS[2]:
         return -(-columns // 16) * 16
     return int(2 ** np.ceil(np.log2(columns)))
+
+
+def whole_lanes(columns: int) -> int:
+    """Return the number of columns, not fewer than `columns`, that fills whole vectors."""
+    return -(-columns // LANES) * LANES
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -211,40 +217,39 @@ block_csr = {columns: _csr(columns) for columns in BLOCKS}
 
 @intrinsic
 def subtract_multiply(typing_context, S, h, x, g):
-    """Subtract ``h h'`` from the square matrix `S` and set ``g = S x`` with the result, in one sweep over `S`.
+    """Subtract ``h h'`` from the symmetric matrix `S` and set ``g = S x`` with the result, in one sweep over `S`.
+
+    `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of `LANES`; those past the
+    features are 0.
 
     Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as stored.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         matrix, column, row, product = _opened(context, builder, signature, arguments, 0, 1, 2, 3)
-        size = builder.extract_value(matrix.shape, 0)
-        most = _SQUARE_BLOCKS[0]
-        first = cgutils.alloca_once_value(builder, size.type(0))
-        last = builder.sub(size, size.type(most - 1))
-        with cgutils.for_range_slice(builder, size.type(0), last, size.type(most), intp=size.type) as (at, _):
-            _square_block(builder, most, matrix, column, row, product, size, at)
-            builder.store(builder.add(at, size.type(most)), first)
-        for columns in _SQUARE_BLOCKS[1:]:
-            at = builder.load(first)
-            after = builder.add(at, size.type(columns))
-            with builder.if_then(builder.icmp_signed("<=", after, size)):
-                _square_block(builder, columns, matrix, column, row, product, size, at)
-                builder.store(after, first)
+        width = builder.extract_value(matrix.shape, 1)
+        rest = builder.urem(width, width.type(_SQUARE_BLOCK))
+        whole = builder.sub(width, rest)
+        step = width.type(_SQUARE_BLOCK)
+        with cgutils.for_range_slice(builder, width.type(0), whole, step, intp=width.type) as (at, _):
+            _square_block(builder, _SQUARE_BLOCK, matrix, column, row, product, at)
+        for columns in range(LANES, _SQUARE_BLOCK, LANES):
+            with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
+                _square_block(builder, columns, matrix, column, row, product, whole)
         return context.get_dummy_value()
 
     return types.void(S, h, x, g), codegen
 
 
-_SQUARE_BLOCKS = (64, 32, 16, 8, 4, 2, 1)
+_SQUARE_BLOCK = 64
 
 
-def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, size: Any, first: Any) -> None:
+def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, first: Any) -> None:
     """Write the loop over the rows of a block of columns: their sums and their part of h stay in registers."""
     scalar = S.data.type.pointee
-    lanes = min(columns, LANES)
-    wide, stored = ir.VectorType(_DOUBLE, lanes), ir.VectorType(scalar, lanes)
-    places = [builder.add(first, size.type(n)) for n in range(0, columns, lanes)]
+    wide, stored = ir.VectorType(_DOUBLE, LANES), ir.VectorType(scalar, LANES)
+    size, width = (builder.extract_value(S.shape, axis) for axis in range(2))
+    places = [builder.add(first, width.type(n)) for n in range(0, columns, LANES)]
 
     def vector(array: Any, place: Any, kind: Any) -> Any:
         return builder.bitcast(builder.gep(array.data, [place]), kind.as_pointer())
@@ -255,11 +260,11 @@ def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, si
         return value if value.type == wide else builder.fpext(value, wide)
 
     steps = [load(vector(h, place, wide)) for place in places]
-    sums = [cgutils.alloca_once_value(builder, ir.Constant(wide, [0.0] * lanes)) for _ in places]
+    sums = [cgutils.alloca_once_value(builder, ir.Constant(wide, [0.0] * LANES)) for _ in places]
     for total in sums:
-        builder.store(ir.Constant(wide, [0.0] * lanes), total)
+        builder.store(ir.Constant(wide, [0.0] * LANES), total)
     with cgutils.for_range(builder, size) as loop:
-        row = builder.mul(loop.index, size)
+        row = builder.mul(loop.index, width)
         hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
         hj, xj = _splat(builder, hj, wide), _splat(builder, xj, wide)
         for place, step, total in zip(places, steps, sums, strict=True):

@@ -34,8 +34,16 @@ __all__ = [
     "set_column",
 ]
 
-PREFETCH_AHEAD = 128
+PREFETCH_AHEAD = np.uint64(256)
 """Nonzeros by which weights are fetched ahead of their use in sparse rows."""
+
+STREAM_AHEAD = np.uint64(512)
+"""Nonzeros by which the rows themselves are fetched ahead: the processor does so too, but not across pages."""
+
+LINE = np.uint64(8)
+"""Values of a cache line."""
+
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
@@ -78,7 +86,8 @@ def is_csr(X: types.Type) -> bool:
 
 
 # The loops stand in the bodies themselves: numba counts references anew for each function that gets the arrays of a row,
-# and at a hundred nonzeros that was a fifth of PA-I's time.
+# and at a hundred nonzeros that was a fifth of PA-I's time. Positions and features of nonzeros are unsigned, or each use
+# would ask whether it counts from the end: a third of the time. (Unsigned and signed do not mix: their sum is a float.)
 
 
 @overload(row_scores)
@@ -95,8 +104,11 @@ def _row_scores(X, i, W, f):
         return square
 
     def csr_one(X, i, W, f):
-        start, stop = X.indptr[i], X.indptr[i + 1]
-        last = X.indices.shape[0]
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        last = np.uint64(X.indices.shape[0])
+        for p in range(start, stop, LINE):
+            prefetch(X.data, p + STREAM_AHEAD)
+            prefetch(X.indices, p + STREAM_AHEAD)
         for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
             prefetch(W, np.uint32(X.indices[p]))
         score, square = 0.0, 0.0
@@ -137,9 +149,12 @@ def _row_scores(X, i, W, f):
         return square
 
     def csr(X, i, W, f):
-        start, stop = X.indptr[i], X.indptr[i + 1]
-        columns, last, w = W.shape[1], X.indices.shape[0], flat(W)
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        columns, last, w = W.shape[1], np.uint64(X.indices.shape[0]), flat(W)
         square = 0.0
+        for p in range(start, stop, LINE):
+            prefetch(X.data, p + STREAM_AHEAD)
+            prefetch(X.indices, p + STREAM_AHEAD)
         if columns == 1:
             for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
                 prefetch(w, np.uint32(X.indices[p]))
@@ -150,23 +165,9 @@ def _row_scores(X, i, W, f):
                 square += value * value
             f[0] = score
         else:
-            for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                for c in range(0, columns, 8):
-                    prefetch(w, np.uint64(X.indices[p]) * np.uint64(columns) + np.uint64(c))
-            f[:] = 0.0
-            whole = stop - (stop - start) % 4
-            for p in range(start, whole, 4):
-                x0, x1, x2, x3 = X.data[p], X.data[p + 1], X.data[p + 2], X.data[p + 3]
-                square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
-                w0, w1 = W[np.uint32(X.indices[p])], W[np.uint32(X.indices[p + 1])]
-                w2, w3 = W[np.uint32(X.indices[p + 2])], W[np.uint32(X.indices[p + 3])]
-                for c in range(columns):
-                    f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
-            for p in range(whole, stop):
-                x0, w0 = X.data[p], W[np.uint32(X.indices[p])]
-                square += x0 * x0
-                for c in range(columns):
-                    f[c] += x0 * w0[c]
+            for p in range(start, stop):
+                square += X.data[p] * X.data[p]
+            many_sums(X.indices, X.data, start, stop, W, f)
         return square
 
     if W.ndim == 1:
@@ -177,6 +178,64 @@ def _row_scores(X, i, W, f):
 FIRST64, FIRST16, FIRST8, FIRST4, FIRST2, FIRST1 = first_dense.values()
 DENSE64, DENSE16, DENSE8, DENSE4, DENSE2, DENSE1 = block_dense.values()
 CSR64, CSR16, CSR8, CSR4, CSR2, CSR1 = block_csr.values()
+
+
+def many_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
+    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision."""
+    raise TypeError("for kernels only")
+
+
+@overload(many_sums)
+def _many_sums(indices, data, start, stop, W, f):
+    def blocks(indices, data, start, stop, W, f):
+        block_sums(indices, data, start, stop, W, f)
+
+    def narrow(indices, data, start, stop, W, f):
+        columns = W.shape[1]
+        f[:] = 0.0
+        whole = stop - (stop - start) % FOUR
+        for p in range(start, whole, FOUR):
+            x0, x1, x2, x3 = data[p], data[p + ONE], data[p + TWO], data[p + THREE]
+            w0, w1 = W[np.uint32(indices[p])], W[np.uint32(indices[p + ONE])]
+            w2, w3 = W[np.uint32(indices[p + TWO])], W[np.uint32(indices[p + THREE])]
+            for c in range(columns):
+                f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+        for p in range(whole, stop):
+            x0, w0 = data[p], W[np.uint32(indices[p])]
+            for c in range(columns):
+                f[c] += x0 * w0[c]
+
+    return blocks if W.dtype == types.float64 else narrow
+
+
+def block_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
+    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in the precision of `W`, a block of columns at a time."""
+    raise TypeError("for kernels only")
+
+
+@overload(block_sums)
+def _block_sums(indices, data, start, stop, W, f):
+    def blocks(indices, data, start, stop, W, f):
+        columns, c = W.shape[1], 0
+        while c + 64 <= columns:
+            CSR64(indices, data, start, stop, W, c, f)
+            c += 64
+        while c + 16 <= columns:
+            CSR16(indices, data, start, stop, W, c, f)
+            c += 16
+        if c + 8 <= columns:
+            CSR8(indices, data, start, stop, W, c, f)
+            c += 8
+        if c + 4 <= columns:
+            CSR4(indices, data, start, stop, W, c, f)
+            c += 4
+        if c + 2 <= columns:
+            CSR2(indices, data, start, stop, W, c, f)
+            c += 2
+        if c < columns:
+            CSR1(indices, data, start, stop, W, c, f)
+
+    return blocks
 
 
 @overload(column_sums)
@@ -213,8 +272,11 @@ def _column_sums(X, i, W, f, u):
         return square, score
 
     def csr(X, i, W, f, u):
-        start, stop, columns, c = X.indptr[i], X.indptr[i + 1], W.shape[1], 0
-        last = X.indices.shape[0]
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        last = np.uint64(X.indices.shape[0])
+        for p in range(start, stop, LINE):
+            prefetch(X.data, p + STREAM_AHEAD)
+            prefetch(X.indices, p + STREAM_AHEAD)
         for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
             prefetch(u, np.uint32(X.indices[p]))
         square, score = 0.0, 0.0
@@ -222,23 +284,7 @@ def _column_sums(X, i, W, f, u):
             value = X.data[p]
             score += value * u[np.uint32(X.indices[p])]
             square += value * value
-        while c + 64 <= columns:
-            CSR64(X.indices, X.data, start, stop, W, c, f)
-            c += 64
-        while c + 16 <= columns:
-            CSR16(X.indices, X.data, start, stop, W, c, f)
-            c += 16
-        if c + 8 <= columns:
-            CSR8(X.indices, X.data, start, stop, W, c, f)
-            c += 8
-        if c + 4 <= columns:
-            CSR4(X.indices, X.data, start, stop, W, c, f)
-            c += 4
-        if c + 2 <= columns:
-            CSR2(X.indices, X.data, start, stop, W, c, f)
-            c += 2
-        if c < columns:
-            CSR1(X.indices, X.data, start, stop, W, c, f)
+        block_sums(X.indices, X.data, start, stop, W, f)
         return square, score
 
     return csr if is_csr(X) else dense
@@ -258,7 +304,7 @@ def _add_column_score(X, i, W, c, u):
     def csr(X, i, W, c, u):
         w = flat(u)
         score = 0.0
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value, j = X.data[p], np.uint32(X.indices[p])
             score += value * w[j]
             W[j, c] += value
@@ -276,7 +322,7 @@ def _add_row(X, i, W, a):
 
     def csr_one(X, i, W, a):
         step = a[0]
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p])] += step * X.data[p]
 
     def dense(X, i, W, a):
@@ -296,10 +342,10 @@ def _add_row(X, i, W, a):
         columns = W.shape[1]
         if columns == 1:
             w, step = flat(W), a[0]
-            for p in range(X.indptr[i], X.indptr[i + 1]):
+            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
-            for p in range(X.indptr[i], X.indptr[i + 1]):
+            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 value, w_j = X.data[p], W[np.uint32(X.indices[p])]
                 for c in range(columns):
                     w_j[c] += value * a[c]
@@ -317,7 +363,7 @@ def _add_column(X, i, W, c, a):
             W[j, c] += a * x[j]
 
     def csr(X, i, W, c, a):
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p]), c] += a * X.data[p]
 
     def dense_one(X, i, W, c, a):
@@ -326,7 +372,7 @@ def _add_column(X, i, W, c, a):
             W[j] += a * x[j]
 
     def csr_one(X, i, W, c, a):
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p])] += a * X.data[p]
 
     if W.ndim == 1:
@@ -344,7 +390,7 @@ def _set_column(X, i, W, c):
     def csr(X, i, W, c):
         for j in range(W.shape[0]):
             W[j, c] = 0.0
-        for p in range(X.indptr[i], X.indptr[i + 1]):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p]), c] = X.data[p]
 
     return csr if is_csr(X) else dense

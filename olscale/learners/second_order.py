@@ -32,6 +32,7 @@ from olscale.errors import DivergedError, ParameterError
 from olscale.learners.base import FloatArray, State, score_columns
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
+from olscale.learners.lanes import aligned_zeros, whole_lanes
 from olscale.learners.linear import linear_scores
 
 __all__ = ["SecondOrderLearner", "margin_needed", "memory_bytes", "moves", "step"]
@@ -107,7 +108,7 @@ class SecondOrderLearner(Classifier):
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of means and covariances for a stream of `columns` features and `classes` classes."""
         outputs = score_columns(classes)
-        each = columns * columns if self.covariance == "full" else columns
+        each = columns * whole_lanes(columns) if self.covariance == "full" else columns
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
     def check_memory(self, columns: int, classes: int) -> None:
@@ -139,7 +140,7 @@ class SecondOrderLearner(Classifier):
     def _allocate(self, columns: int, outputs: int) -> State:
         covariances = self._covariances(outputs)
         if self.covariance == "full":
-            sigma = np.zeros((covariances, columns, columns), dtype=self.dtype)
+            sigma = aligned_zeros((covariances, columns, whole_lanes(columns)), self.dtype)
             for one in sigma:
                 np.fill_diagonal(one, 1.0)
             return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}
