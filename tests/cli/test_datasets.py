@@ -72,7 +72,7 @@ def test_label_by_name_and_position(shelf: Path):
 
 
 def test_list_show_verify_export_generate(shelf: Path):
-    assert run(datasets, "list").output == "no datasets under .\n"
+    assert run(datasets, "list", ".").output == "no datasets under .\n"
     run(ingest, "a.csv", "D10", "--test", "b.csv")
     run(datasets, "generate", "rotating-xor", "D2", "--rows", "150", "--seed", "4")
     Path("D3").mkdir()
