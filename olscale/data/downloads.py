@@ -70,10 +70,11 @@ def obtain(entry: CatalogueEntry, file: CatalogueFile, keep: Path, say: Say) -> 
     try:
         return _download(file, file.url, target, say)
     except (OSError, ValueError) as error:  # of requests and of pooch, which raises ValueError for a wrong checksum
-        reason = " ".join(str(error).split())
+        # The cause, where the error is only that all attempts failed.
+        reason = getattr(error.args[0] if error.args else None, "reason", error)
         raise DatasetError(
-            f"{file.url} cannot be downloaded ({reason[:300]}), and {lacks}; try again, or put the file there as "
-            f"{target}"
+            f"{file.url} cannot be downloaded ({' '.join(str(reason).split())[:300]}), and {lacks}; try again, or put "
+            f"the file there as {target}"
         ) from error
 
 
