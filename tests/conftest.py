@@ -54,6 +54,38 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture
+def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Put a catalogue of our own in place of the real one, and data home, downloads and mirror under `tmp_path`.
+
+    The sets: ``ring`` (train and test file in the mirror), ``gone`` (absent), ``lost`` (its file is nowhere).
+    """
+    import hashlib
+
+    from olscale.data.catalogue import CatalogueEntry
+
+    monkeypatch.setenv("OLSCALE_DATA", str(tmp_path / "mirror"))
+    monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mirror" / "ring").mkdir(parents=True)
+    files = []
+    for role, rows in (("train", 30), ("test", 12)):
+        text = "".join(f"{'+-'[i % 2]}1 1:{i} 2:{(i * 7) % 5} 3:1\n" for i in range(rows))
+        (tmp_path / "mirror" / "ring" / role).write_text(text)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        files.append({"path": f"ring/{role}", "role": role, "url": f"http://127.0.0.1:9/{role}", "sha256": [digest]})
+    common = {"title": "t", "what": "points on a ring", "page": "https://page", "columns": 3, "classes": 2}
+    common["rows"] = {"train": 30, "test": 12}
+    lost = [{"path": "lost/rows", "role": "train"}]
+    entries = {
+        "ring": CatalogueEntry(name="ring", files=files, notes=["round"], **common),
+        "gone": CatalogueEntry(name="gone", absent="its owner keeps it", **common),
+        "lost": CatalogueEntry(name="lost", files=lost, mirror_only="its form is another", **common),
+    }
+    monkeypatch.setattr("olscale.data.catalogue.catalogue", lambda: entries)
+    return entries
+
+
 @pytest.fixture(scope="session")
 def make_record() -> Callable[..., Any]:
     """Return a maker of records: a definition from a few words, everything else as given."""

@@ -1,4 +1,4 @@
-"""``olscale datasets``: look at datasets, check them, write them out, make synthetic ones."""
+"""``olscale datasets``: look at datasets, check them, write them out, fetch public and make synthetic ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import click
 from olscale.cli.meter import meter
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from olscale.data.dataset import Dataset
 
 __all__ = ["datasets"]
@@ -16,22 +18,23 @@ __all__ = ["datasets"]
 
 @click.group()
 def datasets() -> None:
-    """List, show, verify, export and generate datasets."""
+    """List, show, verify, export, fetch and generate datasets."""
 
 
 @datasets.command("list")
-@click.argument("root", default=".")
-def list_datasets(root: str) -> None:
-    """List the datasets directly under ROOT (default: here)."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+@click.argument("root", required=False)
+def list_datasets(root: str | None) -> None:
+    """List the datasets directly under ROOT; without ROOT those here, then the catalogue of public data sets."""
+    _list_here(root or ".")
+    if root is None:
+        click.echo()
+        _list_catalogue()
 
+
+def _list_here(root: str) -> None:
     from olscale.data.shelf import datasets_under
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for title in ("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size"):
-        table.add_column(title, justify="left" if title in ("name", "kind") else "right", no_wrap=True)
+    table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)
     for name, found in listed:
         if isinstance(found, str):
@@ -52,9 +55,65 @@ def list_datasets(root: str) -> None:
     if not listed:
         click.echo(f"no datasets under {root}")
         return
+    _print(table)
+
+
+def _list_catalogue() -> None:
+    from olscale.data.catalogue import catalogue
+    from olscale.data.fetch import availability
+
+    table = _table("catalogue", "what", "train", "test", "columns", "classes", "at")
+    for name, entry in catalogue().items():
+        test = entry.rows.get("test")
+        table.add_row(
+            name,
+            entry.what,
+            f"{entry.rows['train']:,}",
+            "-" if test is None else f"{test:,}",
+            f"{entry.columns:,}",
+            str(entry.classes),
+            availability(entry),
+        )
+    _print(table)
+
+
+def _table(*titles: str) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    words = ("name", "kind", "catalogue", "what", "at")
+    for title in titles:
+        table.add_column(title, justify="left" if title in words else "right", no_wrap=title != "what")
+    return table
+
+
+def _print(table: Table) -> None:
+    from rich.console import Console
+
     console = Console()
     # Piped into a file the table keeps its full width: scripts read it.
     Console(width=None if console.is_terminal else 200).print(table)
+
+
+@datasets.command(short_help="Get the public data set NAME.")
+@click.argument("name")
+@click.argument("dest")
+def fetch(name: str, dest: str) -> None:
+    """Get the public data set NAME of the catalogue and convert it to the dataset directory DEST.
+
+    Files are taken from the folder that OLSCALE_DATA names, else downloaded.
+    """
+    from olscale.data.catalogue import find_entry
+    from olscale.data.fetch import fetch as run
+
+    with meter("reading") as progress:
+        made = run(name, dest, say=lambda line: click.echo(line, err=True), progress=progress)
+    entry = find_entry(name)
+    rows = " + ".join(f"{made.rows(split):,} {split}" for split in made.splits)
+    click.echo(f"{made.name}: {rows} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+    for note in entry.notes:
+        click.echo(f"note: {note}")
 
 
 @datasets.command()

@@ -21,7 +21,7 @@ __all__ = ["evaluate", "parse_learner"]
     "datasets",
     metavar="DATASET",
     multiple=True,
-    help="Dataset, in place of an experiment file; repeatable.",
+    help="Dataset, or name in the catalogue, in place of an experiment file; repeatable.",
 )
 @click.option(
     "--learner", "learners", metavar="LEARNER", multiple=True, help="NAME:param=value,param=value; repeatable."
@@ -99,11 +99,22 @@ def _experiment(
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
         "transforms": [name.strip() for name in (transforms or "").split(",") if name.strip()],
-        "datasets": [{"path": path} for path in datasets],
+        "datasets": [_dataset(path) for path in datasets],
         "learners": [parse_learner(text) for text in learners],
         "seed": seed or 0,
     }
     return parse_experiment(content, "options")
+
+
+def _dataset(path: str) -> dict[str, str]:
+    """Take a word that is no directory but in the catalogue for a name there."""
+    from olscale.data.catalogue import catalogue
+    from olscale.data.storage import Directory
+
+    if path not in catalogue() or Directory(path).exists():
+        return {"path": path}
+    click.echo(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
+    return {"name": path}
 
 
 def parse_learner(text: str) -> dict[str, Any]:

@@ -50,6 +50,13 @@ class _SeveralTests(click.Command):
 )
 @click.option("--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN.")
 @click.option("--label", metavar="COLUMN", help="Column of the target in tables: its name, or its position from 0.")
+@click.option("--drop", metavar="COLUMN", multiple=True, help="Column of a dense table to leave out; repeatable.")
+@click.option(
+    "--train-rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The first N rows train, all others are the test split.",
+)
 def ingest(
     source: tuple[str, ...],
     dest: str,
@@ -59,6 +66,8 @@ def ingest(
     chunk_rows: int | None,
     segments: str | None,
     label: str | None,
+    drop: tuple[str, ...],
+    train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
 
@@ -79,6 +88,8 @@ def ingest(
             chunk_rows=chunk_rows,
             segments=segments,
             label=_column(label),
+            drop=drop,
+            train_rows=train_rows,
             progress=progress,
         )
     seconds = time.perf_counter() - start

@@ -20,9 +20,10 @@ from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.manifest import SourceEntry
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
+from olscale.data.selection import drop_columns, rows_within
 from olscale.data.sources import Source, expand, segment_name, sha256_and_size
 from olscale.data.storage import Directory
-from olscale.errors import DatasetError, FormatError
+from olscale.errors import DatasetError, FormatError, ParameterError
 
 __all__ = ["ingest"]
 
@@ -41,6 +42,8 @@ def ingest(
     chunk_rows: int | None = None,
     segments: str | None = None,
     label: str | int | None = None,
+    drop: Sequence[str] = (),
+    train_rows: int | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
@@ -65,6 +68,10 @@ def ingest(
         wherever its value changes.
     label : str or int, optional
         Column of the target in tables, by name or position.
+    drop : sequence of str
+        Columns of dense tables that are no features, as a row's number: they are left out.
+    train_rows : int, optional
+        So many rows from the first on are the train split, all others the test split. The sources are read twice.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`.
 
@@ -99,21 +106,34 @@ def ingest(
     given = {"train": _paths(sources), "test": _paths(test)}
     if not given["train"]:
         raise DatasetError("no source was given; name at least one file")
-    options = {"format": format, "layout": layout, "chunk_rows": chunk_rows, "segments": segments, "label": label}
+    if train_rows is not None and (train_rows < 1 or given["test"]):
+        wrong = "with sources of the test split" if given["test"] else f"as {train_rows}, expected at least 1"
+        raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
+    options: dict[str, object] = {
+        "format": format,
+        "layout": layout,
+        "chunk_rows": chunk_rows,
+        "segments": segments,
+        "label": label,
+    }
+    options |= {"drop": list(drop), "train_rows": train_rows}
     with claim(os.fspath(dest), {**given, "options": options}) as directory, ExitStack() as stack:
         build = Build(directory, layout, chunk_rows, segments, progress)
         found = {split: expand(paths) for split, paths in given.items()}
-        if not found["test"]:
+        if train_rows is not None:
+            found["test"] = found["train"]
+        elif not found["test"]:
             found["test"] = _held_test(found["train"], format)
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         files = dict.fromkeys(source.file for part in found.values() for source in part if source.file)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, label, _spool(directory, stack), progress)
+        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), progress)
+        spans = {"train": (0, train_rows), "test": (train_rows or 0, None)}
         for split, part in found.items():
             if part:
-                build.add(split, _Pieces(reading, part))
+                build.add(split, _Pieces(reading, part, *spans[split]))
         entries = [_entry(source, split, hashes) for split, part in found.items() for source in part]
         directory.remove(SPOOL)
         build.finish(entries, densify=reading.formats == {_SPARSE_TEXT})
@@ -153,18 +173,27 @@ class _Pieces:
 
     reading: _Reading
     sources: Sequence[Source]
+    start: int
+    stop: int | None
 
     def __iter__(self) -> Iterator[Piece]:
-        for source in self.sources:
-            yield from self.reading.pieces(source)
+        pieces = (piece for source in self.sources for piece in self.reading.pieces(source))
+        return pieces if (self.start, self.stop) == (0, None) else rows_within(pieces, self.start, self.stop)
 
 
 class _Reading:
     """Reads source after source with what was learnt from the ones before."""
 
-    def __init__(self, format: str | None, label: str | int | None, spool: Path, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        format: str | None,
+        label: str | int | None,
+        drop: tuple[str, ...],
+        spool: Path,
+        progress: Progress | None,
+    ) -> None:
         self.formats: set[str] = set()
-        self._format, self._spool, self._progress = format, spool, progress
+        self._format, self._drop, self._spool, self._progress = format, drop, spool, progress
         self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
     def pieces(self, source: Source) -> Iterator[Piece]:
@@ -190,7 +219,7 @@ class _Reading:
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
         for batch in format.read(source, replace(self._options, chunk_rows=rows, stream=content)):
-            yield batch
+            yield drop_columns(batch, self._drop, source) if self._drop else batch
             # All files of a dataset number their features alike, and have the label in one place.
             if batch.zero_based is not None:
                 self._options = replace(self._options, zero_based=batch.zero_based)

@@ -13,6 +13,10 @@
     [[datasets]]
     path = "data/letter"        # relative to this file
 
+    [[datasets]]
+    name = "usps"               # of the catalogue, fetched when it is first needed
+    optional = true             # if it cannot be had, go on without
+
     [[learners]]
     name = "pa1"
     params = { C = [0.25, 1.0] }   # a list: one learner a value
@@ -25,7 +29,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 
@@ -41,14 +45,26 @@ class DatasetSpec(_Section):
 
     Attributes
     ----------
-    path : str
+    path : str, optional
         Directory or URL of the dataset.
+    name : str, optional
+        Name of a data set of the catalogue, in place of `path`.
     transforms : tuple of str, optional
         Transforms for this dataset in place of the experiment's.
+    optional : bool
+        Whether to go on without it where it cannot be had.
     """
 
-    path: str
+    path: str | None = None
+    name: str | None = None
     transforms: tuple[str, ...] | None = None
+    optional: bool = False
+
+    @model_validator(mode="after")
+    def _path_or_name(self) -> DatasetSpec:
+        if (self.path is None) == (self.name is None):
+            raise ValueError("expected path (of a dataset) or name (of a set in the catalogue), and not both")
+        return self
 
 
 class LearnerSpec(_Section):
@@ -60,10 +76,13 @@ class LearnerSpec(_Section):
         Registry name or ``module:Class``.
     params : dict
         Parameters; a list of values stands for one learner a value.
+    optional : bool
+        Whether to go on without it where this version has no such learner.
     """
 
     name: str
     params: dict[str, Any] = Field(default_factory=dict)
+    optional: bool = False
 
     def settings(self) -> list[dict[str, Any]]:
         """Return one dictionary of parameters for each combination of listed values.
@@ -139,7 +158,10 @@ def load_experiment(path: str | Path) -> Experiment:
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
     experiment = parse_experiment(content, str(path))
-    datasets = [spec.model_copy(update={"path": _relative_to(path.parent, spec.path)}) for spec in experiment.datasets]
+    datasets = [
+        spec if spec.path is None else spec.model_copy(update={"path": _relative_to(path.parent, spec.path)})
+        for spec in experiment.datasets
+    ]
     return experiment.model_copy(update={"datasets": tuple(datasets)})
 
 

@@ -13,6 +13,7 @@ from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import make_learner
+from olscale.results.plans import LeftOut
 
 __all__ = ["Plan", "make_plan"]
 
@@ -31,16 +32,26 @@ class Plan:
         Every run once.
     paths, rows : dict
         Path and number of training rows of each dataset, by fingerprint.
+    left_out : tuple of LeftOut
+        Optional datasets and learners that could not be had, and why.
     """
 
     name: str
     runs: tuple[Run, ...]
     paths: dict[str, str]
     rows: dict[str, int]
+    left_out: tuple[LeftOut, ...] = ()
 
 
-def make_plan(experiment: Experiment) -> Plan:
-    """Expand `experiment`; datasets are opened, learners and transforms checked, nothing is run.
+def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> Plan:
+    """Expand `experiment`; datasets are opened, learners and transforms checked, nothing is fetched or run.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        With a path for every dataset, as `olscale.evaluation.resolve.resolve` returns it.
+    left_out : tuple of LeftOut
+        What that left out.
 
     Raises
     ------
@@ -58,6 +69,8 @@ def make_plan(experiment: Experiment) -> Plan:
     paths: dict[str, str] = {}
     rows: dict[str, int] = {}
     for spec in experiment.datasets:
+        if spec.path is None:
+            raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
         transforms = experiment.transforms if spec.transforms is None else spec.transforms
@@ -70,7 +83,7 @@ def make_plan(experiment: Experiment) -> Plan:
             for name, learner in learners:
                 run = Run(key, name, learner.version, learner.resolved_params())
                 runs[run.id] = run
-    return Plan(experiment.name, tuple(runs.values()), paths, rows)
+    return Plan(experiment.name, tuple(runs.values()), paths, rows, left_out)
 
 
 def _orders(experiment: Experiment) -> Iterator[tuple[Shuffle | None, Part | None]]:

@@ -14,9 +14,10 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.resolve import resolve
 from olscale.execution.passages import run_pack
 from olscale.execution.progress import Progress, Silent
-from olscale.results.plans import write_plan
+from olscale.results.plans import LeftOut, write_plan
 from olscale.results.store import Store, open_store
 
 __all__ = ["Evaluation", "evaluate"]
@@ -34,11 +35,14 @@ class Evaluation:
         Runs of the plan.
     computed : int
         Runs computed now; the others were in the store already.
+    left_out : tuple of LeftOut
+        Optional datasets and learners that could not be had, and why.
     """
 
     store: Store
     runs: int
     computed: int
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def evaluate(
@@ -77,11 +81,11 @@ def evaluate(
         If the experiment, a dataset, the store or the cluster is at fault.
     """
     progress = progress or Silent()
-    plan = make_plan(experiment)
+    plan = make_plan(*resolve(experiment, progress.note))
     if scheduler is not None and not in_process:
         _run_loop(_reach(scheduler))
     target = open_store(str(store), create=True)
-    write_plan(target, plan.name, [run.id for run in plan.runs])
+    write_plan(target, plan.name, [run.id for run in plan.runs], plan.left_out)
     done = target.done()
     missing = [run for run in plan.runs if run.id not in done]
     work = sum(plan.rows[run.stream.fingerprint] for run in missing)
@@ -96,7 +100,7 @@ def evaluate(
         left = {run.id for run in missing} - target.done() - target.lost()
         if left:
             raise ExecutionError(f"{len(left)} runs have no record though all their packs ended; run the command again")
-    return Evaluation(target, len(plan.runs), len(missing))
+    return Evaluation(target, len(plan.runs), len(missing), plan.left_out)
 
 
 def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:

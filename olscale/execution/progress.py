@@ -12,6 +12,9 @@ __all__ = ["Progress", "Silent", "Tally"]
 class Progress(Protocol):
     """Gets told of progress; the command line draws it."""
 
+    def note(self, line: str) -> None:
+        """Say what the user should know: a data set is fetched, an optional part left out."""
+
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Begin `name`: so many runs, of which `done` are in the store already, and `rows` row-passes to do."""
 
@@ -24,6 +27,9 @@ class Progress(Protocol):
 
 class Silent:
     """Tells nobody."""
+
+    def note(self, line: str) -> None:
+        """Ignore."""
 
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Ignore."""
@@ -56,6 +62,9 @@ class Tally:
     rows: int = 0
     started: float = field(default_factory=monotonic)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def note(self, line: str) -> None:
+        """Ignore."""
 
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Begin counting."""

@@ -50,6 +50,10 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         super().__init__()
         self._stream, self._last = stream, float("-inf")
 
+    def note(self, line: str) -> None:
+        """Print the line."""
+        print(line, file=self._stream, flush=True)
+
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Say what there is to do."""
         super().start(name, runs, done, rows)
@@ -115,6 +119,10 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     ) -> None:
         """Take the bar away."""
         self._bar.stop()
+
+    def note(self, line: str) -> None:
+        """Print the line above the bar."""
+        self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Show the bar."""

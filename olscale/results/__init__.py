@@ -1,12 +1,13 @@
 """The metrics store: write one run, list what is done, read everything."""
 
-from olscale.results.plans import Plan, read_plans, write_plan
+from olscale.results.plans import LeftOut, Plan, read_plans, write_plan
 from olscale.results.record import FAILED, OUTCOMES, Record, Segment, canonical_json, run_id
 from olscale.results.store import Store, open_store
 
 __all__ = [
     "FAILED",
     "OUTCOMES",
+    "LeftOut",
     "Plan",
     "Record",
     "Segment",

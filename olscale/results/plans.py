@@ -6,12 +6,35 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from olscale.errors import StoreError
 from olscale.results.store import Store
 
-__all__ = ["Plan", "read_plans", "write_plan"]
+__all__ = ["LeftOut", "Plan", "read_plans", "write_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An optional part of an experiment that could not be had.
+
+    Parameters
+    ----------
+    kind : str
+        ``"dataset"`` or ``"learner"``.
+    name : str
+        As the experiment names it.
+    reason : str
+        Why, on one line.
+    """
+
+    kind: str
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} is left out: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +47,34 @@ class Plan:
         Name of the experiment.
     runs : tuple of str
         Run ids, sorted.
+    left_out : tuple of LeftOut
+        What could not be had when the plan was first written.
     """
 
     experiment: str
     runs: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
 
-def write_plan(store: Store, experiment: str, runs: Iterable[str]) -> Plan:
-    """Write ``plans/<name>-<hash>.json``; the same plan written twice is one file.
+def write_plan(store: Store, experiment: str, runs: Iterable[str], left_out: Iterable[LeftOut] = ()) -> Plan:
+    """Write ``plans/<name>-<hash>.json``; the same plan written twice is one file, whatever the reasons in `left_out`.
 
     Raises
     ------
     StoreError
         If the store cannot be written to.
     """
-    plan = Plan(experiment, tuple(sorted(set(runs))))
-    text = json.dumps({"experiment": plan.experiment, "runs": plan.runs}, indent=0) + "\n"
+    plan = Plan(experiment, tuple(sorted(set(runs))), tuple(left_out))
+    content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
+    if plan.left_out:
+        content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
+    text = json.dumps(content, indent=0) + "\n"
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", experiment).strip("-.")[:60] or "plan"
     file = f"plans/{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     if not store.files.exists(file):
-        store.put(file, text.encode())
+        if plan.left_out:
+            content["left_out"] = [asdict(part) for part in plan.left_out]
+        store.put(file, (json.dumps(content, indent=0) + "\n").encode())
     return plan
 
 
@@ -62,7 +93,9 @@ def read_plans(store: Store) -> list[Plan]:
             if isinstance(data, Exception):
                 raise data
             plan = json.loads(data)
-            plans.append(Plan(str(plan["experiment"]), tuple(sorted({str(id) for id in plan["runs"]}))))
+            runs = tuple(sorted({str(id) for id in plan["runs"]}))
+            left_out = tuple(LeftOut(**part) for part in plan.get("left_out", ()))
+            plans.append(Plan(str(plan["experiment"]), runs, left_out))
         except (OSError, ValueError, KeyError, TypeError) as fault:
             raise StoreError(f"damaged plan {name} in the metrics store {store.path}: delete it ({fault!r})") from fault
     return plans

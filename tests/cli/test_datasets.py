@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from olscale.cli.datasets import datasets
 from olscale.cli.ingest import ingest
 from olscale.data.dataset import open_dataset
+from olscale.errors import OlscaleError
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def test_label_by_name_and_position(shelf: Path):
 
 
 def test_list_show_verify_export_generate(shelf: Path):
-    assert run(datasets, "list").output == "no datasets under .\n"
+    assert run(datasets, "list", ".").output == "no datasets under .\n"
     run(ingest, "a.csv", "D10", "--test", "b.csv")
     run(datasets, "generate", "rotating-xor", "D2", "--rows", "150", "--seed", "4")
     Path("D3").mkdir()
@@ -92,3 +94,27 @@ def test_list_show_verify_export_generate(shelf: Path):
     assert "intact" in run(datasets, "verify", "D10").output
     run(datasets, "export", "D10", "out.csv", "--split", "test")
     assert Path("out.csv").read_text() == Path("b.csv").read_text()
+
+
+def test_fetch_makes_a_dataset_and_tells_the_notes(small_catalogue: dict[str, Any], tmp_path: Path):
+    lines = run(datasets, "fetch", "ring", str(tmp_path / "d")).output.splitlines()
+    fingerprint = open_dataset(tmp_path / "d").fingerprint[:12]
+    assert lines == [f"d: 30 train + 12 test rows x 3 columns, fingerprint {fingerprint}", "note: round"]
+    with pytest.raises(OlscaleError, match="did you mean 'ring'"):
+        CliRunner().invoke(datasets, ["fetch", "rimg", "x"], catch_exceptions=False)
+
+
+def test_list_shows_the_catalogue_after_what_is_here(small_catalogue: dict[str, Any], shelf: Path):
+    run(ingest, "a.csv", "D")
+    output = run(datasets, "list").output
+    assert output.index("\nD ") < output.index("\ncatalogue ")
+    rows = {line.split()[0]: line.split() for line in output.splitlines() if line}
+    assert rows["ring"] == ["ring", "points", "on", "a", "ring", "30", "12", "3", "2", "mirror"]
+    assert rows["gone"][-1] == "absent"
+    assert "ring" not in run(datasets, "list", ".").output
+
+
+def test_ingest_cuts_and_drops(shelf: Path):
+    run(ingest, "a.csv", "D", "--train-rows", "2", "--drop", "x")
+    made = open_dataset("D")
+    assert (made.rows("train"), made.rows("test"), made.manifest.feature_names) == (2, 1, ("y",))

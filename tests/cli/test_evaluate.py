@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from olscale.cli.evaluate import evaluate
 from olscale.results.store import open_store
 
 
@@ -150,3 +154,20 @@ def test_learners_are_listed_shown_and_checked(tmp_path: Path) -> None:
     broken = run("learners", "check", "mine:Peeks", cwd=tmp_path)
     assert "fails" in one_line(broken, 1)
     assert "FAILED  label comes after the prediction" in broken.stdout
+
+
+def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
+    small_catalogue: dict[str, Any], shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    args = ["--dataset", "ring", "--learner", "pa", "--permutations", "1", "--store", "s", "--in-process"]
+    done = CliRunner().invoke(evaluate, args)
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines()[:2] == [
+        "there is no directory ring here: taking data set ring of the catalogue",
+        f"fetching data set ring into {tmp_path / 'home' / 'ring'}",
+    ]
+    shutil.copytree(shelf / "dense", "ring")
+    done = CliRunner().invoke(evaluate, args)
+    assert "catalogue" not in done.stderr, "a directory of that name comes first"
+    assert done.stdout == "1 of 1 runs computed, results in s\n"

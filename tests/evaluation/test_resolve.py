@@ -1,0 +1,110 @@
+"""Before planning: names become paths, optional parts that cannot be had are left out and said so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
+from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
+from olscale.evaluation.plan import make_plan
+from olscale.evaluation.resolve import resolve
+from olscale.execution.evaluate import evaluate
+from olscale.results import LeftOut, read_plans
+from olscale.results.store import open_store
+
+PA = [{"name": "pa"}]
+
+
+def experiment(datasets: list[dict[str, Any]], learners: list[dict[str, Any]] = PA) -> Experiment:
+    return parse_experiment({"datasets": datasets, "learners": learners, "protocol": {"permutations": 1}})
+
+
+def test_a_name_becomes_the_path_of_a_dataset_in_the_data_home(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+    said: list[str] = []
+    resolved, left_out = resolve(experiment([{"name": "ring", "transforms": ["bias"]}]), said.append)
+    path = str(tmp_path / "home" / "ring")
+    assert (resolved.datasets[0].path, resolved.datasets[0].transforms, left_out) == (path, ("bias",), ())
+    assert said == [f"fetching data set ring into {path}"]
+    assert [run.stream.dataset for run in make_plan(resolved).runs] == ["ring"]
+
+
+def test_planning_fetches_nothing(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="data set ring has no path yet"):
+        make_plan(experiment([{"name": "ring"}]))
+    assert not (tmp_path / "home").exists()
+
+
+def test_optional_parts_that_cannot_be_had_are_left_out_and_said(
+    small_catalogue: dict[str, Any], tmp_path: Path
+) -> None:
+    datasets = [{"name": name, "optional": True} for name in ("gone", "lost", "ring")]
+    datasets.append({"path": str(tmp_path / "nowhere"), "optional": True})
+    learners = [{"name": name, "optional": True} for name in ("pa", "tomorrow", "no_such_module:Learner")]
+    said: list[str] = []
+    resolved, left_out = resolve(experiment(datasets, learners), said.append)
+    assert [(part.kind, part.name) for part in left_out] == [
+        ("dataset", "gone"),
+        ("dataset", "lost"),
+        ("dataset", str(tmp_path / "nowhere")),
+        ("learner", "tomorrow"),
+        ("learner", "no_such_module:Learner"),
+    ]
+    assert [line for line in said if not line.startswith("fetching")] == [str(part) for part in left_out]
+    assert said[0].startswith("dataset gone is left out: data set gone cannot be fetched: its owner keeps it")
+    assert ([spec.name for spec in resolved.learners], len(resolved.datasets)) == (["pa"], 1)
+
+
+@pytest.mark.parametrize(
+    ("datasets", "learners", "error", "said"),
+    [
+        ([{"name": "gone"}], PA, DatasetError, "gone cannot be fetched"),
+        ([{"name": "rings"}], PA, UnknownNameError, "did you mean 'ring'"),
+        ([{"name": "gone", "optional": True}], PA, ExperimentError, "has no dataset left: dataset gone is left out"),
+        ([{"name": "ring"}], [{"name": "new", "optional": True}], ExperimentError, "has no learner left"),
+    ],
+)
+def test_what_is_needed_but_cannot_be_had_is_an_error(
+    small_catalogue: dict[str, Any], datasets: Any, learners: Any, error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        resolve(experiment(datasets, learners), [].append)
+
+
+def test_optional_excuses_no_wrong_parameter(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+    wrong = experiment([{"name": "ring"}], [{"name": "pa1", "params": {"C": -1}, "optional": True}])
+    with pytest.raises(ParameterError, match="parameter C was -1"):
+        evaluate(wrong, tmp_path / "store", in_process=True)
+
+
+def test_the_store_keeps_what_a_plan_left_out(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
+    whole = experiment([{"name": "ring"}])
+    part = experiment([{"name": "ring"}, {"name": "gone", "optional": True}])
+    done = evaluate(part, tmp_path / "store", in_process=True)
+    assert [(left.kind, left.name) for left in done.left_out] == [("dataset", "gone")]
+    again = evaluate(part, tmp_path / "store", in_process=True)
+    assert (done.computed, again.computed) == (1, 0)
+    (plan,) = read_plans(open_store(tmp_path / "store"))
+    assert (len(plan.runs), plan.left_out) == (1, done.left_out)
+    assert isinstance(plan.left_out[0], LeftOut)
+    evaluate(whole, tmp_path / "store", in_process=True)
+    plans = read_plans(open_store(tmp_path / "store"))
+    assert sorted(len(plan.left_out) for plan in plans) == [0, 1]
+
+
+@pytest.mark.parametrize("dataset", ["", 'path = "a"\nname = "b"', "optional = true"])
+def test_a_dataset_has_either_a_path_or_a_name(tmp_path: Path, dataset: str) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(f'[[datasets]]\n{dataset}\n[[learners]]\nname = "pa"\n')
+    with pytest.raises(ExperimentError, match=r"datasets\.0 .* and not both") as caught:
+        load_experiment(file)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_in_a_file_is_not_taken_for_a_relative_path(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text('datasets = [{name = "ring"}, {path = "d", optional = true}]\nlearners = [{name = "pa"}]\n')
+    first, second = load_experiment(file).datasets
+    assert (first.name, first.path, second.path, second.optional) == ("ring", None, str(tmp_path / "d"), True)
