@@ -20,6 +20,13 @@
     [[learners]]
     name = "pa1"
     params = { C = [0.25, 1.0] }   # a list: one learner a value
+
+    [[learners]]
+    name = "pa2"
+    tune = { C = [0.25, 1.0] }     # one of these, chosen on parts of the training split
+
+    [tuning]
+    folds = 10                     # random halves of the training split
 """
 
 from __future__ import annotations
@@ -27,13 +34,24 @@ from __future__ import annotations
 import tomllib
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 
-__all__ = ["DatasetSpec", "Experiment", "LearnerSpec", "ProtocolSpec", "load_experiment", "parse_experiment"]
+__all__ = [
+    "DatasetSpec",
+    "Experiment",
+    "LearnerSpec",
+    "ProtocolSpec",
+    "TuningSpec",
+    "load_experiment",
+    "parse_experiment",
+]
+
+
+Passes = Annotated[int, Field(ge=1)]
 
 
 class _Section(BaseModel):
@@ -76,13 +94,33 @@ class LearnerSpec(_Section):
         Registry name or ``module:Class``.
     params : dict
         Parameters; a list of values stands for one learner a value.
+    tune : dict of str to list
+        Parameters of which one combination is chosen by tuning, for each dataset by itself.
+    datasets : tuple of str, optional
+        Names of the only datasets that it meets; all when left out.
+    label : str, optional
+        What published tables call it.
     optional : bool
         Whether to go on without it where this version has no such learner.
     """
 
     name: str
     params: dict[str, Any] = Field(default_factory=dict)
+    tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
+    datasets: tuple[str, ...] | None = None
+    label: str | None = None
     optional: bool = False
+
+    @model_validator(mode="after")
+    def _given_or_tuned(self) -> LearnerSpec:
+        both = sorted(self.tune.keys() & self.params.keys())
+        if both:
+            raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
+        return self
+
+    def meets(self, dataset: str) -> bool:
+        """Return whether this learner is for the dataset of that name."""
+        return self.datasets is None or dataset in self.datasets
 
     def settings(self) -> list[dict[str, Any]]:
         """Return one dictionary of parameters for each combination of listed values.
@@ -92,8 +130,23 @@ class LearnerSpec(_Section):
         >>> LearnerSpec(name="pa1", params={"C": [0.5, 1.0]}).settings()
         [{'C': 0.5}, {'C': 1.0}]
         """
-        values = [value if isinstance(value, list) else [value] for value in self.params.values()]
-        return [dict(zip(self.params, chosen, strict=True)) for chosen in product(*values)]
+        return _combinations(
+            {name: value if isinstance(value, list) else [value] for name, value in self.params.items()}
+        )
+
+    def points(self) -> list[dict[str, Any]]:
+        """Return one dictionary of parameters for each combination to choose from.
+
+        Examples
+        --------
+        >>> LearnerSpec(name="scw1", tune={"C": [0.5, 1.0], "eta": [0.9]}).points()
+        [{'C': 0.5, 'eta': 0.9}, {'C': 1.0, 'eta': 0.9}]
+        """
+        return _combinations(self.tune)
+
+
+def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
 class ProtocolSpec(_Section):
@@ -110,12 +163,39 @@ class ProtocolSpec(_Section):
         k folds, in k folds with equal shares of each class, or in random halves drawn anew each time.
     folds : int
         Number of folds, or of halvings; 10 when left out.
+    passes : int or list of int
+        How often the rows are learned from; a list stands for one protocol a number. More than 1 is a diagnostic: such
+        a run is not single-pass, and its definition says so.
     """
 
     order: Literal["time", "permuted"] = "permuted"
     permutations: int | None = Field(default=None, ge=1)
     split: Literal["given", "kfold", "stratified", "half"] = "given"
     folds: int | None = Field(default=None, ge=1)
+    passes: Passes | tuple[Passes, ...] = 1
+
+
+class TuningSpec(_Section):
+    """How parameters under `tune` are chosen: by the mean over parts of the training split that are held out.
+
+    Attributes
+    ----------
+    split : {"half", "kfold", "stratified"}
+        How rows are held out, as in `ProtocolSpec`; random halves are the LOL paper's way.
+    folds : int
+        How many times.
+    metric : {"test_error", "cumulative_error"}
+        What is to be smallest in the mean: the error of the final model on the rows held out, or the error on the rows
+        that train, each before its update.
+    """
+
+    split: Literal["kfold", "stratified", "half"] = "half"
+    folds: int = Field(default=10, ge=1)
+    metric: Literal["test_error", "cumulative_error"] = "test_error"
+
+    def protocol(self) -> ProtocolSpec:
+        """Return how tuning runs meet a dataset."""
+        return ProtocolSpec(split=self.split, folds=self.folds)
 
 
 class Experiment(_Section):
@@ -135,6 +215,7 @@ class Experiment(_Section):
     seed: int = Field(default=0, ge=0)
     transforms: tuple[str, ...] = ()
     protocol: ProtocolSpec = ProtocolSpec()
+    tuning: TuningSpec = TuningSpec()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
 
@@ -191,6 +272,7 @@ def _explained(error: ValidationError, source: str) -> OlscaleError:
             "datasets": DatasetSpec,
             "learners": LearnerSpec,
             "protocol": ProtocolSpec,
+            "tuning": TuningSpec,
         }
         model = section.get(str(first["loc"][0]), Experiment) if len(first["loc"]) > 1 else Experiment
         inside = f" in {'.'.join(str(part) for part in first['loc'][:-1])}" if len(first["loc"]) > 1 else ""

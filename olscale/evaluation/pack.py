@@ -72,17 +72,18 @@ class Passage:
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         dataset = self._stream.dataset
-        segments = dataset.segments("train") if key.shuffle is None and key.part is None else ()
-        shape = StreamShape(self._stream.rows, len(dataset.classes or ()), tuple(segments))
+        whole = key.shuffle is None and key.part is None and key.passes == 1
+        segments = dataset.segments("train") if whole else ()
+        shape = StreamShape(self._stream.rows * key.passes, len(dataset.classes or ()), tuple(segments))
         self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
         self._lanes = cut_lanes(self._folds)
-        self.chunks = len(self._stream)
+        self.chunks = len(self._stream) * key.passes
         self.rows = 0  # row-passes: one row learned by one learner is one
 
     def step(self, i: int) -> None:
         """Feed chunk number `i` to every fold; chunks come in order, each once."""
         start = perf_counter()
-        chunk = self._stream.chunk(i)
+        chunk = self._stream.chunk(i % len(self._stream))
         self._read_seconds += perf_counter() - start
         for lane in self._lanes:
             lane.step(chunk)

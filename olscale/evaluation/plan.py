@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from olscale.data.dataset import open_dataset
+from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import width_after
 from olscale.errors import ExperimentError
-from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.search import Search
+from olscale.learners.base import Learner
 from olscale.learners.registry import make_learner
 from olscale.results.plans import LeftOut
+from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan"]
+__all__ = ["Plan", "make_plan", "plan_searches"]
 
 DEFAULT_REPEATS = 10
 
@@ -34,6 +37,8 @@ class Plan:
         Path and number of training rows of each dataset, by fingerprint.
     left_out : tuple of LeftOut
         Optional datasets and learners that could not be had, and why.
+    searches : tuple of Search
+        What its runs are to choose, where they are those of tuning.
     """
 
     name: str
@@ -41,9 +46,10 @@ class Plan:
     paths: dict[str, str]
     rows: dict[str, int]
     left_out: tuple[LeftOut, ...] = ()
+    searches: tuple[Search, ...] = ()
 
 
-def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> Plan:
+def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
     """Expand `experiment`; datasets are opened, learners and transforms checked, nothing is fetched or run.
 
     Parameters
@@ -52,6 +58,8 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> Pla
         With a path for every dataset, as `olscale.evaluation.resolve.resolve` returns it.
     left_out : tuple of LeftOut
         What that left out.
+    selections : iterable of Selection
+        What tuning chose, for every search of `plan_searches`.
 
     Raises
     ------
@@ -62,33 +70,113 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> Pla
     DatasetError
         If a dataset cannot be opened.
     """
-    learners = [
-        (spec.name, make_learner(spec.name, params)) for spec in experiment.learners for params in spec.settings()
-    ]
-    runs: dict[str, Run] = {}
-    paths: dict[str, str] = {}
-    rows: dict[str, int] = {}
+    chosen = {selection.id: selection.chosen for selection in selections}
+    plan = _Builder()
+    for source in _sources(experiment):
+        learners = []
+        for spec, settings in source.learners(experiment):
+            params: Mapping[str, Any] = settings
+            if spec.tune:
+                params = chosen[source.search(experiment, spec, settings).id]
+            learners.append((spec.name, source.learner(spec, params)))
+        plan.add(source, experiment.protocol, experiment.seed, learners)
+    return Plan(experiment.name, tuple(plan.runs.values()), plan.paths, plan.rows, left_out)
+
+
+def plan_searches(experiment: Experiment) -> Plan:
+    """Return the runs that tuning needs, and the searches they belong to; both empty where nothing is tuned.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError, ExperimentError, DatasetError
+        As `make_plan`.
+    """
+    plan = _Builder()
+    searches: dict[str, Search] = {}
+    for source in _sources(experiment):
+        for spec, settings in source.learners(experiment):
+            if spec.tune:
+                search = source.search(experiment, spec, settings)
+                points = [(spec.name, source.learner(spec, point)) for point in search.points]
+                runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
+                searches[search.id] = search.over(runs)
+    return Plan(
+        f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.paths, plan.rows, (), tuple(searches.values())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A dataset of an experiment under its transforms."""
+
+    spec: DatasetSpec
+    dataset: Dataset
+    transforms: tuple[str, ...]
+
+    def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
+        """Yield the learners that meet this dataset with each of their settings."""
+        for spec in experiment.learners:
+            if spec.meets(self.dataset.name):
+                yield from ((spec, settings) for settings in spec.settings())
+
+    def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
+        """Return a learner that this dataset fits."""
+        learner = make_learner(spec.name, dict(params))
+        learner.check_memory(width_after(self.transforms, self.dataset.columns), len(self.dataset.classes or ()))
+        return learner
+
+    def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
+        """Return the search for the parameters that `spec` leaves open."""
+        first = make_learner(spec.name, settings | spec.points()[0])
+        return Search(
+            dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
+            transforms=self.transforms,
+            learner={"name": spec.name, "version": first.version, "params": settings},
+            grid=spec.tune,
+            protocol={
+                "split": experiment.tuning.split,
+                "folds": experiment.tuning.folds,
+                "seed": experiment.seed,
+                "metric": experiment.tuning.metric,
+            },
+            points=tuple(settings | point for point in spec.points()),
+        )
+
+
+@dataclass(slots=True)
+class _Builder:
+    """A plan in the making: every run once."""
+
+    runs: dict[str, Run] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self, source: _Source, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
+    ) -> list[list[Run]]:
+        """Add a run for each learner on each stream of `source`; return the runs of each learner."""
+        dataset = source.dataset
+        self.paths[dataset.fingerprint], self.rows[dataset.fingerprint] = str(source.spec.path), dataset.rows("train")
+        added: list[list[Run]] = [[] for _ in learners]
+        for shuffle, part, passes in _orders(protocol, seed):
+            key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
+            for mine, (name, learner) in zip(added, learners, strict=True):
+                run = Run(key, name, learner.version, learner.resolved_params())
+                mine.append(self.runs.setdefault(run.id, run))
+        return added
+
+
+def _sources(experiment: Experiment) -> Iterator[_Source]:
     for spec in experiment.datasets:
         if spec.path is None:
             raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
-        transforms = experiment.transforms if spec.transforms is None else spec.transforms
-        width = width_after(transforms, dataset.columns)
-        for _, learner in learners:
-            learner.check_memory(width, len(dataset.classes or ()))
-        paths[dataset.fingerprint], rows[dataset.fingerprint] = spec.path, dataset.rows("train")
-        for shuffle, part in _orders(experiment):
-            key = StreamKey(dataset.name, dataset.fingerprint, transforms, shuffle, part)
-            for name, learner in learners:
-                run = Run(key, name, learner.version, learner.resolved_params())
-                runs[run.id] = run
-    return Plan(experiment.name, tuple(runs.values()), paths, rows, left_out)
+        yield _Source(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
 
 
-def _orders(experiment: Experiment) -> Iterator[tuple[Shuffle | None, Part | None]]:
-    """Yield order and part of each stream; every fold has permutations of its own."""
-    protocol, seed = experiment.protocol, experiment.seed
+def _orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, Part | None, int]]:
+    """Yield order, part and passes of each stream; every fold has permutations of its own."""
     if protocol.order == "time" and protocol.permutations is not None:
         raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
     if protocol.split == "given":
@@ -102,15 +190,17 @@ def _orders(experiment: Experiment) -> Iterator[tuple[Shuffle | None, Part | Non
             raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
         parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
         repeats = protocol.permutations or 1
-    for number, part in enumerate(parts):
-        if protocol.order == "time":
-            yield None, part
-        else:
-            yield from ((Shuffle(seed, number * repeats + index), part) for index in range(repeats))
+    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
+        for number, part in enumerate(parts):
+            if protocol.order == "time":
+                yield None, part, passes
+            else:
+                yield from ((Shuffle(seed, number * repeats + index), part, passes) for index in range(repeats))
 
 
-def _check_classes(dataset: Any) -> None:
+def _check_classes(dataset: Dataset) -> None:
     if dataset.task != "classification":
         raise ExperimentError(f"dataset {dataset.path} has real-valued targets; the learners here learn classes")
-    if len(dataset.classes) < 2:
-        raise ExperimentError(f"dataset {dataset.path} has only the class {dataset.classes[0]!r}; two are needed")
+    classes = dataset.classes or ()
+    if len(classes) < 2:
+        raise ExperimentError(f"dataset {dataset.path} has only the class {classes[0]!r}; two are needed")

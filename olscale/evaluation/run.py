@@ -14,13 +14,14 @@ __all__ = ["Run", "StreamKey"]
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """What runs must share to be fed from one stream: dataset, transforms, order and part of the training split."""
+    """What runs must share to be fed from one stream: dataset, transforms, order, part of the training split and passes."""
 
     dataset: str
     fingerprint: str
     transforms: tuple[str, ...]
     shuffle: Shuffle | None
     part: Part | None = None
+    passes: int = 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Run:
         part = self.stream.part
         if part is not None:
             protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
+        if self.stream.passes > 1:
+            protocol["passes"] = self.stream.passes
         return {
             "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
             "transforms": list(self.stream.transforms),

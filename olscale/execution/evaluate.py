@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
-from olscale.evaluation.plan import make_plan
+from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
 from olscale.execution.passages import run_pack
 from olscale.execution.progress import Progress, Silent
 from olscale.results.plans import LeftOut, write_plan
+from olscale.results.selections import Selection, write_selection
 from olscale.results.store import Store, open_store
 
 __all__ = ["Evaluation", "evaluate"]
@@ -32,7 +34,7 @@ class Evaluation:
     store : Store
         Where the results are.
     runs : int
-        Runs of the plan.
+        Runs of the plan, those of tuning included.
     computed : int
         Runs computed now; the others were in the store already.
     left_out : tuple of LeftOut
@@ -81,26 +83,82 @@ def evaluate(
         If the experiment, a dataset, the store or the cluster is at fault.
     """
     progress = progress or Silent()
-    plan = make_plan(*resolve(experiment, progress.note))
+    found, left_out = resolve(experiment, progress.note)
+    searches = plan_searches(found)
+    # A fault must show before a cluster is started or a store is made.
+    make_plan(found, left_out, [search.untried() for search in searches.searches])
     if scheduler is not None and not in_process:
         _run_loop(_reach(scheduler))
     target = open_store(str(store), create=True)
-    write_plan(target, plan.name, [run.id for run in plan.runs], plan.left_out)
-    done = target.done()
-    missing = [run for run in plan.runs if run.id not in done]
-    work = sum(plan.rows[run.stream.fingerprint] for run in missing)
-    progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
-    if missing:
-        parts = 1 if in_process else workers or os.cpu_count() or 1
-        packs = list(cut_packs(missing, plan.paths, plan.rows, parts))
-        if in_process:
+    parts = 1 if in_process else workers or os.cpu_count() or 1
+    job = _Job(target, progress, parts)
+    phases = job.phases(found, left_out, searches)
+    if in_process:
+        for packs in phases:
             _run_here(packs, target.path, progress)
-        else:
-            _run_loop(_run_on_dask(packs, target.path, progress, workers, scheduler))
-        left = {run.id for run in missing} - target.done() - target.lost()
-        if left:
-            raise ExecutionError(f"{len(left)} runs have no record though all their packs ended; run the command again")
-    return Evaluation(target, len(plan.runs), len(missing), plan.left_out)
+    else:
+        _run_on_dask(phases, target.path, progress, workers, scheduler)
+    return Evaluation(target, job.runs, job.computed, left_out)
+
+
+@dataclass
+class _Job:
+    """What there is to run, phase by phase, and how much of it there was."""
+
+    store: Store
+    progress: Progress
+    parts: int
+    runs: int = 0
+    computed: int = 0
+
+    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[Pack]]:
+        """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
+        selections: list[Selection] = []
+        if tuning.searches:
+            yield from self._packs(tuning)
+            selections = choose(self.store, tuning)
+        yield from self._packs(make_plan(experiment, left_out, selections))
+
+    def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
+        write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
+        done = self.store.done()
+        missing = [run for run in plan.runs if run.id not in done]
+        work = sum(plan.rows[run.stream.fingerprint] for run in missing)
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
+        self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        if missing:
+            yield list(cut_packs(missing, plan.paths, plan.rows, self.parts))
+            left = {run.id for run in missing} - self.store.done() - self.store.lost()
+            if left:
+                raise ExecutionError(
+                    f"{len(left)} runs have no record though all their packs ended; run the command again"
+                )
+
+
+def choose(store: Store, tuning: Plan) -> list[Selection]:
+    """Return what the runs of `tuning` say is best in each search, and write it to the store.
+
+    Raises
+    ------
+    ExecutionError
+        If the store lacks runs of a search: those that were lost with their workers.
+    """
+    table = store.read(["id", "outcome", "metrics"])
+    outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
+    selections = []
+    for search in tuning.searches:
+        errors: dict[str, float | None] = {}
+        for run in (run for runs in search.runs for run in runs):
+            outcome, metrics = outcomes.get(run.id, ("lost", {}))
+            if outcome == "lost":
+                raise ExecutionError(
+                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost with their workers; "
+                    "run the command again"
+                )
+            errors[run.id] = metrics[search.protocol["metric"]] if outcome == "ok" else None
+        selections.append(search.choose(errors))
+        write_selection(store, selections[-1])
+    return selections
 
 
 def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:
@@ -113,14 +171,22 @@ def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:
             progress.finish(run, outcome)
 
 
-async def _run_on_dask(
-    packs: list[Pack], store: str, progress: Progress, workers: int | None, scheduler: str | None
+def _run_on_dask(
+    phases: Iterator[list[Pack]], store: str, progress: Progress, workers: int | None, scheduler: str | None
 ) -> None:
-    from olscale.execution.cluster import connect
-    from olscale.execution.driver import drive
+    first = next(phases, None)
+    if first is None:
+        return
 
-    async with connect(workers, scheduler) as client:
-        await drive(client, packs, store, progress)
+    async def run() -> None:
+        from olscale.execution.cluster import connect
+        from olscale.execution.driver import drive
+
+        async with connect(workers, scheduler) as client:
+            for packs in chain([first], phases):
+                await drive(client, packs, store, progress)
+
+    _run_loop(run())
 
 
 async def _reach(scheduler: str) -> None:

@@ -1,0 +1,86 @@
+"""A search: the parameters that tuning is to choose for one learner on one dataset, and the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from statistics import fmean
+from typing import Any
+
+from olscale.evaluation.run import Run
+from olscale.results.record import run_id
+from olscale.results.selections import Point, Selection
+
+__all__ = ["Search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where to look for the parameters of a learner on a dataset.
+
+    Attributes
+    ----------
+    dataset : dict
+        Name and fingerprint.
+    transforms : tuple of str
+    learner : dict
+        Name, version and the parameters that are given.
+    grid : dict of str to list
+        Values of the parameters to be chosen.
+    protocol : dict
+        How candidates are compared: split, folds, seed and metric.
+    points : tuple of dict
+        The candidates: parameters given and chosen.
+    runs : tuple of tuple of Run
+        The runs of each candidate.
+    """
+
+    dataset: Mapping[str, str]
+    transforms: tuple[str, ...]
+    learner: Mapping[str, Any]
+    grid: Mapping[str, list[Any]]
+    protocol: Mapping[str, Any]
+    points: tuple[Mapping[str, Any], ...]
+    runs: tuple[tuple[Run, ...], ...] = field(default=(), hash=False)
+
+    def definition(self) -> dict[str, Any]:
+        """Return all that the choice depends on as plain JSON values."""
+        return {
+            "dataset": dict(self.dataset),
+            "transforms": list(self.transforms),
+            "learner": dict(self.learner),
+            "grid": dict(self.grid),
+            "protocol": dict(self.protocol),
+        }
+
+    @property
+    def id(self) -> str:
+        """Content hash of the definition, 32 hexadecimal digits."""
+        return run_id(self.definition())
+
+    def over(self, runs: Sequence[Sequence[Run]]) -> Search:
+        """Return this search with the runs of its candidates."""
+        return replace(self, runs=tuple(map(tuple, runs)))
+
+    def untried(self) -> Selection:
+        """Return the first candidate as if it had been chosen, to see that a plan can be made."""
+        return Selection(self.definition(), self.id, (), self.points[0])
+
+    def choose(self, errors: Mapping[str, float | None]) -> Selection:
+        """Return the candidate of least mean error, the first of equals.
+
+        Parameters
+        ----------
+        errors : mapping of str to float or None
+            Error of each run by id; None for one that failed. A candidate that failed on any part is out. If all
+            did, the first is chosen: its own failure then shows in the results.
+        """
+        points = []
+        for params, runs in zip(self.points, self.runs, strict=True):
+            found = [errors[run.id] for run in runs]
+            good = [error for error in found if error is not None]
+            mean = fmean(good) if len(good) == len(found) else None
+            points.append(Point(dict(params), mean, len(found) - len(good)))
+        best = min(points, key=lambda point: inf if point.error is None else point.error)
+        return Selection(self.definition(), self.id, tuple(points), best.params)

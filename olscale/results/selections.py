@@ -1,0 +1,95 @@
+"""Selections kept in a store: which parameters tuning chose, from what grid, on what data and how each candidate did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from olscale.errors import StoreError
+from olscale.results.store import Store
+
+__all__ = ["Point", "Selection", "read_selections", "write_selection"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A candidate.
+
+    Parameters
+    ----------
+    params : dict
+        Parameters, given and chosen.
+    error : float or None
+        Mean error over the parts; None if a run on one of them failed.
+    failed : int
+        Runs that failed.
+    """
+
+    params: Mapping[str, Any]
+    error: float | None
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What tuning chose for a learner on a dataset.
+
+    Parameters
+    ----------
+    definition : dict
+        Dataset, transforms, learner with the parameters given, grid, protocol.
+    id : str
+        Hash of the definition.
+    points : tuple of Point
+        All candidates.
+    chosen : dict
+        Parameters of the best one.
+    """
+
+    definition: Mapping[str, Any]
+    id: str
+    points: tuple[Point, ...]
+    chosen: Mapping[str, Any]
+
+    def summary(self) -> dict[str, Any]:
+        """Return grid and protocol: on which data and grid a result was tuned."""
+        return {"grid": self.definition["grid"], **self.definition["protocol"]}
+
+
+def write_selection(store: Store, selection: Selection) -> None:
+    """Write ``selections/<id>.json``; the bytes depend on the tuning runs alone.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written to.
+    """
+    file = f"selections/{selection.id}.json"
+    if not store.files.exists(file):
+        store.put(file, (json.dumps(asdict(selection), indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_selections(store: Store) -> list[Selection]:
+    """Return the store's selections, sorted by id.
+
+    Raises
+    ------
+    StoreError
+        If a selection cannot be read (its file is named).
+    """
+    found = []
+    names = [name for name in store.files.names("selections") if name.endswith(".json")]
+    for name, data in store.files.read(names):
+        try:
+            if isinstance(data, Exception):
+                raise data
+            content = json.loads(data)
+            points = tuple(Point(**point) for point in content["points"])
+            found.append(Selection(content["definition"], str(content["id"]), points, content["chosen"]))
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise StoreError(
+                f"damaged selection {name} in the metrics store {store.path}: delete it and evaluate again ({fault!r})"
+            ) from fault
+    return sorted(found, key=lambda selection: selection.id)
