@@ -6,13 +6,14 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from olscale.results import Store, canonical_json
+from olscale.results.selections import Selection, read_selections
 from olscale.results.store import OnDamage
 
 __all__ = ["Summary", "summarise"]
@@ -60,6 +61,11 @@ class Summary:
         Runs averaged.
     failures : dict of str to int
         Outcomes other than ``ok`` in this group of runs, with their counts.
+    tuned : dict, optional
+        If tuning chose these parameters: from what ``grid``, and by what ``metric`` on which ``split`` of the training
+        rows (``folds``, ``seed``).
+    tuning : bool
+        Whether these are runs that tuning compared.
     """
 
     dataset: str
@@ -74,6 +80,8 @@ class Summary:
     std: float
     n: int
     failures: Mapping[str, int] = field(default_factory=dict)
+    tuned: Mapping[str, Any] | None = None
+    tuning: bool = False
 
 
 @dataclass(slots=True)
@@ -82,7 +90,7 @@ class _Group:
     failures: Counter[str] = field(default_factory=Counter)
 
 
-def summarise(store: Store, on_damage: OnDamage = "raise") -> list[Summary]:
+def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False) -> list[Summary]:
     """Average every metric and timing of a store over permutations and folds.
 
     Parameters
@@ -90,6 +98,8 @@ def summarise(store: Store, on_damage: OnDamage = "raise") -> list[Summary]:
     store : Store
     on_damage : {"raise", "skip"}
         What to do about damaged files; skipped ones are named in ``store.damaged``.
+    tuning : bool
+        Whether to give the runs that tuning compared as well.
 
     Returns
     -------
@@ -125,7 +135,35 @@ def summarise(store: Store, on_damage: OnDamage = "raise") -> list[Summary]:
             continue
         for name, value in (*row["metrics"], *seconds.get(row["id"], ())):
             group.values[name].append(value)
-    return [summary for key in sorted(groups, key=_order) for summary in _summaries(key, groups[key])]
+    compared, chosen = _selected(read_selections(store))
+    found = []
+    for key in sorted(groups, key=_order):
+        *setting, protocol = key
+        is_tuning = (*setting, protocol) in compared
+        if tuning or not is_tuning:
+            tuned = None if is_tuning else chosen.get(tuple(setting))
+            found += [replace(summary, tuned=tuned, tuning=is_tuning) for summary in _summaries(key, groups[key])]
+    return found
+
+
+def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
+    """Return the groups of runs that tuning compared, and for those settings that it chose from what."""
+    compared, chosen = set(), {}
+    for selection in selections:
+        how = selection.definition["protocol"]
+        protocol = {"order": "permuted", "seed": how["seed"], "split": how["split"]}
+        protocol |= {"split_seed": how["seed"], "folds": how["folds"]}
+        compared |= {(*_setting(selection, point.params), canonical_json(protocol)) for point in selection.points}
+        chosen[_setting(selection, selection.chosen)] = selection.summary()
+    return compared, chosen
+
+
+def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what tells a group of runs apart, but for the protocol."""
+    dataset, learner = selection.definition["dataset"], selection.definition["learner"]
+    transforms = tuple(selection.definition["transforms"])
+    kind = (learner["name"], str(learner["version"]))
+    return (dataset["name"], dataset["fingerprint"], transforms, *kind, canonical_json(params))
 
 
 def _summaries(key: tuple[Any, ...], group: _Group) -> list[Summary]:

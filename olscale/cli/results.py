@@ -28,6 +28,7 @@ _skip_damaged = click.option("--skip-damaged", is_flag=True, help="Leave damaged
 @click.option("--metric", metavar="NAME", help="Show this metric instead of the errors.")
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
 @_skip_damaged
 def results(
     store: str,
@@ -35,6 +36,7 @@ def results(
     metric: str | None,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
+    tuning: bool,
     skip_damaged: bool,
 ) -> None:
     """Print the results in the metrics store STORE.
@@ -47,7 +49,7 @@ def results(
     from olscale.results import open_store
 
     opened = open_store(store)
-    found = summarise(opened, on_damage="skip" if skip_damaged else "raise")
+    found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
     _name_damaged(opened)
     chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
     if format_ == "json":

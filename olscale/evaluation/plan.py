@@ -127,11 +127,11 @@ class _Source:
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
         """Return the search for the parameters that `spec` leaves open."""
-        first = make_learner(spec.name, settings | spec.points()[0])
+        points = [make_learner(spec.name, settings | point) for point in spec.points()]
         return Search(
             dataset={"name": self.dataset.name, "fingerprint": self.dataset.fingerprint},
             transforms=self.transforms,
-            learner={"name": spec.name, "version": first.version, "params": settings},
+            learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
             protocol={
                 "split": experiment.tuning.split,
@@ -139,7 +139,7 @@ class _Source:
                 "seed": experiment.seed,
                 "metric": experiment.tuning.metric,
             },
-            points=tuple(settings | point for point in spec.points()),
+            points=tuple(point.resolved_params() for point in points),
         )
 
 

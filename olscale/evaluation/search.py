@@ -31,7 +31,7 @@ class Search:
     protocol : dict
         How candidates are compared: split, folds, seed and metric.
     points : tuple of dict
-        The candidates: parameters given and chosen.
+        The candidates: all parameters, in canonical form.
     runs : tuple of tuple of Run
         The runs of each candidate.
     """

@@ -25,6 +25,7 @@ FIELDS = (
     "std",
     "n",
     "failures",
+    "tuned",
     "fingerprint",
     "version",
 )
@@ -34,8 +35,9 @@ def as_json(summaries: Iterable[Summary]) -> str:
     """Return a JSON list of objects, an object a line.
 
     Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
-    permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count),
-    ``fingerprint``, ``version``. A mean or deviation that is not finite is ``null``.
+    permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count), ``tuned``
+    (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``. A mean or
+    deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
@@ -49,7 +51,7 @@ def as_csv(summaries: Iterable[Summary]) -> str:
     for summary in summaries:
         values = _fields(summary)
         values["transforms"] = ",".join(summary.transforms)
-        for name in ("params", "protocol", "failures"):
+        for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
         writer.writerow(values.values())
     return text.getvalue()

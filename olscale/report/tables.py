@@ -172,7 +172,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         columns=tuple(labels_of),
         rows=tuple(names),
         entries=tuple(tuple(line) for line in entries),
-        notes=(*_count_note(counts), *_partial_notes(names, labels_of, grid), *notes),
+        notes=(*_count_note(counts), *_partial_notes(names, labels_of, grid), *notes, *_tuned_notes(grid)),
     )
 
 
@@ -286,6 +286,22 @@ def _partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary 
         ]
         if failed:
             notes.append(f"! {row}: failed runs left out: {', '.join(failed)}.")
+    return notes
+
+
+def _tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
+    """Tell on what data parameters were chosen, a line a way of choosing."""
+    ways: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for summary in (summary for line in grid for summary in line):
+        if summary is not None and summary.tuned:
+            how = summary.tuned
+            parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
+            by = how["metric"].replace("_", " ")
+            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.learner] |= set(how["grid"])
+    notes = []
+    for way, learners in sorted(ways.items()):
+        which = ", ".join(f"{learner} ({', '.join(sorted(names))})" for learner, names in sorted(learners.items()))
+        notes.append(f"Tuned {way}: {which}.")
     return notes
 
 

@@ -20,7 +20,7 @@ class Point:
     Parameters
     ----------
     params : dict
-        Parameters, given and chosen.
+        All parameters, in canonical form.
     error : float or None
         Mean error over the parts; None if a run on one of them failed.
     failed : int
