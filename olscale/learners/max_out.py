@@ -13,6 +13,7 @@ from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros
 from olscale.learners.rows import add_row, column_sums
+from olscale.learners.rows_fused import add_row_then_sums
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["PAMO1", "PAMO2"]
@@ -71,8 +72,13 @@ def _sweep(
     planes = theta.shape[1]
     g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
     z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
+    pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
     for i in range(scores.shape[0]):
-        square, _ = column_sums(X, i, theta, g, flat(theta))
+        if pending >= 0:
+            square = add_row_then_sums(X, pending, a, i, theta, g)
+            pending = -1
+        else:
+            square, _ = column_sums(X, i, theta, g, flat(theta))
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moved, pulled = False, False
@@ -99,7 +105,9 @@ def _sweep(
             if moved or pulled:
                 updates[0] += 1
             if pulled:
-                add_row(X, i, theta, a)
+                pending = i
+    if pending >= 0:
+        add_row(X, pending, theta, a)
 
 
 class PAMO1(SweepLearner):
