@@ -1,4 +1,4 @@
-"""LOL beside the product with k prototypes that it cannot do without, beside numpy, and beside PA-I on sparse rows."""
+"""LOL and PAMO beside the products and updates they cannot do without; LOL beside numpy, and beside PA-I on sparse rows."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
-from olscale.bench.loops import gemv_float32, lol_numpy, prototype_major
+from olscale.bench.loops import bare_max_out, gemv_float32, lol_numpy, prototype_major
 from olscale.data.chunk import Chunk
 from olscale.data.generators.url_like import chunks
+from olscale.learners.registry import make_learner
 
 __all__ = ["figures"]
 
 _K = 60
+_H, _PLANES = 64, 2
 
 
 def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
-    """Return dense figures at three widths, then sparse ones at 3.2 million features."""
+    """Return LOL's dense figures at three widths, PAMO's at one, then LOL's at 3.2 million sparse features."""
     found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
-    return found + _sparse(rows, rounds)
+    return found + _max_out(254, rounds) + _sparse(rows, rounds)
 
 
 def _dense(features: int, rounds: int) -> list[Figure]:
@@ -62,6 +65,55 @@ def _dense(features: int, rounds: int) -> list[Figure]:
         )
     )
     return compare(table, "M rows/s", rounds)
+
+
+def _max_out(features: int, rounds: int) -> list[Figure]:
+    """Return PAMO's figures; a peer does one BLAS gemv a row and moves h hyperplanes for the rows for which PAMO does."""
+    rng = np.random.default_rng(0)
+    rows, passes = 400_000 // features, 3
+    X = rng.normal(size=(rows, features)) / np.sqrt(features)
+    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    stream = [Chunk(X, y, features)] * passes
+    params, work = {"h": _H, "k": _PLANES}, rows * passes / 1e6
+    size = f"{_H} x {_PLANES} hyperplanes, d = {features}"
+
+    def bare(name: str, moved: NDArray[np.bool_]) -> Contestant:
+        P, out = rng.normal(size=(_H * _PLANES, features)), np.zeros(_H * _PLANES)
+
+        def run(_: object) -> None:
+            for part in np.split(moved, passes):
+                bare_max_out(X, part, P, _PLANES, out)
+
+        return Contestant(f"{name}, {size}", run, work)
+
+    def score(made: Any) -> None:
+        for chunk in stream:
+            made.scores(chunk.X)
+
+    moved = _moved("pamo1", params, stream)
+    table = [
+        bare("BLAS gemv", np.zeros(rows * passes, dtype=bool)),
+        bare("BLAS gemv, update of some rows", moved),
+        bare("BLAS gemv, update of every row", np.ones(rows * passes, dtype=bool)),
+    ]
+    ours = [
+        learner("pamo1", params, stream, table[1].name, ">= 0.67", f"pamo1, {moved.mean():.0%} of the rows move it"),
+        learner("pamo2", params, stream, table[2].name, ">= 0.67", "pamo2, every row moves it"),
+    ]
+    scored = Contestant("pamo1, rows scored only", score, work, ours[0].prepare, table[0].name, ">= 0.67")
+    return compare([*table, scored, *ours], "M rows/s", rounds)
+
+
+def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArray[np.bool_]:
+    """Return for each row whether it moves the model that learns from the stream."""
+    made = make_learner(name, params)
+    made.begin(stream[0].columns, 2)
+    updates = [0.0]
+    for chunk in stream:
+        for i in range(len(chunk)):
+            made.learn(chunk[i : i + 1].X, chunk.y[i : i + 1])
+            updates.append(made.measures()["updates"])
+    return np.diff(updates) > 0.0
 
 
 def _sparse(rows: int, rounds: int) -> list[Figure]:
@@ -105,7 +157,6 @@ def _steady(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
 
 def _first(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
     """Return a first pass of a new model, which waits for its memory at every new feature."""
-    from olscale.learners.registry import make_learner
 
     def run(_: object) -> None:
         made = make_learner("lol", params)

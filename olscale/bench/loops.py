@@ -9,7 +9,7 @@ import numpy as np
 from olscale.data.chunk import CSR
 from olscale.jit import kernel, prefetch
 
-__all__ = ["bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
+__all__ = ["bare_max_out", "bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
 
 _AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
 
@@ -41,6 +41,19 @@ def gemv_float32(X: Any, P: Any, out: Any) -> None:
     """Multiply the matrix `P` of shape (k, features) with every row: one BLAS gemv each."""
     for i in range(X.shape[0]):
         np.dot(P, X[i], out)
+
+
+@kernel
+def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
+    """Multiply the hyperplanes `P`, k a dimension, with every row, and move one a dimension where a row has `moved`."""
+    for i in range(X.shape[0]):
+        x = X[i]
+        np.dot(P, x, out)
+        if moved[i]:
+            for first in range(0, P.shape[0], k):
+                plane, step = P[first + i % k], 1e-9 * out[first]
+                for j in range(x.shape[0]):
+                    plane[j] += step * x[j]
 
 
 @kernel

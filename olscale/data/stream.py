@@ -22,6 +22,7 @@ from olscale.errors import DatasetError
 __all__ = ["Part", "Shuffle", "Stream", "Streams", "open_streams"]
 
 _RESIDENT_BYTES = 4 << 30
+_SAMPLE = 0x53414D504C45
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,22 @@ class Stream:
         """Yield the chunks from number `start` on."""
         for i in range(start, len(self)):
             yield self.chunk(i)
+
+    def sample(self, size: int) -> Rows:
+        """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
+
+        The draw depends on the number of rows alone, not on how they are cut into chunks.
+        """
+        wanted = np.arange(self.rows)
+        if self.rows > size:
+            generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
+            wanted = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
+        parts, first = [], 0
+        for chunk in self.chunks():
+            low, high = np.searchsorted(wanted, [first, first + len(chunk)])
+            parts.append(take_rows(chunk.X, wanted[low:high] - first))
+            first += len(chunk)
+        return _stack(parts)
 
 
 @dataclass(frozen=True, slots=True)

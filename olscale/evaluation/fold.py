@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Chunk, slice_rows, to_dense
+from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
 from olscale.errors import DivergedError
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
@@ -57,10 +57,17 @@ class Fold:
         self.learner = make_learner(run.learner, run.params)
         self._metrics: list[Metric] = [metric(shape) for metric in METRICS]
         self._seconds = 0.0
+        self._prepared: dict[str, float] = {}
         self._ready = False
         shuffle = run.stream.shuffle
         entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
+
+    def prepare(self, X: Rows) -> None:
+        """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
+        start = perf_counter()
+        self._guarded(lambda: self.learner.prepare(X))
+        self._prepared = {"prepare_seconds": perf_counter() - start}
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk."""
@@ -125,6 +132,7 @@ class Fold:
             timings={
                 "fit_seconds": self._seconds,
                 "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
+                **self._prepared,
                 **(timings or {}),
             },
             environment=_environment(),

@@ -13,7 +13,10 @@ from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.results.record import Record
 
-__all__ = ["Pack", "Passage", "cut_packs"]
+__all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "cut_packs"]
+
+LOOK_AHEAD_ROWS = 65_536
+"""Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,19 @@ class Passage:
         segments = dataset.segments("train") if whole else ()
         shape = StreamShape(self._stream.rows * key.passes, len(dataset.classes or ()), tuple(segments))
         self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
+        self._prepare([fold for fold in self._folds if fold.learner.looks_ahead])
         self._lanes = cut_lanes(self._folds)
         self.chunks = len(self._stream) * key.passes
         self.rows = 0  # row-passes: one row learned by one learner is one
+
+    def _prepare(self, folds: Sequence[Fold]) -> None:
+        """Show those that look ahead the rows to come: one reading of the stream for all of them."""
+        if folds:
+            start = perf_counter()
+            sample = self._stream.sample(LOOK_AHEAD_ROWS)
+            self._read_seconds += perf_counter() - start
+            for fold in folds:
+                fold.prepare(sample)
 
     def step(self, i: int) -> None:
         """Feed chunk number `i` to every fold; chunks come in order, each once."""

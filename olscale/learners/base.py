@@ -113,6 +113,18 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             **self._allocate(columns, self._outputs),
         }
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the learner must `prepare` on rows of the stream before it begins: it is then not one-pass."""
+        return False
+
+    def prepare(self, X: Rows) -> None:
+        """Look at rows of the stream, without their labels, between `begin` and the first `learn`.
+
+        Called for learners that say `looks_ahead`, with all rows that will come or a uniform sample of them.
+        """
+        raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine could not hold, before anything is run.
 
@@ -123,8 +135,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         """
 
     def _random(self) -> np.random.Generator:
-        """Return the generator of a learner with a parameter `seed`."""
-        seed = int(self.get_params(deep=False)["seed"])
+        """Return the generator of this run, which depends on its entropy and on the parameter `seed` if there is one."""
+        seed = int(self.get_params(deep=False).get("seed", 0))
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
 
     @abstractmethod

@@ -58,6 +58,8 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything and learn from the rows in one pass, in their order.
 
+        A learner that `looks_ahead` is shown the rows, without labels, once before that pass.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
@@ -69,7 +71,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         -------
         self
         """
-        return self._partial_fit(X, y, classes=None, first=True)
+        return self._partial_fit(X, y, classes=None, first=True, whole=True)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn from the next rows of the stream.
@@ -89,13 +91,15 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         """
         return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
 
-    def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool) -> Self:
+    def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         y = column_or_1d(y)
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self.begin(X.shape[1], len(self.classes_))
+            if whole and self.looks_ahead:
+                self.prepare(to_rows(X))
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")

@@ -30,6 +30,7 @@ __all__ = [
     "block_dense",
     "first_dense",
     "lowest",
+    "moving_dense",
     "padded",
     "subtract_multiply",
     "whole_lanes",
@@ -114,6 +115,22 @@ class _Block:
             w.align = 4 if isinstance(self.scalar, ir.FloatType) else 8
             builder.store(builder.fadd(builder.load(total), builder.fmul(x, w)), total)
 
+    def move_and_add(self, value: Any, feature: Any, before: Any, steps: Any) -> None:
+        """Move the weights by `before` times `steps` first; they are in registers anyway."""
+        builder, row = self.builder, self.row(feature)
+        x = value if self.scalar == value.type else builder.fptrunc(value, self.scalar)
+        x, before = _splat(builder, x, self.vector), _splat(builder, before, steps[0].type)
+        for number, (total, step) in enumerate(zip(self.sums, steps, strict=True)):
+            address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
+            address = builder.bitcast(address, self.vector.as_pointer())
+            w = builder.load(address)
+            w.align = 4 if isinstance(self.scalar, ir.FloatType) else 8
+            moved = w if self.scalar == _DOUBLE else builder.fpext(w, step.type)
+            moved = builder.fadd(moved, builder.fmul(before, step))
+            moved = moved if self.scalar == _DOUBLE else builder.fptrunc(moved, self.vector)
+            builder.store(moved, address).align = w.align
+            builder.store(builder.fadd(builder.load(total), builder.fmul(x, moved)), total)
+
     def prefetch(self, feature: Any) -> None:
         builder = self.builder
         kind = ir.FunctionType(ir.VoidType(), [_INT8P, _INT32, _INT32, _INT32])
@@ -177,6 +194,32 @@ def _first(columns: int) -> Callable[..., tuple[float, float]]:
     return block  # type: ignore[no-any-return]
 
 
+def _moving(columns: int) -> Callable[..., float]:
+    @intrinsic
+    def block(typing_context, before, a, x, W, first, f):
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            earlier, steps, row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 2, 3, 5)
+            block = _Block(context, builder, columns, weights, arguments[4])
+            wide, vectors = ir.VectorType(_DOUBLE, block.vector.count), []
+            for number in range(block.count):
+                place = builder.add(block.first, ir.Constant(_INT64, number * block.vector.count))
+                vectors.append(builder.load(builder.bitcast(builder.gep(steps.data, [place]), wide.as_pointer())))
+                vectors[-1].align = 8
+            square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
+            builder.store(ir.Constant(_DOUBLE, 0.0), square)
+            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
+                value, old = (builder.load(builder.gep(array.data, [loop.index])) for array in (row, earlier))
+                value, old = (v if v.type == _DOUBLE else builder.fpext(v, _DOUBLE) for v in (value, old))
+                block.move_and_add(value, loop.index, old, vectors)
+                builder.store(builder.fadd(builder.load(square), builder.fmul(value, value)), square)
+            block.store(sums.data)
+            return builder.load(square)
+
+        return types.float64(before, a, x, W, types.intp, f), codegen
+
+    return block  # type: ignore[no-any-return]
+
+
 def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
@@ -210,6 +253,10 @@ block_dense = {columns: _plain(columns) for columns in BLOCKS}
 
 first_dense = {columns: _first(columns) for columns in BLOCKS}
 """Likewise ``block(x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time, used here."""
+
+moving_dense = {columns: _moving(columns) for columns in BLOCKS}
+"""Likewise ``block(before, a, x, W, first, f)``, which first adds the outer product of the row `before` and `a` to these
+columns of `W`; it returns ``x x``."""
 
 block_csr = {columns: _csr(columns) for columns in BLOCKS}
 """Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``."""

@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
+from olscale.errors import ParameterError
 from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
+from olscale.learners.prototypes import offline_prototypes
 from olscale.learners.rows import (
     add_column,
     add_column_score,
@@ -41,6 +43,33 @@ def _place(p: int, members: FloatArray, squares: FloatArray, offset: FloatArray,
 
 
 @kernel
+def _one_vs_all(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
+    """Set the step of each class's own binary problem; False if none has a loss."""
+    active = False
+    for c in range(f.shape[0]):
+        true = c if f.shape[0] > 1 else 1
+        target = 1.0 if label == true else -1.0
+        loss = max(0.0, 1.0 - target * f[c])
+        step[c] = target * min(C, loss / square)
+        active = active or loss > 0.0
+    return active
+
+
+@kernel
+def _max_score(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
+    """Set the steps of the true class, up, and of the best wrong one, down; False if they are a margin of 1 apart."""
+    rival = 0 if label != 0 else 1
+    for c in range(f.shape[0]):
+        step[c] = 0.0
+        if c != label and f[c] > f[rival]:
+            rival = c
+    loss = max(0.0, 1.0 - (f[label] - f[rival]))
+    step[label] = min(C, loss / (2.0 * square))
+    step[rival] = -step[label]
+    return bool(loss > 0.0)
+
+
+@kernel
 def _sweep(
     X: Any,
     y: NDArray[np.int64],
@@ -54,6 +83,8 @@ def _sweep(
     C: float,
     inverse_lam: float,
     first_counts: float,
+    fixed: bool,
+    max_score: bool,
     learning: bool,
     scores: FloatArray,
 ) -> None:
@@ -63,8 +94,9 @@ def _sweep(
     size = (S.shape[1] + LANES - 1) // LANES * LANES
     near, offset, slope = np.zeros(size), np.full(size, np.inf), np.ones(size)
     w = flat(W) if inverse_lam > 0.0 else flat(U)
-    for p in range(min(seen[0], k)):
-        _place(p, members, squares, offset, slope)
+    for p in range(k):
+        if members[p] > 0.0 or (p < seen[0] and not fixed):
+            _place(p, members, squares, offset, slope)
     for i in range(scores.shape[0]):
         f = scores[i]
         square, common = column_sums(X, i, S, near, w)
@@ -72,9 +104,10 @@ def _sweep(
             row_scores(X, i, W, f)
         else:
             f[:] = common if inverse_lam > 0.0 else 0.0
-        fresh = learning and seen[0] < k
+        moving = learning and not fixed
+        fresh = moving and seen[0] < k
         p = seen[0] if fresh else lowest(offset, slope, near)
-        if learning:
+        if moving:
             replaced = not fresh and members[p] == 0.0
             if replaced:
                 set_column(X, i, S, p)
@@ -85,21 +118,18 @@ def _sweep(
             squares[p] = square if replaced else squares[p] + 2.0 * near[p] + square
             members[p] += first_counts if fresh else 1.0
             _place(p, members, squares, offset, slope)
-            seen[0] += 1
             if replaced or outputs > 1:
                 row_scores(X, i, U[p], local)
         else:
             row_scores(X, i, U[p], local)
         for c in range(outputs):
             f[c] += local[c]
+        if learning:
+            seen[0] += 1
         if learning and square > 0.0:
-            active = False
-            for c in range(outputs):
-                true = c if outputs > 1 else 1
-                target = 1.0 if y[i] == true else -1.0
-                loss = max(0.0, 1.0 - target * f[c])
-                step[c] = target * min(C, loss / ((1.0 + inverse_lam) * square))
-                active = active or loss > 0.0
+            stacked = (1.0 + inverse_lam) * square
+            label = y[i]
+            active = _max_score(f, label, C, stacked, step) if max_score else _one_vs_all(f, label, C, stacked, step)
             if active:
                 updates[0] += 1
                 add_row(X, i, U[p], step)
@@ -110,15 +140,20 @@ def _sweep(
 
 
 class _Local(SweepLearner):
-    """What LOL and I-LOL share: the sweep, the state and the count rule."""
+    """What LOL and I-LOL share: the sweep, the state and the prototypes."""
 
     k: int
     C: float
+    multiclass: str
+    prototypes: str
     count_rule: str
     dtype: str
+    layout_exact = True
     shared_domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "k": Whole(1),
+        "multiclass": Choice(("ova", "max-score")),
+        "prototypes": Choice(("sequential", "offline")),
         "count_rule": Choice(("macqueen", "paper")),
         "dtype": Choice(("float64", "float32")),
     }
@@ -137,17 +172,40 @@ class _Local(SweepLearner):
             "squares": np.zeros(k),
         }
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the prototypes are fitted to the rows before the stream begins."""
+        return self.prototypes == "offline"
+
+    def prepare(self, X: Rows) -> None:
+        """Fit the prototypes to the rows `X` by k-means; from then on they stay where they are."""
+        if not self.looks_ahead:
+            super().prepare(X)
+        features, means = offline_prototypes(X, int(self.k), self._random())
+        S, found = self.state_["S"], len(means)
+        S[features, :found] = means.T
+        self.state_["members"][:found] = 1.0
+        self.state_["squares"][:found] = np.square(S[features, :found], dtype=np.float64).sum(axis=0)
+
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        if self.looks_ahead and len(scores) and not state["members"].any():
+            raise ParameterError(
+                f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
+                "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
+            )
         first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
         planes = (state["W"], state["U"], state["S"])
         counts = (state["members"], state["squares"], state["seen"], state["updates"])
-        _sweep(X, y, *planes, *counts, float(self.C), self._inverse_lam(), first_counts, learning, scores)
+        max_score = self.multiclass == "max-score" and self._outputs > 1
+        numbers = (float(self.C), self._inverse_lam(), first_counts)
+        _sweep(X, y, *planes, *counts, *numbers, self.looks_ahead, max_score, learning, scores)
 
-    def prototypes(self) -> FloatArray:
-        """Return the prototypes seen so far, shape (at most k, n_features)."""
-        counts = np.maximum(self.state_["members"], 1.0)
-        seen = min(int(self.state_["seen"][0]), len(counts))
-        means: FloatArray = (self.state_["S"][:, :seen] / counts[:seen]).T
+    @property
+    def prototypes_(self) -> FloatArray:
+        """Prototypes found so far, shape (at most k, n_features)."""
+        counts, seen = self.state_["members"], int(self.state_["seen"][0])
+        found = np.count_nonzero(counts) if self.looks_ahead else min(seen, len(counts))
+        means: FloatArray = (self.state_["S"][:, :found] / np.maximum(counts[:found], 1.0)).T
         return means
 
 
@@ -156,7 +214,8 @@ class LOL(_Local):
 
     The first k rows are the prototypes; later rows move the nearest one (sequential k-means). A row x with nearest
     prototype i scores ``f = (w + u_i).x``; with hinge loss l the step is ``eta = min(C, l / ((1 + 1/lam) |x|^2))``, then
-    ``w += eta y x / lam`` and ``u_i += eta y x``. More than two classes: one-vs-all, prototypes shared by all classes.
+    ``w += eta y x / lam`` and ``u_i += eta y x``: PA-I on a stacked row, ``x / sqrt(lam)`` first and x in the place of
+    prototype i. More than two classes share the prototypes, and each has hyperplanes of its own.
 
     Parameters
     ----------
@@ -166,9 +225,16 @@ class LOL(_Local):
         Lambda, weight of the common component: the larger, the less `w` moves; > 0.
     C : float
         Aggressiveness, the largest step; > 0.
+    multiclass : {"ova", "max-score"}
+        One binary problem a class; or the true class against the best wrong one, with the margin ``f_y - f_s`` and the step
+        ``min(C, l / (2 (1 + 1/lam) |x|^2))``, up for the true class's hyperplanes and down for the other's.
+    prototypes : {"sequential", "offline"}
+        Sequential k-means as the rows come; or k-means before the stream, prototypes fixed from then on (section 5.4.5).
+        With ``offline`` LOL is NOT one-pass: an evaluation first shows it the training rows without labels, or a uniform
+        sample of 65,536 if there are more; `fit` shows it all of `X`, and `partial_fit` alone is refused.
     count_rule : {"macqueen", "paper"}
         Whether a prototype's first row counts in its mean (MacQueen), or is replaced by the first row assigned to it, as
-        Algorithm 1 has it.
+        Algorithm 1 has it; without effect on offline prototypes.
     dtype : {"float64", "float32"}
         Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the products with the
         prototypes are summed in this precision, so a row about equally near to two may go to the other with float32.
@@ -203,12 +269,16 @@ class LOL(_Local):
         k: int = 60,
         lam: float = 1.0,
         C: float = 1.0,
+        multiclass: str = "ova",
+        prototypes: str = "sequential",
         count_rule: str = "macqueen",
         dtype: str = "float64",
     ) -> None:
         self.k = k
         self.lam = lam
         self.C = C
+        self.multiclass = multiclass
+        self.prototypes = prototypes
         self.count_rule = count_rule
         self.dtype = dtype
 
@@ -225,6 +295,10 @@ class ILOL(_Local):
         Number of prototypes.
     C : float
         Aggressiveness, the largest step ``min(C, l / |x|^2)``; > 0.
+    multiclass : {"ova", "max-score"}
+        As in `LOL`, with ``|x|^2`` for ``(1 + 1/lam) |x|^2``.
+    prototypes : {"sequential", "offline"}
+        As in `LOL`; with ``offline`` I-LOL is NOT one-pass.
     count_rule : {"macqueen", "paper"}
         As in `LOL`.
     dtype : {"float64", "float32"}
@@ -245,8 +319,18 @@ class ILOL(_Local):
     name = "ilol"
     domains: ClassVar[dict[str, Domain]] = _Local.shared_domains
 
-    def __init__(self, k: int = 60, C: float = 1.0, count_rule: str = "macqueen", dtype: str = "float64") -> None:
+    def __init__(
+        self,
+        k: int = 60,
+        C: float = 1.0,
+        multiclass: str = "ova",
+        prototypes: str = "sequential",
+        count_rule: str = "macqueen",
+        dtype: str = "float64",
+    ) -> None:
         self.k = k
         self.C = C
+        self.multiclass = multiclass
+        self.prototypes = prototypes
         self.count_rule = count_rule
         self.dtype = dtype

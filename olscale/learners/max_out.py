@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import kernel
+from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.rows import add_row, row_scores
+from olscale.learners.lanes import LANES, aligned_zeros
+from olscale.learners.rows import add_row, column_sums
+from olscale.learners.rows_fused import add_row_then_sums
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["PAMO1", "PAMO2"]
@@ -67,13 +69,19 @@ def _sweep(
     scores: FloatArray,
 ) -> None:
     outputs, h = W.shape
-    g, a = np.empty(theta.shape[1]), np.empty(theta.shape[1])
+    planes = theta.shape[1]
+    g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
     z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
+    pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
     for i in range(scores.shape[0]):
-        square = row_scores(X, i, theta, g)
+        if pending >= 0:
+            square = add_row_then_sums(X, pending, a, i, theta, g)
+            pending = -1
+        else:
+            square, _ = column_sums(X, i, theta, g, flat(theta))
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
-        moved = False
+        moved, pulled = False, False
         for c in range(outputs):
             projected = _project(g, c * h * k, k, scale, raw, pick, z)
             score = 0.0
@@ -84,18 +92,22 @@ def _sweep(
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
-                    _move(W[c], z, target, loss, C, alpha)
-                if loss > 0.0 or always:
                     moved = True
+                    _move(W[c], z, target, loss, C, alpha)
+                if alpha > 0.0 and (loss > 0.0 or always):
+                    pulled = True
                     for m in range(h):
                         error = z[m] - raw[m]
                         step = min(C, max(0.0, abs(error) - epsilon))
                         a[pick[m]] = (step if error > 0.0 else -step) * scale
         if learning:
             seen[0] += 1
-            if moved:
+            if moved or pulled:
                 updates[0] += 1
-                add_row(X, i, theta, a)
+            if pulled:
+                pending = i
+    if pending >= 0:
+        add_row(X, pending, theta, a)
 
 
 class PAMO1(SweepLearner):
@@ -114,13 +126,14 @@ class PAMO1(SweepLearner):
     C : float
         Aggressiveness of both kinds of step (the paper's C and C_r); > 0.
     alpha : float
-        Part of the loss left to the projection, in [0, 1); 0 is PA on the fixed random projection.
+        Part of the loss left to the projection, in [0, 1). With 0 only w is modified (section 3): PA-I on the fixed random
+        projection. Any other value also pulls the projection of a row with loss to unit length, so 0 is no limit of it.
     epsilon : float
         Insensitivity of the regression steps (the paper names no value; 0).
     seed : int
         Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then made orthogonal.
     dtype : {"float64", "float32"}
-        Precision of the hyperplanes; products are summed in float64 in both.
+        Precision of the hyperplanes and of the sums of their products with a row; all else is float64.
 
     Notes
     -----
@@ -143,6 +156,8 @@ class PAMO1(SweepLearner):
     """
 
     name = "pamo1"
+    version = 2
+    layout_exact = True
     always: ClassVar[bool] = False
     domains: ClassVar[dict[str, Domain]] = {
         "h": Whole(1),
@@ -183,7 +198,9 @@ class PAMO1(SweepLearner):
                 planes[:, j] -= along[:, None] * base
         theta = planes.reshape(outputs * h * k, columns).T
         W = random.uniform(-0.1, 0.1, size=(outputs, h))
-        return {"theta": np.ascontiguousarray(theta, dtype=self.dtype), "W": W}
+        aligned = aligned_zeros(theta.shape, self.dtype)
+        aligned[...] = theta
+        return {"theta": aligned, "W": W}
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, learning)

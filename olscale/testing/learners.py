@@ -72,6 +72,8 @@ def started(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
     made = learner()
     made.begin(COLUMNS, classes)
+    if made.looks_ahead:
+        made.prepare(stream(classes, "dense").X)
     return made
 
 

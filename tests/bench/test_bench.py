@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from olscale.bench import BENCHMARKS, run
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.loops import arow_numpy, bare_pa1, lol_numpy
+from olscale.bench.loops import arow_numpy, bare_max_out, bare_pa1, lol_numpy
 from olscale.bench.machine import machine
 from olscale.bench.peers import missing
 from olscale.bench.table import as_json
@@ -48,6 +48,27 @@ def test_the_bare_loop_does_what_pa1_does() -> None:
     contestant.run(w)
     np.testing.assert_allclose(w, model.state_["W"][:, 0], atol=1e-12)
     assert bare_pa1 is not None
+
+
+def test_the_bare_max_out_moves_one_hyperplane_a_dimension_where_told() -> None:
+    X, P, out = np.random.default_rng(0).normal(size=(1, 5)), np.ones((6, 5)), np.zeros(6)
+    bare_max_out(X, np.array([False]), P, 2, out)
+    np.testing.assert_allclose(out, X.sum())
+    assert (P == 1.0).all()
+    bare_max_out(X, np.array([True]), P, 2, out)
+    assert (P != 1.0).any(axis=1).tolist() == [True, False] * 3
+
+
+def test_rows_that_move_pamo_are_found() -> None:
+    from olscale.bench.local import _moved
+    from olscale.data.chunk import Chunk
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    stream = [Chunk(X, (X[:, 0] > 0.0).astype(np.int64), 3)] * 20
+    always, at_a_loss = (_moved(name, {"h": 4}, stream) for name in ("pamo2", "pamo1"))
+    assert always.shape == (800,)
+    assert always.all()
+    assert 0.0 < at_a_loss.mean() < 1.0
 
 
 def test_the_numpy_versions_are_the_learners() -> None:

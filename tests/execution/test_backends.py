@@ -20,11 +20,12 @@ from olscale.execution.passages import StreamActor
 from olscale.execution.progress import Tally
 
 FOREIGN = "sklearn.linear_model:SGDClassifier"
+OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
 
 
 def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
     datasets = [{"path": str(shelf / "dense"), "transforms": ["standardize"]}, {"path": str(shelf / "sparse")}]
-    named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)]
+    named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + ([] if learners else [OFFLINE])
     protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
     return parse_experiment({"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]})
 
@@ -47,7 +48,7 @@ def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 def test_dask_gives_the_same_bytes_as_in_process(
     shelf: Path, here: dict[str, Path], tmp_path: Path, order: str
 ) -> None:
-    """Actors for the time order, tasks for permutations; the test splits and foreign learners included."""
+    """Actors for the time order, tasks for permutations; test splits, foreign and offline learners included."""
     tally = Tally()
     done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2, progress=tally)
     assert done.computed == done.runs == tally.done == len(files(here[order]))
