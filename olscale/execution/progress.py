@@ -69,6 +69,7 @@ class Tally:
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Begin counting."""
         self.name, self.runs, self.done, self.rows, self.started = name, runs, done, rows, monotonic()
+        self._streams.clear()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
         """Note where a stream stands; the clock starts with the first, not with the cluster."""
