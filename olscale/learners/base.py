@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 
 from olscale.data.chunk import Rows, read_only, slice_rows
 from olscale.errors import ParameterError
+from olscale.learners.class_axes import ClassAxes, cut_classes
 from olscale.learners.domain import Domain
 
 if TYPE_CHECKING:
@@ -106,11 +107,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             random starts elsewhere in each.
         """
         self.resolved_params()
-        self._entropy, self._outputs = tuple(entropy), score_columns(classes)
+        self._entropy = tuple(entropy)
+        self._start(columns, score_columns(classes))
+
+    def _start(self, columns: int, outputs: int) -> None:
+        self._outputs = outputs
         self.state_ = {
             "seen": np.zeros(1, dtype=np.int64),
             "updates": np.zeros(1, dtype=np.int64),
-            **self._allocate(columns, self._outputs),
+            **self._allocate(columns, outputs),
         }
 
     @property
@@ -124,6 +129,32 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         Called for learners that say `looks_ahead`, with all rows that will come or a uniform sample of them.
         """
         raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return where the classes are in the state arrays, or None if they cannot be trained apart.
+
+        A learner may name its class axes if it is one-vs-all: if each of its `outputs` score columns and all that belongs to
+        it would be the same bits whatever other columns there were, and what is shared depends on the rows alone. Its
+        kernels then count updates with `olscale.learners.shards.count_update`. `olscale.testing` checks the claim.
+        """
+        del outputs
+        return None
+
+    def begin_shard(self, columns: int, classes: int, shard: range, entropy: Sequence[int] = ()) -> None:
+        """Begin with the classes `shard` only, each as it begins among all `classes`; a random start included.
+
+        Raises
+        ------
+        TypeError
+            If the learner has no `class_axes`.
+        """
+        whole, part = self.class_axes(classes), self.class_axes(len(shard))
+        if whole is None or part is None:
+            raise TypeError(f"learner {self.name} cannot be cut into class shards: its class_axes() is None")
+        self.begin(columns, classes, entropy)
+        state = cut_classes(self.state_, whole, part, shard)
+        self._start(columns, len(shard))
+        self.restore(state)
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine could not hold, before anything is run.

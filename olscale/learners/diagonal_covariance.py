@@ -30,6 +30,7 @@ from olscale.learners.second_order import (
     margin_needed,
     step,
 )
+from olscale.learners.shards import count_update
 
 __all__ = ["learn_diagonal"]
 
@@ -230,7 +231,7 @@ def _learn_two_classes(
             reason = STEP_NOT_FINITE
             break
         if alpha > 0.0:
-            updates[0] += 1
+            count_update(updates, i)
             if move_pairs(X, i, A, target * alpha, gamma, tiny):
                 reason = VARIANCE_OF_FEATURE
                 break
@@ -263,7 +264,7 @@ def _learn_columns(
         seen[0] += 1
         if square == 0.0:
             continue
-        moved = 0
+        moved = False
         for k in range(1 if max_score else outputs):
             rival = -1
             column = k
@@ -286,10 +287,11 @@ def _learn_columns(
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
                 return STEP_NOT_FINITE, v[k]
             if alpha > 0.0:
-                moved = 1
+                moved = True
                 if move(X, i, A, column, rival, outputs + k, target * alpha, gamma, tiny):
                     return VARIANCE_OF_FEATURE, v[k]
                 if not (alpha * (1.0 + square) < large) and not np.isfinite(A).all():
                     return MEAN_NOT_FINITE, v[k]
-        updates[0] += moved
+        if moved:
+            count_update(updates, i)
     return FINE, 0.0

@@ -21,6 +21,7 @@ from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray
 from olscale.learners.lanes import subtract_multiply
 from olscale.learners.rows import is_csr, row_scores
+from olscale.learners.shards import count_update
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -99,7 +100,7 @@ def learn_full(
         seen[0] += 1
         if square == 0.0:
             continue
-        moved = 0
+        moved = False
         for k in range(covariances):
             rival = -1
             column = k
@@ -128,7 +129,7 @@ def learn_full(
                 reason = STEP_NOT_FINITE
                 break
             if alpha > 0.0:
-                moved = 1
+                moved = True
                 a = target * alpha
                 infinite = broken = False
                 if outputs == 1:
@@ -152,7 +153,8 @@ def learn_full(
                 if infinite or broken:
                     reason = MEAN_NOT_FINITE if infinite else VARIANCE_OF_FEATURE
                     break
-        updates[0] += moved
+        if moved:
+            count_update(updates, i)
         if reason != FINE:
             break
     for k in range(covariances):

@@ -21,10 +21,12 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import is_ours, kernel, uncached
 from olscale.learners.base import FloatArray, Learner, State
+from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
 from olscale.learners.grid import Grid
 from olscale.learners.rows import add_column, add_row, row_scores
+from olscale.learners.shards import count_update
 
 __all__ = ["AggressiveLearner", "LinearLearner", "implements", "linear_scores"]
 
@@ -78,7 +80,10 @@ def _learn_one_vs_all(
                 if a[c] != 0.0:
                     moved = 1
                     active += 1
-            updates[s] += moved
+            if settings == 1 and moved:
+                count_update(updates, i)
+            else:
+                updates[s] += moved
         if active * 8 > columns:
             add_row(X, i, W, a)
         elif active > 0:
@@ -151,6 +156,10 @@ class LinearLearner(Classifier):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axis of the weights, in the one-vs-all form."""
+        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""

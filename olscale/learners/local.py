@@ -11,6 +11,7 @@ from olscale.data.chunk import Rows
 from olscale.errors import ParameterError
 from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
+from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
 from olscale.learners.prototypes import offline_prototypes
@@ -22,6 +23,7 @@ from olscale.learners.rows import (
     row_scores,
     set_column,
 )
+from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["ILOL", "LOL"]
@@ -131,7 +133,7 @@ def _sweep(
             label = y[i]
             active = _max_score(f, label, C, stacked, step) if max_score else _one_vs_all(f, label, C, stacked, step)
             if active:
-                updates[0] += 1
+                count_update(updates, i)
                 add_row(X, i, U[p], step)
                 if inverse_lam > 0.0:
                     for c in range(outputs):
@@ -186,6 +188,12 @@ class _Local(SweepLearner):
         S[features, :found] = means.T
         self.state_["members"][:found] = 1.0
         self.state_["squares"][:found] = np.square(S[features, :found], dtype=np.float64).sum(axis=0)
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of the hyperplanes, in the one-vs-all form; prototypes are shared by all classes."""
+        if self.multiclass != "ova" or self.looks_ahead:
+            return None
+        return {"W": class_axis(1, outputs), "U": class_axis(2, outputs)}
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         if self.looks_ahead and len(scores) and not state["members"].any():

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows
 from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
+from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros
 from olscale.learners.rows import add_row, column_sums
 from olscale.learners.rows_fused import add_row_then_sums
+from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["PAMO1", "PAMO2"]
@@ -103,7 +105,7 @@ def _sweep(
         if learning:
             seen[0] += 1
             if moved or pulled:
-                updates[0] += 1
+                count_update(updates, i)
             if pulled:
                 pending = i
     if pending >= 0:
@@ -201,6 +203,10 @@ class PAMO1(SweepLearner):
         aligned = aligned_zeros(theta.shape, self.dtype)
         aligned[...] = theta
         return {"theta": aligned, "W": W}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
+        return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, learning)

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import kernel
 from olscale.learners.base import FloatArray, State
+from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Flag, Real, Whole
 from olscale.learners.estimator import Classifier
 from olscale.learners.linear import linear_scores
 from olscale.learners.rows import add_column, row_scores
+from olscale.learners.shards import count_update
 
 __all__ = ["Pegasos"]
 
@@ -89,18 +91,19 @@ def _learn(
                     _project(V, c, norms, lam, t, 0)
                     c[1:] = c[0]
         else:
-            moved = 0
+            moved = False
             for k in range(outputs):
                 true = k if outputs > 1 else 1
                 target = 1.0 if y[i] == true else -1.0
                 if target * scores[i, k] < 1.0:
-                    moved = 1
+                    moved = True
                     step = target / c[k]
                     norms[k] += 2.0 * step * f[k] + step * step * square
                     add_column(X, i, V, k, step)
                     if project:
                         _project(V, c, norms, lam, t, k)
-            updates[0] += moved
+            if moved:
+                count_update(updates, i)
         if project and np.min(c) < FOLD_BELOW:
             _fold(V, c, norms)
 
@@ -173,6 +176,12 @@ class Pegasos(Classifier):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"V": np.zeros((columns, outputs), dtype=self.dtype), "c": np.ones(outputs), "norms": np.zeros(outputs)}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of weights, projections and norms, in the one-vs-all form."""
+        if self.multiclass != "ova":
+            return None
+        return {"V": class_axis(1, outputs), "c": class_axis(0, outputs), "norms": class_axis(0, outputs)}
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows, rows_of
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.base import FloatArray, State, score_columns
+from olscale.learners.class_axes import ClassAxes, ClassAxis, class_axis
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
 from olscale.learners.lanes import aligned_zeros, whole_lanes
@@ -148,6 +149,15 @@ class SecondOrderLearner(Classifier):
         state = np.zeros((columns, outputs + covariances), dtype=self.dtype)
         state[:, outputs:] = 1.0
         return {"mean_variance": state}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of means and covariances, in the one-vs-all form, where each class has its own covariance."""
+        if self.multiclass != "ova":
+            return None
+        if self.covariance == "full":
+            return {"mean": class_axis(1, outputs), "covariance": class_axis(0, outputs)}
+        means = np.arange(outputs, dtype=np.int64)
+        return {"mean_variance": ClassAxis(1, np.stack([means, outputs + means], axis=1))}
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).

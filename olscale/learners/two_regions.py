@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows
 from olscale.jit import kernel
 from olscale.learners.base import FloatArray, State
+from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.rows import add_row, row_scores, set_column
+from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["OLLC"]
@@ -81,7 +83,7 @@ def _sweep(
                 hold[c] += a[3 * c] * g[last]
                 lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
         if learning and square > 0.0:
-            updates[0] += 1
+            count_update(updates, i)
             add_row(X, i, V, a)
 
 
@@ -143,6 +145,10 @@ class OLLC(SweepLearner):
         V = np.zeros((columns, 3 * outputs + 1))
         V[:, :-1] = float(self.scale) * self._random().standard_normal((columns, 3 * outputs))
         return {"V": V, "lift": np.zeros(outputs), "hold": np.zeros(outputs), "anchor": np.zeros(1)}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of gates and classifiers; the anchor is shared by all classes."""
+        return {"V": class_axis(1, outputs, each=3), "lift": class_axis(0, outputs), "hold": class_axis(0, outputs)}
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])

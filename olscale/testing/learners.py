@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from olscale.data.chunk import CSR, Chunk, Rows, slice_rows, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.base import Learner, codes_of, score_columns
+from olscale.learners.class_axes import join_classes
 from olscale.learners.domain import Choice, Flag, Real, Whole
+from olscale.learners.shards import ClassShard
 
 __all__ = ["learner_checks"]
 
@@ -55,6 +57,11 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
     if learner.layout_exact:
         same_bits = check_dense_and_csr_give_the_same_bits
         found.append((same_bits.__name__.removeprefix("check_").replace("_", " "), partial(same_bits, learner)))
+    for params in _choices(learner):
+        if learner(**params).class_axes(CLASSES) is not None:
+            text = ", ".join(str(value) for value in params.values())
+            whole = partial(check_class_shards_are_the_whole, learner, params)
+            found.append((f"class shards are the whole ({text})", whole))
     return found
 
 
@@ -174,6 +181,32 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
         _same_state(*made)
 
 
+def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Shards of any size give the scores, updates and state of one learner of all classes; asked where `class_axes` says so."""
+    for kind in ("dense", "csr"):
+        chunk = stream(CLASSES, kind)
+        whole = learner(**params)
+        whole.begin(COLUMNS, CLASSES, (3, 1))
+        expected = whole.learn(chunk.X, chunk.y)
+        for cuts in ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4)):
+            ranges = [range(first, last) for first, last in pairwise(cuts)]
+            shards = [ClassShard(learner(**params), classes) for classes in ranges]
+            learned, moved = [], np.zeros(ROWS, dtype=bool)
+            for shard in shards:
+                shard.begin(COLUMNS, CLASSES, (3, 1))
+                parts = [(shard.learn(X, y), shard.moved) for X, y in _cut(chunk, [0, 64, ROWS])]
+                learned.append(np.concatenate([scores for scores, _ in parts]))
+                moved |= np.concatenate([rows for _, rows in parts])
+            np.testing.assert_array_equal(np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}")
+            scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
+            np.testing.assert_array_equal(scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}")
+            axes, parts_of = whole.class_axes(CLASSES), [whole.class_axes(len(classes)) for classes in ranges]
+            state = join_classes([shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of])
+            state["updates"] = np.array([moved.sum()])
+            for name, array in whole.state().items():
+                np.testing.assert_array_equal(state[name], array, err_msg=f"state array {name} of shards {cuts}")
+
+
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     """The state is numeric arrays, the size reported is theirs, and the parameters are plain JSON values."""
     made = started(learner, 2)
@@ -215,6 +248,13 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
         made.learn(Chunk(X, y, COLUMNS).X, y)
         error = float(np.mean(codes_of(made.scores(Chunk(X, y, COLUMNS).X)) != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
+
+
+def _choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the parameters that are a choice among a few words."""
+    words = {name: domain.words for name, domain in learner.domains.items() if isinstance(domain, Choice)}
+    for chosen in product(*words.values()):
+        yield dict(zip(words, chosen, strict=True))
 
 
 def _cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
