@@ -35,6 +35,12 @@ __all__ = ["evaluate", "parse_learner"]
 )
 @click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
 @click.option("--in-process", is_flag=True, help="Run here, without Dask.")
+@click.option(
+    "--class-shards",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers would be idle).",
+)
 def evaluate(
     experiment: str | None,
     store: str,
@@ -47,6 +53,7 @@ def evaluate(
     workers: int | None,
     scheduler: str | None,
     in_process: bool,
+    class_shards: int | None,
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
@@ -74,7 +81,15 @@ def evaluate(
     else:
         spec = _experiment(datasets, learners, order, permutations, seed, transforms)
     with progress_for(sys.stderr) as progress:
-        done = run(spec, store, workers=workers, scheduler=scheduler, in_process=in_process, progress=progress)
+        done = run(
+            spec,
+            store,
+            workers=workers,
+            scheduler=scheduler,
+            in_process=in_process,
+            class_shards=class_shards,
+            progress=progress,
+        )
     if done.computed == 0:
         click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from time import perf_counter
@@ -22,7 +22,7 @@ from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
 from olscale.errors import DivergedError
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
-from olscale.learners.base import FloatArray, codes_of
+from olscale.learners.base import FloatArray, Learner, codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record
 
@@ -40,6 +40,10 @@ class Fold:
         Rows, classes and segments of its stream.
     columns : int
         Number of features after the transforms.
+    learner : Learner, optional
+        What learns, not begun; the run's learner when left out.
+    metrics : sequence of Metric classes
+        What is counted.
 
     Attributes
     ----------
@@ -49,13 +53,22 @@ class Fold:
         The model.
     outcome : str
         ``"ok"`` until the learner fails: ``"diverged"`` or ``"learner_error"``; a failed fold ignores further rows.
+    failed_at : tuple of int
+        What orders failures of parts of one learner: first row of the chunk, whether the learner raised nothing, row.
     """
 
-    def __init__(self, run: Run, shape: StreamShape, columns: int) -> None:
+    def __init__(
+        self,
+        run: Run,
+        shape: StreamShape,
+        columns: int,
+        learner: Learner | None = None,
+        metrics: Sequence[type[Metric]] = METRICS,
+    ) -> None:
         self.run, self.position = run, 0
-        self.outcome, self.reason = "ok", ""
-        self.learner = make_learner(run.learner, run.params)
-        self._metrics: list[Metric] = [metric(shape) for metric in METRICS]
+        self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
+        self.learner = learner or make_learner(run.learner, run.params)
+        self._metrics: list[Metric] = [metric(shape) for metric in metrics]
         self._seconds = 0.0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -89,21 +102,28 @@ class Fold:
             missing = (
                 "" if np.isfinite(X).all() else ", and neither is the row: it has missing values (NaN) or infinities"
             )
-            self._fail("diverged", str(DivergedError(f"score is not finite{missing}", self.position + row)))
+            error = DivergedError(f"score is not finite{missing}", self.position + row)
+            self.fail("diverged", str(error), raised=False, row=error.row)
             return
-        codes = codes_of(scores)
+        self.count(chunk.y, codes_of(scores), scores, seconds)
+
+    def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
+        """Count rows of the stream: targets, codes predicted before each update, scores."""
         for metric in self._metrics:
-            metric.see(chunk.y, codes, scores)
-        self.position += len(chunk)
+            metric.see(y, codes, scores)
+        self.position += len(y)
         self._seconds += seconds
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
         scores = self._guarded(lambda: self.learner.scores(chunk.X))
         if scores is not None:
-            codes = codes_of(scores)
-            for metric in self._metrics:
-                metric.test(chunk.y, codes, scores)
+            self.count_test(chunk.y, codes_of(scores), scores)
+
+    def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
+        """Count rows of the test split: targets, codes predicted by the final model, scores."""
+        for metric in self._metrics:
+            metric.test(y, codes, scores)
 
     def mistakes(self) -> int:
         """Return the mistakes so far."""
@@ -163,13 +183,14 @@ class Fold:
         try:
             return call()
         except DivergedError as error:
-            self._fail("diverged", str(error))
+            self.fail("diverged", str(error), row=error.row)
         except Exception as error:
-            self._fail("learner_error", f"{type(error).__name__}: {error}")
+            self.fail("learner_error", f"{type(error).__name__}: {error}")
         return None
 
-    def _fail(self, outcome: str, reason: str) -> None:
-        self.outcome, self.reason = outcome, reason
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+        """End the run with `outcome`, because of what its learner raised or of the scores it gave."""
+        self.outcome, self.reason, self.failed_at = outcome, reason, (self.position, int(not raised), row)
 
 
 @cache

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
+from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
 from olscale.data.stream import open_streams
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.lane import cut_lanes
 from olscale.evaluation.metrics import StreamShape
-from olscale.evaluation.run import Run
+from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import Record
 
-__all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "cut_packs"]
+__all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "cut_packs", "stream_shape"]
 
 LOOK_AHEAD_ROWS = 65_536
 """Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
@@ -31,11 +33,21 @@ class Pack:
         Length of the stream.
     runs : tuple of Run
         Runs with equal `Run.stream`.
+    shards : tuple of range
+        Classes of each class shard, if the pack is a run in class shards; they make up all classes.
+    shard : int, optional
+        Which of the `shards` this is; all of them when left out.
     """
 
     path: str
     rows: int
     runs: tuple[Run, ...]
+    shards: tuple[range, ...] = ()
+    shard: int | None = None
+
+    def parts(self) -> list[Pack]:
+        """Return the packs that run one after another or at once to run this one: its class shards, or itself."""
+        return [replace(self, shard=number) for number in range(len(self.shards))] or [self]
 
     @property
     def shuffled(self) -> bool:
@@ -48,9 +60,10 @@ class Pack:
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
         order += "" if key.part is None else f", fold {key.part.fold}"
-        return (
-            f"{key.dataset}, {order}, {', '.join(sorted({run.learner for run in self.runs}))} [{self.runs[0].id[:6]}]"
-        )
+        learners = ", ".join(sorted({run.learner for run in self.runs}))
+        if self.shard is not None:
+            learners += f", classes {self.shards[self.shard].start} to {self.shards[self.shard].stop - 1}"
+        return f"{key.dataset}, {order}, {learners} [{self.runs[0].id[:6]}]"
 
 
 class Passage:
@@ -74,11 +87,8 @@ class Passage:
         streams = open_streams(pack.path, key.transforms, key.shuffle, key.part)
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
-        dataset = self._stream.dataset
-        whole = key.shuffle is None and key.part is None and key.passes == 1
-        segments = dataset.segments("train") if whole else ()
-        shape = StreamShape(self._stream.rows * key.passes, len(dataset.classes or ()), tuple(segments))
-        self._folds = [Fold(run, shape, self._stream.columns) for run in pack.runs]
+        shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
+        self._folds = self._begin(shape, self._stream.columns)
         self._prepare([fold for fold in self._folds if fold.learner.looks_ahead])
         self._lanes = cut_lanes(self._folds)
         self.chunks = len(self._stream) * key.passes
@@ -93,6 +103,10 @@ class Passage:
             for fold in folds:
                 fold.prepare(sample)
 
+    def _begin(self, shape: StreamShape, columns: int) -> Sequence[Fold]:
+        """Return the folds."""
+        return [Fold(run, shape, columns) for run in self.pack.runs]
+
     def step(self, i: int) -> None:
         """Feed chunk number `i` to every fold; chunks come in order, each once."""
         start = perf_counter()
@@ -100,6 +114,9 @@ class Passage:
         self._read_seconds += perf_counter() - start
         for lane in self._lanes:
             lane.step(chunk)
+        self._count_rows(chunk)
+
+    def _count_rows(self, chunk: Chunk) -> None:
         self.rows += len(chunk) * len(self._folds)
 
     def error(self) -> float:
@@ -109,13 +126,23 @@ class Passage:
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""
+        self._close()
+        return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
+
+    def _close(self) -> None:
         for lane in self._lanes:
             lane.close()
         if self._test is not None:
             for chunk in self._test.chunks():
                 for fold in self._folds:
                     fold.test(chunk)
-        return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
+
+
+def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
+    """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
+    whole = key.shuffle is None and key.part is None and key.passes == 1
+    segments = dataset.segments("train") if whole else ()
+    return StreamShape(rows, len(dataset.classes or ()), tuple(segments))
 
 
 def cut_packs(runs: Sequence[Run], paths: dict[str, str], rows: dict[str, int], parts: int) -> Iterator[Pack]:

@@ -1,6 +1,7 @@
 """The driver on Dask: gives packs to workers, counts their attempts, tells of progress.
 
-A pack in time order is an actor that is fed chunk references; a permuted one is a task. The driver holds at most two tasks
+A pack in time order is an actor that is fed chunk references; a permuted one is a task, and so is each class shard of a run;
+when all shards of the run have ended, one more task merges them. The driver holds at most two tasks
 a worker thread and one actor a worker on the cluster, so that the death of a worker takes little with it.
 
 No wait is without an end. A watch asks the scheduler once a second which workers there are: a call to a worker that has
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.pack import Pack
-from olscale.execution.passages import TOPIC, Envelope, StreamActor, run_pack, write_lost
+from olscale.execution.passages import TOPIC, Envelope, StreamActor, clear_scratch, merge_pack, run_pack, write_lost
 from olscale.execution.progress import Progress
 
 __all__ = ["drive"]
@@ -62,8 +63,8 @@ class _Drive:
         self._peopled = self._heard = monotonic()
 
     async def run(self, packs: Sequence[Pack]) -> None:
-        for pack in packs:
-            self._tell(pack.name, 0, 0.0)
+        for part in (part for pack in packs for part in pack.parts()):
+            self._tell(part.name, 0, 0.0)
         self._client.subscribe_topic(TOPIC, self._hear)
         try:
             async with asyncio.TaskGroup() as group:
@@ -119,11 +120,27 @@ class _Drive:
             await self._changed.wait_for(true)
 
     async def _run(self, pack: Pack) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                going = [group.create_task(self._attempt(part)) for part in pack.parts()]
+            ended = all(task.result() for task in going)
+            if ended and pack.shards:
+                ended = await self._attempt(pack)
+            if not ended:
+                reason = f"lost with its worker {ATTEMPTS} times"
+                for run in await asyncio.to_thread(write_lost, pack, self._store, reason):
+                    self._progress.finish(run, "lost")
+        finally:
+            await asyncio.to_thread(clear_scratch, pack, self._store)
+
+    async def _attempt(self, pack: Pack) -> bool:
+        """Run a pack, a class shard or the merge of one; return False if it was lost with its worker each time."""
         for attempt in range(ATTEMPTS):
             try:
-                envelope = await (self._as_task(pack) if pack.shuffled else self._as_actor(pack))
+                envelope = await self._once(pack)
             except _WorkerLostError:
-                self._tell(pack.name, 0, 0.0)
+                if pack.shard is not None or not pack.shards:
+                    self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2**attempt * WATCH_SECONDS)
                 continue
@@ -131,16 +148,23 @@ class _Drive:
                 raise ExecutionError(envelope.fault)
             for run, outcome in envelope.outcomes.items():
                 self._progress.finish(run, outcome)
-            return
-        for run in await asyncio.to_thread(write_lost, pack, self._store, f"lost with its worker {ATTEMPTS} times"):
-            self._progress.finish(run, "lost")
+            return True
+        return False
 
-    async def _as_task(self, pack: Pack) -> Envelope:
+    async def _once(self, pack: Pack) -> Envelope:
+        if pack.shards and pack.shard is None:
+            return await self._as_task(pack, merge_pack)
+        if not (pack.shuffled or pack.shards):
+            return await self._as_actor(pack)
+        envelope = await self._as_task(pack, run_pack)
+        self._tell(pack.name, envelope.rows, envelope.error)
+        return envelope
+
+    async def _as_task(self, pack: Pack, job: Callable[[Pack, str], Envelope]) -> Envelope:
         await self._until(lambda: self._tasks < 2 * sum(self._threads.values()))
         self._tasks += 1
         try:
-            envelope: Envelope = await self._answer(pack, self._client.submit(run_pack, pack, self._store, pure=False))
-            self._tell(pack.name, envelope.rows, envelope.error)
+            envelope: Envelope = await self._answer(pack, self._client.submit(job, pack, self._store, pure=False))
             return envelope
         finally:
             self._tasks -= 1

@@ -16,7 +16,8 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
-from olscale.execution.passages import run_pack
+from olscale.evaluation.shard import cut_shards
+from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
@@ -54,6 +55,7 @@ def evaluate(
     workers: int | None = None,
     scheduler: str | None = None,
     in_process: bool = False,
+    class_shards: int | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
@@ -70,6 +72,9 @@ def evaluate(
         Address of a running Dask scheduler, in place of a local cluster.
     in_process : bool
         Run here, without Dask. The store gets the same bytes.
+    class_shards : int, optional
+        Into how many class shards to cut each one-vs-all run on more than two classes; 1 for none. Left out, runs are cut
+        if there are workers that would be idle. The store gets the same bytes.
     progress : Progress, optional
         Gets told of progress.
 
@@ -91,7 +96,7 @@ def evaluate(
         _run_loop(_reach(scheduler))
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
-    job = _Job(target, progress, parts)
+    job = _Job(target, progress, parts, class_shards)
     phases = job.phases(found, left_out, searches)
     if in_process:
         for packs in phases:
@@ -108,6 +113,7 @@ class _Job:
     store: Store
     progress: Progress
     parts: int
+    class_shards: int | None
     runs: int = 0
     computed: int = 0
 
@@ -127,7 +133,8 @@ class _Job:
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
         if missing:
-            yield list(cut_packs(missing, plan.paths, plan.rows, self.parts))
+            packs = list(cut_packs(missing, plan.paths, plan.rows, self.parts))
+            yield list(cut_shards(packs, self.parts, self.class_shards))
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
@@ -163,12 +170,21 @@ def choose(store: Store, tuning: Plan) -> list[Selection]:
 
 def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:
     for pack in packs:
-        progress.advance(pack.name, 0, 0.0)
-        envelope = run_pack(pack, store, partial(progress.advance, pack.name))
-        if envelope.fault:
-            raise ExecutionError(envelope.fault)
-        for run, outcome in envelope.outcomes.items():
-            progress.finish(run, outcome)
+        try:
+            for part in pack.parts():
+                progress.advance(part.name, 0, 0.0)
+                _noted(run_pack(part, store, partial(progress.advance, part.name)), progress)
+            if pack.shards:
+                _noted(merge_pack(pack, store), progress)
+        finally:
+            clear_scratch(pack, store)
+
+
+def _noted(envelope: Envelope, progress: Progress) -> None:
+    if envelope.fault:
+        raise ExecutionError(envelope.fault)
+    for run, outcome in envelope.outcomes.items():
+        progress.finish(run, outcome)
 
 
 def _run_on_dask(

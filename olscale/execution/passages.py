@@ -12,12 +12,14 @@ from time import monotonic
 
 import numpy as np
 
-from olscale.errors import OlscaleError
+from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.pack import Pack, Passage
+from olscale.evaluation.shard import ShardPassage, merge_shards
 from olscale.results.record import Record
+from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
-__all__ = ["TOPIC", "Envelope", "StreamActor", "run_pack", "write_lost"]
+__all__ = ["TOPIC", "Envelope", "StreamActor", "clear_scratch", "merge_pack", "run_pack", "write_lost"]
 
 TOPIC = "olscale-progress"
 _REPORT_SECONDS = 0.5
@@ -74,12 +76,12 @@ def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
 
 
 def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None = None) -> Envelope:
-    """Run a whole pack; `report` is told rows and error every half second.
+    """Run a whole pack, or a class shard of one; `report` is told rows and error every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
     """
     try:
-        passage = Passage(pack)
+        passage = _passage(pack, store)
         tell, last = report or _topic(pack), monotonic()
         for i in range(passage.chunks):
             passage.step(i)
@@ -90,6 +92,36 @@ def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None
         return Envelope(passage.chunks, passage.chunks, passage.rows, passage.error(), write_records(passage, store))
     except Exception as error:
         return Envelope(fault=fault_of(error))
+
+
+def merge_pack(pack: Pack, store: str) -> Envelope:
+    """Write the record of a run whose class shards have all been run.
+
+    Another process that runs the same experiment may have written it, and cleared the scratch arrays, before.
+    """
+    try:
+        target = open_store(store)
+        run = pack.runs[0].id
+        try:
+            record = merge_shards(pack, Scratch(target, run))
+        except StoreError:
+            if run not in target.done():
+                raise
+            return Envelope(outcomes={run: target.get(run).outcome})
+        target.write(record)
+        return Envelope(outcomes={run: record.outcome})
+    except Exception as error:
+        return Envelope(fault=fault_of(error))
+
+
+def clear_scratch(pack: Pack, store: str) -> None:
+    """Remove what class shards have left for the merge."""
+    if pack.shards:
+        Scratch(open_store(store), pack.runs[0].id).clear()
+
+
+def _passage(pack: Pack, store: str) -> Passage:
+    return Passage(pack) if pack.shard is None else ShardPassage(pack, Scratch(open_store(store), pack.runs[0].id))
 
 
 def _topic(pack: Pack) -> Callable[[int, float], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isnan
 from time import monotonic
 from typing import Protocol
 
@@ -19,7 +20,7 @@ class Progress(Protocol):
         """Begin `name`: so many runs, of which `done` are in the store already, and `rows` row-passes to do."""
 
     def advance(self, pack: str, rows: int, error: float) -> None:
-        """Say that the stream `pack` stands at row-pass `rows` with so high a cumulative error."""
+        """Say that the stream `pack` stands at row-pass `rows` with so high a cumulative error (NaN: unknown)."""
 
     def finish(self, run: str, outcome: str) -> None:
         """Say that a run was written to the store."""
@@ -90,7 +91,7 @@ class Tally:
     @property
     def error(self) -> float:
         """Mean cumulative error of the streams heard of."""
-        errors = [error for rows, error in self._streams.values() if rows]
+        errors = [error for rows, error in self._streams.values() if rows and not isnan(error)]
         return sum(errors) / len(errors) if errors else 0.0
 
     @property

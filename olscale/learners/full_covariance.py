@@ -21,7 +21,6 @@ from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray
 from olscale.learners.lanes import subtract_multiply
 from olscale.learners.rows import is_csr, row_scores
-from olscale.learners.shards import count_update
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -31,6 +30,7 @@ from olscale.learners.second_order import (
     margin_needed,
     step,
 )
+from olscale.learners.shards import count_update
 
 __all__ = ["learn_full"]
 

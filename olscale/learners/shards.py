@@ -9,6 +9,7 @@ learners can be cut in this way.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def cut_ranges(classes: int, shards: int) -> list[range]:
     """
     shards = min(shards, classes)
     bounds = [classes * i // shards for i in range(shards + 1)]
-    return [range(first, last) for first, last in zip(bounds, bounds[1:], strict=False)]
+    return [range(first, last) for first, last in pairwise(bounds)]
 
 
 class ClassShard(Learner):

@@ -6,6 +6,7 @@ Both put a file in one atomic step: a reader sees all of it or none.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,6 +34,9 @@ class Files(Protocol):
 
     def names(self, folder: str) -> list[str]:
         """Return the files below a folder, at most one folder down, sorted; none if there is no such folder."""
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder and the files below it, if there is one of that name."""
 
     def size(self) -> int:
         """Return the bytes of all files."""
@@ -91,6 +95,11 @@ class LocalFiles:
             else:
                 found.append(f"{folder}/{entry.name}")
         return sorted(found)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder and the files below it."""
+        with suppress(FileNotFoundError):
+            shutil.rmtree(self.root / folder)
 
     def size(self) -> int:
         """Return the bytes of all files."""
@@ -162,6 +171,11 @@ class RemoteFiles:
         except FileNotFoundError:
             return []
         return sorted(f"{folder}{path[path.index(top) + len(top) :]}" for path in paths)
+
+    def remove(self, folder: str) -> None:
+        """Remove a folder and the files below it."""
+        with suppress(FileNotFoundError):
+            self.fs.rm(f"{self.root}/{folder}", recursive=True)
 
     def size(self) -> int:
         """Return the bytes of all files."""

@@ -182,7 +182,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
 
 
 def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Shards of any size give the scores, updates and state of one learner of all classes; asked where `class_axes` says so."""
+    """Class shards of any size give the scores, updates and state of the whole learner; asked of those with `class_axes`."""
     for kind in ("dense", "csr"):
         chunk = stream(CLASSES, kind)
         whole = learner(**params)

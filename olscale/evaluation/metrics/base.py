@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,15 @@ class Metric(ABC):
     `see` gets the rows of the stream with what was predicted before each update; `test` gets test rows with the
     predictions of the final model. All that is summed is in `sums`, a dictionary of plain arrays, so that a run can be
     saved in mid-stream.
+
+    Attributes
+    ----------
+    reads_scores : bool
+        Whether the scores are looked at, and not only the predicted codes. Runs in class shards, whose tasks tell each other
+        the best class of a row but not all of its scores, are possible only while no metric does.
     """
 
+    reads_scores: ClassVar[bool] = False
     sums: dict[str, NDArray[Any]]
 
     @abstractmethod

@@ -1,0 +1,74 @@
+"""Scratch arrays in a store's ``tmp/``: what the tasks of one run leave there for the one that makes the record."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.errors import StoreError
+from olscale.results.store import Store
+
+__all__ = ["Scratch"]
+
+
+class Scratch:
+    """Named groups of plain arrays of one run, in ``STORE/tmp/shards-<run id>/``.
+
+    Two processes that write the same name write the same arrays, as results depend on the run's definition alone.
+
+    Parameters
+    ----------
+    store : Store
+        The metrics store.
+    run : str
+        Run id.
+
+    Examples
+    --------
+    >>> from olscale.results.store import open_store
+    >>> scratch = Scratch(open_store("memory://doctest-scratch", create=True), "0" * 32)
+    >>> scratch.write("first", {"best": np.array([0.5, 1.0])})
+    >>> scratch.read("first")
+    {'best': array([0.5, 1. ])}
+    >>> scratch.clear()
+    """
+
+    def __init__(self, store: Store, run: str) -> None:
+        self._store, self._folder = store, f"tmp/shards-{run}"
+
+    def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Write a group of arrays whole; a failure is a `StoreError`."""
+        data = io.BytesIO()
+        np.savez(data, **arrays)  # type: ignore[arg-type]
+        self._store.put(f"{self._folder}/{name}.npz", data.getvalue())
+
+    def read(self, name: str) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a group.
+
+        Raises
+        ------
+        StoreError
+            If there is no such group, or its file is damaged.
+        """
+        file = f"{self._folder}/{name}.npz"
+        [(_, data)] = self._store.files.read([file])
+        try:
+            if isinstance(data, Exception):
+                raise data
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                return dict(arrays)
+        except (OSError, ValueError) as fault:
+            raise StoreError(
+                f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "
+                "run the same command again"
+            ) from fault
+
+    def clear(self) -> None:
+        """Remove all groups of the run; what cannot be removed is left."""
+        with suppress(OSError):
+            self._store.files.remove(self._folder)
