@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from olscale.data.chunk import CSR
-from olscale.data.generators import generate, generator_names, url_like, webspam_like
+from olscale.data.generators import generate, generator_names, multipie_like, url_like, webspam_like
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.base import codes_of
@@ -109,3 +109,17 @@ def test_webspam_like_is_local(tmp_path: Path):
         wrong = codes_of(learner.learn(X, (target > 0.0).astype(np.int64))) != (target > 0.0)
         errors.append(wrong[12_288:].mean())
     assert errors[1] < 0.8 * errors[0]
+
+
+def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None:
+    """Every class is there from the beginning; LOL errs less than half as often as one hyperplane a class."""
+    batches = list(multipie_like.batches(24_576, seed=0))
+    X, target = (np.concatenate(parts) for parts in zip(*((b.X, b.target) for b in batches), strict=True))
+    assert X.shape == (24_576, 100)
+    np.testing.assert_array_equal(np.sort(target[:249]), np.arange(249))
+    errors = []
+    for learner in (PA1(multiclass="ova"), LOL(k=15)):
+        learner.begin(100, 249)
+        wrong = codes_of(learner.learn(X, target.astype(np.int64))) != target
+        errors.append(wrong[20_000:].mean())
+    assert errors[1] < 0.5 * errors[0]

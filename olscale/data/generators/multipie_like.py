@@ -1,7 +1,7 @@
 """Rows in the shape of Multi-PIE's identities, made up: 74,700 x 100, 249 classes, each in 15 poses.
 
-A pose moves all faces alike, a face has a place of its own around it, and in every pose another one: classes lie in 15
-clusters of 249, so that what tells two faces apart changes from cluster to cluster.
+A pose moves all faces alike; a face lies around the pose, partly at a place of its own and more at one that is another in
+every pose. What tells two faces apart so changes from pose to pose: hyperplanes that are local learn it, one a class less.
 
 References
 ----------
@@ -45,7 +45,7 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     """
     places = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     poses = 3.0 * places.standard_normal((_POSES, 1, COLUMNS))
-    faces = places.standard_normal((1, CLASSES, COLUMNS)) + places.standard_normal((_POSES, CLASSES, COLUMNS))
+    faces = 0.5 * places.standard_normal((1, CLASSES, COLUMNS)) + places.standard_normal((_POSES, CLASSES, COLUMNS))
     centres = poses + faces
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
         generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
@@ -53,6 +53,6 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
         if number == 0:
             face[:CLASSES] = generator.permutation(CLASSES)
         X = centres[generator.integers(_POSES, size=_BATCH_ROWS), face]
-        X += 0.7 * generator.standard_normal((_BATCH_ROWS, COLUMNS))
+        X += 0.5 * generator.standard_normal((_BATCH_ROWS, COLUMNS))
         kept = slice(0, rows - start)
         yield Batch(X[kept], face[kept].astype(np.float64), COLUMNS)
