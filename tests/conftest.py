@@ -87,6 +87,23 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
 
 
 @pytest.fixture(scope="session")
+def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of 249 classes, the shape of Multi-PIE, in two segments and several chunks, with a test split."""
+    import numpy as np
+
+    from olscale.data.generators.multipie_like import batches
+    from olscale.data.ingest import ingest
+
+    folder = tmp_path_factory.mktemp("faces")
+    (batch,) = batches(1_500, seed=0)
+    for name, rows in (("day0", slice(0, 700)), ("day1", slice(700, 1_200)), ("test", slice(1_200, 1_500))):
+        np.savez(folder / f"{name}.npz", X=batch.X[rows], y=np.asarray(batch.target)[rows].astype(np.int64))
+    sources = [str(folder / f"{name}.npz") for name in ("day0", "day1")]
+    ingest(sources, str(folder / "faces"), test=[str(folder / "test.npz")], segments="files", chunk_rows=256)
+    return folder / "faces"
+
+
+@pytest.fixture(scope="session")
 def make_record() -> Callable[..., Any]:
     """Return a maker of records: a definition from a few words, everything else as given."""
     from olscale.results import Record, run_id

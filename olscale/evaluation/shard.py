@@ -31,7 +31,7 @@ from olscale.results.scratch import Scratch
 __all__ = ["ShardPassage", "can_shard", "cut_shards", "merge_shards"]
 
 FEWEST_CLASSES = 16
-"""Classes that a shard has at least when nobody asked for shards: below, nearly all of the work is what all shards repeat."""
+"""Classes that a shard has at least when nobody asked for shards: below, most of the work is what all shards repeat."""
 
 BLOCK_ROWS = 1 << 18
 """Rows after which a shard writes down what it has kept: 4 MB."""

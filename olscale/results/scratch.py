@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class Scratch:
                 raise data
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 return dict(arrays)
-        except (OSError, ValueError) as fault:
+        except (OSError, ValueError, EOFError, BadZipFile) as fault:
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "
                 "run the same command again"

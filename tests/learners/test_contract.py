@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from olscale.learners.class_axes import class_axis
 from olscale.learners.registry import learner_class, learner_names
 from olscale.testing import learner_checks
 
@@ -37,7 +38,16 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def state(self):  # type: ignore[no-untyped-def]
             return {**super().state(), "W": np.zeros_like(self.state_["W"])}
 
-    for broken, idea in ((Peeks, "label comes after"), (Forgets, "saving and restoring")):
+    class ClaimsToBeOneVsAll(PA):
+        def class_axes(self, outputs):  # type: ignore[no-untyped-def]
+            return {"W": class_axis(1, outputs)}
+
+    broken_ones = (
+        (Peeks, "label comes after"),
+        (Forgets, "saving and restoring"),
+        (ClaimsToBeOneVsAll, "class shards are the whole (max-score"),
+    )
+    for broken, idea in broken_ones:
         failed = []
         for title, check in learner_checks(broken):
             try:

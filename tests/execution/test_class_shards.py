@@ -1,0 +1,165 @@
+"""Class shards as Dask tasks: the same bytes as one process, one reading of the stream a shard, and no trace left."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed.utils_test import gen_cluster
+
+from olscale.data.stream import Stream
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.pack import cut_packs
+from olscale.evaluation.plan import make_plan
+from olscale.evaluation.shard import cut_shards
+from olscale.execution import driver, passages
+from olscale.execution.evaluate import evaluate
+from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
+from olscale.execution.progress import Tally
+from olscale.results.store import open_store
+
+cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+
+
+def experiment(faces: Path, order: str = "time") -> Experiment:
+    learners = [{"name": "lol", "params": {"k": 20}}, {"name": "pa1", "params": {"multiclass": "ova"}}, {"name": "pa"}]
+    protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
+    return parse_experiment({"datasets": [{"path": str(faces)}], "learners": learners, "protocol": protocol})
+
+
+def files(store: Path, folder: str = "runs") -> dict[str, bytes]:
+    return {str(path.relative_to(store)): path.read_bytes() for path in (store / folder).rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def here(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stores of evaluations in one process and one piece."""
+    stores = {order: tmp_path_factory.mktemp("here") / order for order in ("time", "permuted")}
+    for order, store in stores.items():
+        done = evaluate(experiment(faces, order), store, in_process=True)
+        assert done.computed == len(done.store.done()) > 0
+    return stores
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_shards_on_dask_and_in_process_give_the_same_bytes(
+    faces: Path, here: dict[str, Path], tmp_path: Path, order: str
+) -> None:
+    for name, options in (("dask", {"workers": 2}), ("process", {"in_process": True})):
+        tally, store = Tally(), tmp_path / name
+        done = evaluate(experiment(faces, order), store, class_shards=3, progress=tally, **options)
+        assert done.computed == done.runs == tally.done
+        assert files(store) == files(here[order])
+        assert files(store, "tmp") == {}
+        assert tally.rows_done == tally.rows
+        assert tally.failed == 0
+        assert 0.0 < tally.error < 1.0  # of the runs in one piece: shards know none
+
+
+def test_each_shard_reads_the_stream_once(
+    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster whose workers are in this process, where reading can be counted."""
+    read: list[tuple[str, int]] = []
+    chunk = Stream.chunk
+    monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
+    plan = make_plan(experiment(faces))
+    packs = list(cut_shards(list(cut_packs(plan.runs[:1], plan.paths, plan.rows, 2)), 2))
+    assert [len(pack.parts()) for pack in packs] == [2]
+    store = open_store(tmp_path / "store", create=True).path
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        await driver.drive(client, packs, store, Tally())
+
+    run()
+    assert sorted(read) == sorted(2 * ([("test", 0), ("test", 1)] + [("train", i) for i in range(5)]))
+    assert files(tmp_path / "store").items() <= files(here["time"]).items()
+    assert len(files(tmp_path / "store")) == 1
+
+
+def die_once(path: Path) -> None:
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dying_run(pack: Any, store: str) -> Envelope:
+    if pack.shard == 1:
+        die_once(Path(store).parent / "shard-died")
+    return run_pack(pack, store)
+
+
+def dying_merge(pack: Any, store: str) -> Envelope:
+    die_once(Path(store).parent / "merge-died")
+    return merge_pack(pack, store)
+
+
+def doomed_run(pack: Any, store: str) -> Envelope:
+    if pack.runs[0].learner == "lol" and pack.shard == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_pack(pack, store)
+
+
+def test_killed_workers_change_no_byte(
+    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGKILL in a shard and in a merge: they start again elsewhere."""
+    monkeypatch.setattr(driver, "run_pack", dying_run)
+    monkeypatch.setattr(driver, "merge_pack", dying_merge)
+    evaluate(experiment(faces), tmp_path / "store", workers=2, class_shards=2)
+    assert (tmp_path / "shard-died").exists()
+    assert (tmp_path / "merge-died").exists()
+    assert files(tmp_path / "store") == files(here["time"])
+    assert files(tmp_path / "store", "tmp") == {}
+
+
+def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
+    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "run_pack", doomed_run)
+    monkeypatch.setattr(driver, "ATTEMPTS", 2)
+    # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
+    plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
+    tally = Tally()
+    done = evaluate(plan, tmp_path / "store", workers=2, class_shards=2, progress=tally)
+    assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 0, 1)
+    assert files(tmp_path / "store", "tmp") == {}
+    again = evaluate(experiment(faces), tmp_path / "store", in_process=True)
+    assert again.store.lost() == set()
+    assert files(tmp_path / "store") == files(here["time"])
+
+
+def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Path, tmp_path: Path) -> None:
+    """Another process that runs the same experiment has merged and cleared; without a record it is a fault."""
+    store = open_store(tmp_path / "store", create=True).path
+    plan = make_plan(experiment(faces))
+    (pack,) = cut_shards(list(cut_packs(plan.runs[:1], plan.paths, plan.rows, 1)), 1, 2)
+    for part in pack.parts():
+        assert run_pack(part, store, lambda rows, error: None).fault == ""
+    assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
+    clear_scratch(pack, store)
+    assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
+    (record,) = (tmp_path / "store" / "runs").rglob("*.parquet")
+    record.unlink()
+    assert "run the same command again" in merge_pack(pack, store).fault
+
+
+def test_a_fault_in_a_shard_is_one_line_and_leaves_nothing(
+    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def step(self: Any, i: int) -> None:
+        if self.pack.shard == 1:
+            raise ValueError("no more")
+        passages.Passage.step(self, i)
+
+    monkeypatch.setattr(passages.ShardPassage, "step", step)
+    with pytest.raises(ExecutionError, match="ValueError: no more"):
+        evaluate(experiment(faces), tmp_path / "store", in_process=True, class_shards=2)
+    assert files(tmp_path / "store", "tmp") == {}
