@@ -93,6 +93,22 @@ def test_every_option_reaches_the_runs_and_a_second_call_computes_nothing(shelf:
     assert run(*args).stdout == f"nothing to compute: all 8 runs are in {tmp_path / 's'}\n"
 
 
+def test_class_shards_give_the_same_bytes(shelf: Path, tmp_path: Path) -> None:
+    """The run that cannot be cut stays whole; no scratch file is left."""
+    args = ["evaluate", "--dataset", shelf / "digits", "--learner", "lol:k=10", "--learner", "pa", "--in-process"]
+    args += ["--permutations", "1"]
+    for name, options in (("whole", []), ("shards", ["--class-shards", "4"])):
+        done = run(*args, *options, "--store", tmp_path / name)
+        assert done.stdout == f"2 of 2 runs computed, results in {tmp_path / name}\n", done
+    stores = [
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name / "runs").rglob("*.parquet")}
+        for name in ("whole", "shards")
+    ]
+    assert stores[0] == stores[1]
+    assert not list((tmp_path / "shards" / "tmp").iterdir())
+    assert "not in the range x>=1" in one_line(run(*args, "--class-shards", "0", "--store", tmp_path / "s"), 2)
+
+
 def alive(session: int) -> list[str]:
     found = []
     for path in Path("/proc").iterdir():
