@@ -24,11 +24,13 @@ from olscale.results.store import open_store
 OVA = {"multiclass": "ova"}
 
 
-def packs(path: Path, *learners: tuple[str, dict[str, Any]], order: str = "time", parts: int = 1) -> list[Pack]:
+def packs(
+    path: Path, *learners: tuple[str, dict[str, Any]], order: str = "time", parts: int = 1, passes: int = 1
+) -> list[Pack]:
     content = {
         "datasets": [{"path": str(path)}],
         "learners": [{"name": name, "params": params} for name, params in learners],
-        "protocol": {"order": order} | ({"permutations": 1} if order == "permuted" else {}),
+        "protocol": {"order": order, "passes": passes} | ({"permutations": 1} if order == "permuted" else {}),
     }
     plan = make_plan(parse_experiment(content))
     return list(cut_packs(plan.runs, plan.paths, plan.rows, parts))
@@ -146,3 +148,9 @@ def test_shards_that_were_asked_for(faces: Path, shelf: Path, monkeypatch: pytes
     assert [len(pack.shards) for pack in cut_shards(packs(shelf / "dense", ("lol", {})), 8, 2)] == [0]
     monkeypatch.setattr(Prequential, "reads_scores", True)
     assert list(cut_shards(together, 1, 20)) == together
+
+
+def test_shards_of_a_run_of_two_passes(faces: Path, tmp_path: Path) -> None:
+    (pack,) = packs(faces, ("lol", {"k": 5}), passes=2)
+    (cut,) = cut_shards([pack], 1, 2)
+    assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(through(Passage(pack))[0])
