@@ -44,6 +44,11 @@ class Part:
     fold: int
     folds: int
 
+    @property
+    def training_share(self) -> float:
+        """The share of the rows that train."""
+        return 0.5 if self.kind == "half" else 1.0 - 1.0 / self.folds
+
     def rows(self, y: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Return the rows that train and those held out, ascending, for a split with class codes `y`.
 

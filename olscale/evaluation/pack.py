@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -15,10 +15,36 @@ from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import Record
 
-__all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "cut_packs", "stream_shape"]
+__all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "Source", "cut_packs", "stream_shape"]
 
 LOOK_AHEAD_ROWS = 65_536
 """Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
+
+
+PACK_NUMBERS = 2e8
+"""Numbers (values of rows, times runs) that a pack of a permuted stream goes through at most, if it has several runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What there is to stream.
+
+    Attributes
+    ----------
+    path : str
+        Where the dataset is.
+    rows, numbers : int
+        Rows of its training split, and values in them that are stored.
+    """
+
+    path: str
+    rows: int
+    numbers: int
+
+    def length(self, key: StreamKey) -> int:
+        """Return the rows of the stream `key`, to a row, all passes together."""
+        share = 1.0 if key.part is None else key.part.training_share
+        return int(self.rows * share) * key.passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,26 +171,32 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     return StreamShape(rows, len(dataset.classes or ()), tuple(segments))
 
 
-def cut_packs(runs: Sequence[Run], paths: dict[str, str], rows: dict[str, int], parts: int) -> Iterator[Pack]:
+def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) -> Iterator[Pack]:
     """Yield packs, at least `parts` of them where there are so many runs; longest streams first.
 
     Parameters
     ----------
     runs : sequence of Run
         Runs to do.
-    paths, rows : dict
-        Path and length of each stream's dataset, by fingerprint.
+    sources : dict of str to Source
+        The datasets, by fingerprint.
     parts : int
         How many packs can run at the same time.
     """
-    groups: dict[object, list[Run]] = {}
+    groups: dict[StreamKey, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.stream, []).append(run)
-    ordered = sorted(groups.values(), key=lambda group: -rows[group[0].stream.fingerprint])
     # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
-    slices = max(1, -(-parts // max(1, len(ordered))))
-    for group in ordered:
+    slices = max(1, -(-parts // max(1, len(groups))))
+
+    def length(key: StreamKey) -> int:
+        return sources[key.fingerprint].length(key)
+
+    for key in sorted(groups, key=length, reverse=True):
+        group, source = groups[key], sources[key.fingerprint]
         size = -(-len(group) // min(slices, len(group)))
+        if key.shuffle is not None:
+            # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole.
+            size = min(size, max(1, int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))))
         for first in range(0, len(group), size):
-            fingerprint = group[0].stream.fingerprint
-            yield Pack(paths[fingerprint], rows[fingerprint], tuple(group[first : first + size]))
+            yield Pack(source.path, length(key), tuple(group[first : first + size]))

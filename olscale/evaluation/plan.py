@@ -11,6 +11,7 @@ from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
+from olscale.evaluation.pack import Source
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.search import Search
 from olscale.learners.base import Learner
@@ -33,8 +34,8 @@ class Plan:
         The experiment's name.
     runs : tuple of Run
         Every run once.
-    paths, rows : dict
-        Path and number of training rows of each dataset, by fingerprint.
+    sources : dict of str to Source
+        The datasets, by fingerprint.
     left_out : tuple of LeftOut
         Optional datasets and learners that could not be had, and why.
     searches : tuple of Search
@@ -43,8 +44,7 @@ class Plan:
 
     name: str
     runs: tuple[Run, ...]
-    paths: dict[str, str]
-    rows: dict[str, int]
+    sources: dict[str, Source]
     left_out: tuple[LeftOut, ...] = ()
     searches: tuple[Search, ...] = ()
 
@@ -72,7 +72,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
     """
     chosen = {selection.id: selection.chosen for selection in selections}
     plan = _Builder()
-    for source in _sources(experiment):
+    for source in _inputs(experiment):
         learners = []
         for spec, settings in source.learners(experiment):
             params: Mapping[str, Any] = settings
@@ -80,7 +80,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
                 params = chosen[source.search(experiment, spec, settings).id]
             learners.append((spec.name, source.learner(spec, params)))
         plan.add(source, experiment.protocol, experiment.seed, learners)
-    return Plan(experiment.name, tuple(plan.runs.values()), plan.paths, plan.rows, left_out)
+    return Plan(experiment.name, tuple(plan.runs.values()), plan.sources, left_out)
 
 
 def plan_searches(experiment: Experiment) -> Plan:
@@ -93,20 +93,18 @@ def plan_searches(experiment: Experiment) -> Plan:
     """
     plan = _Builder()
     searches: dict[str, Search] = {}
-    for source in _sources(experiment):
+    for source in _inputs(experiment):
         for spec, settings in source.learners(experiment):
             if spec.tune:
                 search = source.search(experiment, spec, settings)
                 points = [(spec.name, source.learner(spec, point)) for point in search.points]
                 runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
                 searches[search.id] = search.over(runs)
-    return Plan(
-        f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.paths, plan.rows, (), tuple(searches.values())
-    )
+    return Plan(f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.sources, (), tuple(searches.values()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _Input:
     """A dataset of an experiment under its transforms."""
 
     spec: DatasetSpec
@@ -148,15 +146,16 @@ class _Builder:
     """A plan in the making: every run once."""
 
     runs: dict[str, Run] = field(default_factory=dict)
-    paths: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
 
     def add(
-        self, source: _Source, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
+        self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
     ) -> list[list[Run]]:
         """Add a run for each learner on each stream of `source`; return the runs of each learner."""
         dataset = source.dataset
-        self.paths[dataset.fingerprint], self.rows[dataset.fingerprint] = str(source.spec.path), dataset.rows("train")
+        rows = dataset.rows("train")
+        numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
+        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
         added: list[list[Run]] = [[] for _ in learners]
         for shuffle, part, passes in _orders(protocol, seed):
             key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
@@ -166,13 +165,13 @@ class _Builder:
         return added
 
 
-def _sources(experiment: Experiment) -> Iterator[_Source]:
+def _inputs(experiment: Experiment) -> Iterator[_Input]:
     for spec in experiment.datasets:
         if spec.path is None:
             raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
-        yield _Source(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
+        yield _Input(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
 
 
 def _orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, Part | None, int]]:

@@ -129,11 +129,11 @@ class _Job:
         write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
-        work = sum(plan.rows[run.stream.fingerprint] for run in missing)
+        work = sum(plan.sources[run.stream.fingerprint].length(run.stream) for run in missing)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
         if missing:
-            packs = list(cut_packs(missing, plan.paths, plan.rows, self.parts))
+            packs = list(cut_packs(missing, plan.sources, self.parts))
             yield list(cut_shards(packs, self.parts, self.class_shards))
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from olscale.data.stream import Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import cut_packs
+from olscale.evaluation.pack import PACK_NUMBERS, Source, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.run import Run, StreamKey
 
@@ -105,16 +105,22 @@ def test_what_cannot_be_planned_is_named(
         plan(shelf, **content)
 
 
-@given(streams=st.integers(1, 6), learners=st.integers(1, 7), parts=st.integers(1, 9))
-def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int) -> None:
+@given(
+    streams=st.integers(1, 6),
+    learners=st.integers(1, 7),
+    parts=st.integers(1, 9),
+    heavy=st.sampled_from([1e-3, 0.3, 1.0, 4.0]),
+)
+def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int, heavy: float) -> None:
     keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
     runs = [Run(key, f"learner-{j}", 1, {}) for j in range(learners) for key in keys]
-    rows = {"0" * 64: 10, "1" * 64: 100}
-    packs = list(cut_packs(runs, dict.fromkeys(rows, "d"), rows, parts))
+    sources = {"0" * 64: Source("d", 10, 10), "1" * 64: Source("d", 100, int(heavy * PACK_NUMBERS))}
+    packs = list(cut_packs(runs, sources, parts))
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
     assert len({pack.name for pack in packs}) == len(packs)
     assert len(packs) >= min(parts, streams)
+    assert all(len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1 for pack in packs)
     assert [pack.rows for pack in packs] == sorted((pack.rows for pack in packs), reverse=True)
 
 
