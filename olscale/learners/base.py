@@ -28,7 +28,7 @@ from olscale.learners.domain import Domain
 if TYPE_CHECKING:
     from olscale.learners.grid import Grid
 
-__all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "score_columns"]
+__all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
 
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -40,6 +40,11 @@ NO_LABELS = read_only(np.empty(0, dtype=np.int64))
 def score_columns(classes: int) -> int:
     """Return how many score columns a problem of so many classes has: one for two classes, else one a class."""
     return 1 if classes <= 2 else classes
+
+
+def frobenius_norm(W: NDArray[Any]) -> float:
+    """Return the Frobenius norm, summed without BLAS, whose sums depend on the number of threads."""
+    return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
 
 
 def codes_of(scores: FloatArray) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import is_ours, kernel, uncached
-from olscale.learners.base import FloatArray, Learner, State
+from olscale.learners.base import FloatArray, Learner, State, frobenius_norm
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
@@ -194,8 +194,7 @@ class LinearLearner(Classifier):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
-        norm = float(np.linalg.norm(self.state_["W"].astype(np.float64)))
-        return {**super().measures(), "norm_w": norm}
+        return {**super().measures(), "norm_w": frobenius_norm(self.state_["W"])}
 
 
 class AggressiveLearner(LinearLearner):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import FloatArray, State, frobenius_norm
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Flag, Real, Whole
 from olscale.learners.estimator import Classifier
@@ -210,4 +210,4 @@ class Pegasos(Classifier):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
-        return {**super().measures(), "norm_w": float(np.linalg.norm(self.coef_))}
+        return {**super().measures(), "norm_w": frobenius_norm(self.coef_)}

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.errors import DivergedError, ParameterError
-from olscale.learners.base import FloatArray, State, score_columns
+from olscale.learners.base import FloatArray, State, frobenius_norm, score_columns
 from olscale.learners.class_axes import ClassAxes, ClassAxis, class_axis
 from olscale.learners.domain import Choice, Domain
 from olscale.learners.estimator import Classifier
@@ -216,7 +216,7 @@ class SecondOrderLearner(Classifier):
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the mean weights."""
-        return {**super().measures(), "norm_w": float(np.linalg.norm(self._mean.astype(np.float64)))}
+        return {**super().measures(), "norm_w": frobenius_norm(self._mean)}
 
 
 def _size(count: int) -> str:
