@@ -112,7 +112,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             random starts elsewhere in each.
         """
         self.resolved_params()
-        self._entropy = tuple(entropy)
+        self._entropy, self._classes = tuple(entropy), classes
         self._start(columns, score_columns(classes))
 
     def _start(self, columns: int, outputs: int) -> None:

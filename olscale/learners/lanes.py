@@ -39,6 +39,7 @@ __all__ = [
 BLOCKS = (64, 16, 8, 4, 2, 1)
 LANES = 8
 _LINE = 64
+_FAR = 16
 _AHEAD = 24  # nonzeros by which rows of the weights are fetched ahead of their use
 _DOUBLE = ir.DoubleType()
 _INT8P, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
@@ -171,25 +172,45 @@ def _plain(columns: int) -> Callable[..., None]:
 
 def _first(columns: int) -> Callable[..., tuple[float, float]]:
     @intrinsic
-    def block(typing_context, x, W, first, f, u):
+    def block(typing_context, before, column, x, W, first, f, u):
         pair = types.UniTuple(types.float64, 2)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            row, weights, sums, column = _opened(context, builder, signature, arguments, 0, 1, 3, 4)
-            block = _Block(context, builder, columns, weights, arguments[2])
+            earlier, row, weights, sums, other = _opened(context, builder, signature, arguments, 0, 2, 3, 5, 6)
+            block = _Block(context, builder, columns, weights, arguments[4])
+            size = builder.extract_value(row.shape, 0)
+
+            def move(j: Any) -> None:
+                """Add a number of the earlier row to its column."""
+                place = builder.gep(weights.data, [builder.add(builder.mul(j, block.width), arguments[1])])
+                value = builder.load(builder.gep(earlier.data, [j]))
+                stored = builder.load(place)
+                if stored.type != value.type:
+                    stored = builder.fpext(stored, _DOUBLE)
+                moved = builder.fadd(stored, value)
+                builder.store(moved if moved.type == block.scalar else builder.fptrunc(moved, block.scalar), place)
+
+            # Some features ahead of the sums: what was just written in part cannot be read as a whole at once.
+            pending = builder.icmp_signed(">=", arguments[1], _INT64(0))
+            ready = builder.select(builder.icmp_signed("<", size, _INT64(_FAR)), size, _INT64(_FAR))
+            with builder.if_then(pending), cgutils.for_range(builder, ready) as loop:
+                move(loop.index)
+            stop = builder.select(pending, builder.sub(size, ready), _INT64(0))
             square, score = (cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0)) for _ in range(2))
-            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
+            with cgutils.for_range(builder, size) as loop:
+                with builder.if_then(builder.icmp_signed("<", loop.index, stop)):
+                    move(builder.add(loop.index, _INT64(_FAR)))
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 block.add(value, loop.index)
                 wide = value if value.type == _DOUBLE else builder.fpext(value, _DOUBLE)
-                w = builder.load(builder.gep(column.data, [loop.index]))
+                w = builder.load(builder.gep(other.data, [loop.index]))
                 w = w if w.type == _DOUBLE else builder.fpext(w, _DOUBLE)
                 for total, factor in ((square, wide), (score, w)):
                     builder.store(builder.fadd(builder.load(total), builder.fmul(wide, factor)), total)
             block.store(sums.data)
             return context.make_tuple(builder, pair, [builder.load(square), builder.load(score)])
 
-        return pair(x, W, types.intp, f, u), codegen
+        return pair(before, types.intp, x, W, types.intp, f, u), codegen
 
     return block  # type: ignore[no-any-return]
 
@@ -252,7 +273,9 @@ block_dense = {columns: _plain(columns) for columns in BLOCKS}
 """For each size of block: ``block(x, W, first, f)`` sets ``f[first:first + size] = x W[:, first:first + size]``."""
 
 first_dense = {columns: _first(columns) for columns in BLOCKS}
-"""Likewise ``block(x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time, used here."""
+"""Likewise ``block(before, column, x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time,
+used here. If `column` is not negative, the row `before` is first added to that column of `W`, of this block or a later one.
+"""
 
 moving_dense = {columns: _moving(columns) for columns in BLOCKS}
 """Likewise ``block(before, a, x, W, first, f)``, which first adds the outer product of the row `before` and `a` to these

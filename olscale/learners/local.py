@@ -14,12 +14,12 @@ from olscale.learners.base import FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
+from olscale.learners.parts_of_sums import row_product
 from olscale.learners.prototypes import offline_prototypes
 from olscale.learners.rows import (
     add_column,
-    add_column_score,
+    add_column_then_sums,
     add_row,
-    column_sums,
     row_scores,
     set_column,
 )
@@ -87,6 +87,7 @@ def _sweep(
     first_counts: float,
     fixed: bool,
     max_score: bool,
+    binary: bool,
     learning: bool,
     scores: FloatArray,
 ) -> None:
@@ -99,9 +100,11 @@ def _sweep(
     for p in range(k):
         if members[p] > 0.0 or (p < seen[0] and not fixed):
             _place(p, members, squares, offset, slope)
+    late = -1  # prototype to which the row before is still to be added
     for i in range(scores.shape[0]):
         f = scores[i]
-        square, common = column_sums(X, i, S, near, w)
+        square, common = add_column_then_sums(X, max(0, i - 1), late, i, S, near, w)
+        late = -1
         if inverse_lam > 0.0 and outputs > 1:
             row_scores(X, i, W, f)
         else:
@@ -113,15 +116,13 @@ def _sweep(
             replaced = not fresh and members[p] == 0.0
             if replaced:
                 set_column(X, i, S, p)
-            elif outputs == 1:
-                local[0] = add_column_score(X, i, S, p, U[p])
             else:
-                add_column(X, i, S, p, 1.0)
+                late = p
             squares[p] = square if replaced else squares[p] + 2.0 * near[p] + square
             members[p] += first_counts if fresh else 1.0
             _place(p, members, squares, offset, slope)
-            if replaced or outputs > 1:
-                row_scores(X, i, U[p], local)
+        if binary:  # one class of many, alone in its shard, is summed like the others
+            local[0] = row_product(X, i, flat(U[p]))
         else:
             row_scores(X, i, U[p], local)
         for c in range(outputs):
@@ -139,6 +140,8 @@ def _sweep(
                     for c in range(outputs):
                         step[c] *= inverse_lam
                     add_row(X, i, W, step)
+    if late >= 0:
+        add_column(X, scores.shape[0] - 1, S, late, 1.0)
 
 
 class _Local(SweepLearner):
@@ -206,7 +209,7 @@ class _Local(SweepLearner):
         counts = (state["members"], state["squares"], state["seen"], state["updates"])
         max_score = self.multiclass == "max-score" and self._outputs > 1
         numbers = (float(self.C), self._inverse_lam(), first_counts)
-        _sweep(X, y, *planes, *counts, *numbers, self.looks_ahead, max_score, learning, scores)
+        _sweep(X, y, *planes, *counts, *numbers, self.looks_ahead, max_score, self._classes <= 2, learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:
@@ -270,6 +273,7 @@ class LOL(_Local):
     """
 
     name = "lol"
+    version = 2
     domains: ClassVar[dict[str, Domain]] = {**_Local.shared_domains, "lam": Real(0.0, np.inf, open_="both")}
 
     def __init__(
@@ -325,6 +329,7 @@ class ILOL(_Local):
     """
 
     name = "ilol"
+    version = 2
     domains: ClassVar[dict[str, Domain]] = _Local.shared_domains
 
     def __init__(

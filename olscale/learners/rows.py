@@ -27,7 +27,7 @@ from olscale.learners.lanes import block_csr, block_dense, first_dense
 __all__ = [
     "PREFETCH_AHEAD",
     "add_column",
-    "add_column_score",
+    "add_column_then_sums",
     "add_row",
     "column_sums",
     "row_scores",
@@ -57,11 +57,6 @@ def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDA
     The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns. `u` is flat, of at
     least as many numbers as there are features.
     """
-    raise TypeError("for kernels only")
-
-
-def add_column_score(X: Rows, i: int, W: NDArray[Any], c: int, u: NDArray[Any]) -> float:
-    """Add ``x_i`` to column `c` of `W` and return ``x_i u`` for `u` of shape (features, 1), in one sweep."""
     raise TypeError("for kernels only")
 
 
@@ -238,27 +233,34 @@ def _block_sums(indices, data, start, stop, W, f):
     return blocks
 
 
-@overload(column_sums)
-def _column_sums(X, i, W, f, u):
-    def dense(X, i, W, f, u):
-        x, columns = X[i], W.shape[1]
+def add_column_then_sums(
+    X: Rows, before: int, column: int, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]
+) -> tuple[float, float]:
+    """Add ``x_before`` to a column of `W`, if it is not negative, then do as `column_sums`, in one sweep over dense rows."""
+    raise TypeError("for kernels only")
+
+
+@overload(add_column_then_sums)
+def _add_column_then_sums(X, before, column, i, W, f, u):
+    def dense(X, before, column, i, W, f, u):
+        earlier, x, columns = X[before], X[i], W.shape[1]
         if columns >= 64:
-            square, score = FIRST64(x, W, 0, f, u)
+            square, score = FIRST64(earlier, column, x, W, 0, f, u)
             c = 64
         elif columns >= 16:
-            square, score = FIRST16(x, W, 0, f, u)
+            square, score = FIRST16(earlier, column, x, W, 0, f, u)
             c = 16
         elif columns >= 8:
-            square, score = FIRST8(x, W, 0, f, u)
+            square, score = FIRST8(earlier, column, x, W, 0, f, u)
             c = 8
         elif columns >= 4:
-            square, score = FIRST4(x, W, 0, f, u)
+            square, score = FIRST4(earlier, column, x, W, 0, f, u)
             c = 4
         elif columns >= 2:
-            square, score = FIRST2(x, W, 0, f, u)
+            square, score = FIRST2(earlier, column, x, W, 0, f, u)
             c = 2
         else:
-            square, score = FIRST1(x, W, 0, f, u)
+            square, score = FIRST1(earlier, column, x, W, 0, f, u)
             c = 1
         while c + 64 <= columns:
             DENSE64(x, W, c, f)
@@ -270,6 +272,19 @@ def _column_sums(X, i, W, f, u):
             DENSE1(x, W, c, f)
             c += 1
         return square, score
+
+    def csr(X, before, column, i, W, f, u):
+        if column >= 0:
+            add_column(X, before, W, column, 1.0)
+        return column_sums(X, i, W, f, u)
+
+    return csr if is_csr(X) else dense
+
+
+@overload(column_sums)
+def _column_sums(X, i, W, f, u):
+    def dense(X, i, W, f, u):
+        return add_column_then_sums(X, i, -1, i, W, f, u)
 
     def csr(X, i, W, f, u):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
@@ -286,29 +301,6 @@ def _column_sums(X, i, W, f, u):
             square += value * value
         block_sums(X.indices, X.data, start, stop, W, f)
         return square, score
-
-    return csr if is_csr(X) else dense
-
-
-@overload(add_column_score)
-def _add_column_score(X, i, W, c, u):
-    def dense(X, i, W, c, u):
-        x, w = X[i], flat(u)
-        score = 0.0
-        for j in range(W.shape[0]):
-            value = x[j]
-            score += value * w[j]
-            W[j, c] += value
-        return score
-
-    def csr(X, i, W, c, u):
-        w = flat(u)
-        score = 0.0
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            value, j = X.data[p], np.uint32(X.indices[p])
-            score += value * w[j]
-            W[j, c] += value
-        return score
 
     return csr if is_csr(X) else dense
 

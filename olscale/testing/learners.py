@@ -252,7 +252,8 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
 
 def _choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     """Yield every combination of the parameters that are a choice among a few words."""
-    words = {name: domain.words for name, domain in learner.domains.items() if isinstance(domain, Choice)}
+    named = learner().get_params(deep=False)
+    words = {name: one.words for name, one in learner.domains.items() if name in named and isinstance(one, Choice)}
     for chosen in product(*words.values()):
         yield dict(zip(words, chosen, strict=True))
 
