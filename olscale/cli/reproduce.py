@@ -64,7 +64,7 @@ def reproduce(
     for main, cells in ledgers:
         _show(opened, main, cells)
     if markdown is not None:
-        _write(Path(markdown), page(ledgers, [*names, *(["--quick"] if quick else [])]))
+        _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
 
 
 def _run(experiment: Experiment, store: str, workers: int | None, scheduler: str | None, in_process: bool) -> None:
@@ -90,9 +90,9 @@ def _ledger(store: Store, name: str, main: Experiment, causes: Experiment | None
 def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
     from olscale.analysis.ranks import rank_methods
     from olscale.report import plain, print_rich
-    from olscale.report.reproduction import counts, differences, published_tables, rank_table
+    from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_table
 
-    tables = published_tables(cells)
+    tables = published_tables(cells) if cells else measured_tables(store, main)
     ranks = rank_methods(cells)
     if ranks is not None:
         tables.append(rank_table(ranks))
@@ -101,7 +101,7 @@ def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
     else:
         click.echo(plain(tables))
     if not cells:
-        click.echo(f"{main.name} has no published table; `olscale results {store.path}` prints what was measured")
+        click.echo(f"{main.name}: its paper has no table to set beside these figures")
         return
     click.echo(f"{main.name}: {len(cells)} published cells: {counts(cells)}")
     for line, causes in differences(cells):

@@ -7,17 +7,27 @@ from collections.abc import Sequence
 from olscale.analysis.ledger import Cell
 from olscale.analysis.ranks import rank_methods
 from olscale.evaluation.experiment import Experiment
-from olscale.report.reproduction import counts, described, differences, published_tables, rank_table, with_deviation
+from olscale.report.reproduction import (
+    counts,
+    described,
+    differences,
+    measured_tables,
+    published_tables,
+    rank_table,
+    with_deviation,
+)
 from olscale.report.tables import Entry, Table
+from olscale.results import Store
 
 __all__ = ["page"]
 
 
-def page(ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], words: Sequence[str]) -> str:
+def page(store: Store, ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], words: Sequence[str]) -> str:
     """Return the page of one or more reproductions.
 
     Parameters
     ----------
+    store : Store
     ledgers : sequence of (Experiment, sequence of Cell)
     words : sequence of str
         What the command was given beside the store.
@@ -25,14 +35,17 @@ def page(ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], words: Sequence[s
     command = " ".join(["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"])
     parts = ["# Reproduction of published tables", f"Made by `{command}` from a metrics store; do not edit."]
     for experiment, cells in ledgers:
-        parts += _reproduction(experiment, cells)
+        parts += _reproduction(store, experiment, cells)
     return "\n\n".join(parts) + "\n"
 
 
-def _reproduction(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+def _reproduction(store: Store, experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     parts = [f"## {experiment.name}"]
     if not cells:
-        return [*parts, "No published table."]
+        parts.append("Its paper has no table to set beside these figures.")
+        for table in measured_tables(store, experiment):
+            parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
+        return parts
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
     tables = published_tables(cells)
     ranks = rank_methods(cells)
@@ -41,7 +54,7 @@ def _reproduction(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     lines = [f"- {line}\n" + "\n".join(f"  - {cause}" for cause in causes) for line, causes in differences(cells)]
     if lines:
         parts += ["### Figures that differ", "\n".join(lines)]
-    parts += ["### All cells", _ledger(experiment, cells)]
+    parts += ["### All cells", _ledger(cells)]
     return parts
 
 
@@ -56,7 +69,7 @@ def _text(entry: Entry) -> str:
     return (text + ("!" if entry.partial else "")).strip() if entry.mean else entry.note
 
 
-def _ledger(experiment: Experiment, cells: Sequence[Cell]) -> str:
+def _ledger(cells: Sequence[Cell]) -> str:
     lines = [
         ["table", "dataset", "method", "published", "ours", "runs", "deviations", "verdict", "parameters", "tuned on"]
     ]

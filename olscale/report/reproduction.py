@@ -8,10 +8,14 @@ from typing import Any
 
 from olscale.analysis.ledger import DIFFERING, LIMIT, VERDICTS, Cell, Trial
 from olscale.analysis.ranks import Ranks
-from olscale.analysis.settings import Setting
-from olscale.report.tables import Entry, Table
+from olscale.analysis.settings import Setting, figures, settings
+from olscale.analysis.summary import summarise
+from olscale.evaluation.experiment import Experiment
+from olscale.report.tables import Entry, Table, select, tables
+from olscale.results import Store
+from olscale.results.selections import read_selections
 
-__all__ = ["counts", "described", "differences", "published_tables", "rank_table"]
+__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table"]
 
 MARKS = {"reproduced": "=", "better": "<", "not reproduced": "x"}
 LEGEND = (
@@ -44,6 +48,13 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
             )
         )
     return made
+
+
+def measured_tables(store: Store, experiment: Experiment) -> list[Table]:
+    """Return the tables of an experiment that no published one is set beside."""
+    found = figures(summarise(store))
+    asked = settings(experiment, read_selections(store))
+    return tables(select([summary for setting in asked for summary in setting.of(found).values()]))
 
 
 def _ours(cell: Cell | None) -> Entry:
