@@ -58,7 +58,7 @@ class CatalogueEntry(_Entry):
     name : str
         Name in the catalogue, in experiments and of the dataset.
     title, what, page : str
-        Its name in full, what its rows are, and the page that describes it.
+        Its name in full, what its rows are, and the page that describes it (empty for a generated set).
     rows : dict
         Rows of each split, once ingested.
     columns, classes : int
@@ -75,12 +75,14 @@ class CatalogueEntry(_Entry):
         Why the public files cannot be taken as they are.
     absent : str, optional
         Why there is no public address.
+    generated : dict
+        In place of files: ``generator``, its name, and what `olscale.data.generators.generate` is given beside it.
     """
 
     name: str
     title: str
     what: str
-    page: str
+    page: str = ""
     rows: dict[Literal["train", "test"], int]
     columns: int
     classes: int
@@ -91,11 +93,14 @@ class CatalogueEntry(_Entry):
     files: tuple[CatalogueFile, ...] = ()
     mirror_only: str | None = None
     absent: str | None = None
+    generated: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _obtainable_or_explained(self) -> CatalogueEntry:
-        if bool(self.files) == (self.absent is not None):
-            raise ValueError("expected either files or the reason why it is absent")
+        if [bool(self.files), self.absent is not None, bool(self.generated)].count(True) != 1:
+            raise ValueError("expected one of files, a generator and the reason why it is absent")
+        if not self.page and not self.generated:
+            raise ValueError("expected a page that describes it")
         if any(file.url is None for file in self.files) != (self.mirror_only is not None):
             raise ValueError("expected a url of every file, or the reason why a mirror is needed")
         return self

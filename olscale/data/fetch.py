@@ -13,6 +13,7 @@ from pathlib import Path
 from olscale.data.catalogue import CatalogueEntry, find_entry
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.downloads import MIRROR, Say, mirrored, obtain
+from olscale.data.generators import generate
 from olscale.data.ingest import ingest
 from olscale.data.manifest import MANIFEST
 from olscale.data.storage import Directory
@@ -60,6 +61,10 @@ def fetch(
     if Directory(dest).exists(MANIFEST):
         raise DatasetError(
             f"{os.fspath(dest)} already is a dataset; choose another directory, or remove this one first"
+        )
+    if entry.generated:
+        return generate(
+            entry.generated["generator"], dest, **{k: v for k, v in entry.generated.items() if k != "generator"}
         )
     say = say or _silent
     paths = {file: str(obtain(entry, file, _cache() / "downloads", say)) for file in entry.files}
@@ -109,11 +114,13 @@ def _obtainable(name: str) -> CatalogueEntry:
 
 
 def availability(entry: CatalogueEntry) -> str:
-    """Return where `entry` can be had: ``"ingested"``, ``"mirror"``, ``"download"`` or ``"absent"``."""
+    """Return where `entry` can be had: ``"ingested"``, ``"generated"``, ``"mirror"``, ``"download"`` or ``"absent"``."""
     if Directory(data_home()).exists(f"{entry.name}/{MANIFEST}"):
         return "ingested"
     if entry.absent is not None:
         return "absent"
+    if entry.generated:
+        return "generated"
     if all(mirrored(file) for file in entry.files):
         return "mirror"
     return "download" if all(file.url or mirrored(file) for file in entry.files) else f"needs {MIRROR}"

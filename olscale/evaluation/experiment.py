@@ -197,6 +197,10 @@ class TuningSpec(_Section):
         """Return how tuning runs meet a dataset."""
         return ProtocolSpec(split=self.split, folds=self.folds)
 
+    def definition(self, seed: int) -> dict[str, Any]:
+        """Return how candidates are compared as plain JSON values."""
+        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric}
+
 
 class Experiment(_Section):
     """Datasets x learners x protocol.

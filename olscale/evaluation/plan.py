@@ -19,7 +19,7 @@ from olscale.learners.registry import make_learner
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "plan_searches"]
+__all__ = ["Plan", "make_plan", "orders", "plan_searches"]
 
 DEFAULT_REPEATS = 10
 
@@ -131,12 +131,7 @@ class _Input:
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
-            protocol={
-                "split": experiment.tuning.split,
-                "folds": experiment.tuning.folds,
-                "seed": experiment.seed,
-                "metric": experiment.tuning.metric,
-            },
+            protocol=experiment.tuning.definition(experiment.seed),
             points=tuple(point.resolved_params() for point in points),
         )
 
@@ -157,7 +152,7 @@ class _Builder:
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
         added: list[list[Run]] = [[] for _ in learners]
-        for shuffle, part, passes in _orders(protocol, seed):
+        for shuffle, part, passes in orders(protocol, seed):
             key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
             for mine, (name, learner) in zip(added, learners, strict=True):
                 run = Run(key, name, learner.version, learner.resolved_params())
@@ -174,8 +169,14 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
         yield _Input(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
 
 
-def _orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, Part | None, int]]:
-    """Yield order, part and passes of each stream; every fold has permutations of its own."""
+def orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, Part | None, int]]:
+    """Yield order, part and passes of each stream of a dataset; every fold has permutations of its own.
+
+    Raises
+    ------
+    ExperimentError
+        If parts of the protocol do not fit together.
+    """
     if protocol.order == "time" and protocol.permutations is not None:
         raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
     if protocol.split == "given":

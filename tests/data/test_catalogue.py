@@ -34,10 +34,10 @@ def test_a_file_is_described_alike_wherever_it_is_named() -> None:
 @pytest.mark.parametrize("name", catalogue())
 def test_an_entry_says_what_its_rows_are_and_where_they_come_from(name: str) -> None:
     entry = find_entry(name)
-    assert entry.page.startswith(("http://", "https://"))
+    assert entry.generated or entry.page.startswith(("http://", "https://"))
     assert "\n" not in f"{entry.title}{entry.what}{entry.mirror_only}{entry.absent}{entry.split}"
     roles = [file.role for file in entry.files]
-    assert entry.absent is not None or roles[0] == "train"
+    assert entry.absent is not None or entry.generated or roles[0] == "train"
     both_in_one = any(file.path.endswith(".npz") for file in entry.files)
     holds_test = "test" in roles or "train_rows" in entry.options or both_in_one
     assert ("test" in entry.rows) == (holds_test or entry.absent is not None)
@@ -53,8 +53,7 @@ def test_a_set_that_is_here_becomes_the_dataset_described(
     if entry.absent is not None:
         pytest.skip(f"{name} has no public address: {entry.absent}")
     for file in entry.files:
-        root = shared_data(file.path).parents[1]
-    monkeypatch.setenv("OLSCALE_DATA", str(root))
+        monkeypatch.setenv("OLSCALE_DATA", str(shared_data(file.path).parents[1]))
     made = fetch(name, tmp_path / name)
     made.verify()
     assert {split: made.rows(split) for split in made.splits} == entry.rows
@@ -67,6 +66,8 @@ def test_a_set_that_is_here_becomes_the_dataset_described(
         {"absent": "why"},
         {"files": []},
         {"mirror_only": "why"},
+        {"generated": {"generator": "gaussian-xor"}},
+        {"page": ""},
         {"files": [{"path": "a/b", "role": "train"}]},
         {"files": [{"path": "/etc/passwd", "role": "train", "url": "http://a"}]},
         {"colums": 3},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from olscale.data.chunk import CSR
-from olscale.data.generators import generate, generator_names, multipie_like, url_like, webspam_like
+from olscale.data.generators import gaussian_xor, generate, generator_names, multipie_like, url_like, webspam_like
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.base import codes_of
@@ -37,6 +37,16 @@ def test_rotating_xor_turns_counterclockwise():
         corners = batch.X @ back.T
         agree = np.sign(corners[:, 0] * corners[:, 1]) == batch.target
         assert agree.mean() > 0.97
+
+
+def test_gaussian_xor_has_a_gaussian_in_each_quadrant_labelled_by_the_product_of_its_signs():
+    (first, second) = gaussian_xor.batches(2000, seed=1)
+    X, y = np.concatenate([first.X, second.X]), np.concatenate([first.target, second.target])
+    assert (np.sign(X.prod(axis=1)) == y).mean() > 0.99
+    for corner in ([1, 1], [1, -1], [-1, 1], [-1, -1]):
+        of = X[(np.sign(X) == corner).all(axis=1)]
+        assert len(of) == pytest.approx(500, abs=80)
+        np.testing.assert_allclose(of.mean(axis=0), corner, atol=0.06)
 
 
 def test_fewer_rows_are_the_beginning_of_more():

@@ -24,6 +24,7 @@ from olscale.errors import ParameterError, UnknownNameError
 __all__ = ["generate", "generator_names"]
 
 _MODULES = {
+    "gaussian-xor": "olscale.data.generators.gaussian_xor",
     "multipie-like": "olscale.data.generators.multipie_like",
     "rotating-xor": "olscale.data.generators.rotating_xor",
     "url-like": "olscale.data.generators.url_like",

@@ -1,0 +1,193 @@
+"""The ledger: every cell of a published table beside what a store has for it, with a verdict.
+
+It is a function of the store, the experiment and the published cells: nothing is run, fetched or read elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from olscale.analysis.published import PublishedCell
+from olscale.analysis.settings import Setting, figures, settings
+from olscale.analysis.summary import Summary, summarise
+from olscale.evaluation.experiment import Experiment
+from olscale.results import Store, read_plans
+from olscale.results.selections import read_selections
+
+__all__ = ["DIFFERING", "VERDICTS", "Cell", "Trial", "deviations", "make_ledger"]
+
+REPRODUCED, BETTER, NOT_REPRODUCED = "reproduced", "better", "not reproduced"
+DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
+VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
+"""In the order of reports."""
+
+DIFFERING = (BETTER, NOT_REPRODUCED)
+"""Verdicts of cells with a figure that is not the published one."""
+
+LIMIT = 2.0
+"""Joint standard deviations within which a figure counts as reproduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A setting of the causes experiment, as far as it is about one cell.
+
+    Parameters
+    ----------
+    setting : Setting
+    summary : Summary
+        Ours.
+    distance : float
+        From the published mean, in joint standard deviations.
+    """
+
+    setting: Setting
+    summary: Summary
+    distance: float
+
+    @property
+    def meets(self) -> bool:
+        """Whether the published figure is met."""
+        return abs(self.distance) <= LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A published cell and ours.
+
+    Parameters
+    ----------
+    published : PublishedCell
+    verdict : str
+        One of `VERDICTS`.
+    reason : str
+        Why there is no figure, or what to know of it; may be empty.
+    setting : Setting or None
+        How ours was run, or would be.
+    summary : Summary or None
+        Ours; None if there is no figure.
+    distance : float
+        Ours minus published, in joint standard deviations; NaN without a figure.
+    trials : tuple of Trial
+        Where the figures differ: all that was tried to account for it, the nearest first.
+    """
+
+    published: PublishedCell
+    verdict: str
+    reason: str = ""
+    setting: Setting | None = None
+    summary: Summary | None = None
+    distance: float = math.nan
+    trials: tuple[Trial, ...] = ()
+
+
+def deviations(mean: float, std: float, published: PublishedCell) -> float:
+    """Return how far `mean` is from the published one, in joint standard deviations.
+
+    That is ``(ours - published) / sqrt(s_ours^2 + s_published^2)`` with the standard deviations over the runs, those that
+    the tables print. One that a paper does not print counts as 0, so such a cell is held to our own spread alone.
+
+    Examples
+    --------
+    >>> cell = PublishedCell("lol-2016", "Table 4", "letter", "LOL", "test_error", 0.20, 0.03)
+    >>> round(deviations(0.25, 0.04, cell), 9)
+    1.0
+    """
+    joint = math.hypot(std, published.std or 0.0)
+    difference = mean - published.mean
+    if joint == 0.0:
+        return math.copysign(math.inf, difference) if difference else 0.0
+    return difference / joint
+
+
+def make_ledger(
+    store: Store, experiment: Experiment, published: Iterable[PublishedCell], causes: Experiment | None = None
+) -> list[Cell]:
+    """Give every published cell its verdict.
+
+    Parameters
+    ----------
+    store : Store
+    experiment : Experiment
+        The pipeline. Its datasets have the names of the published cells, its learners their labels.
+    published : iterable of PublishedCell
+    causes : Experiment, optional
+        What was run to find out why figures differ.
+
+    Returns
+    -------
+    list of Cell
+        In the order of `published`.
+
+    Raises
+    ------
+    StoreError
+        If a file of the store is damaged, or it has results on different datasets of one name.
+    """
+    found = figures(summarise(store))
+    selections = read_selections(store)
+    asked = settings(experiment, selections)
+    tried = settings(causes, selections) if causes is not None else []
+    gone = {
+        part.name: part.reason
+        for plan in read_plans(store)
+        if plan.experiment == experiment.name
+        for part in plan.left_out
+        if part.kind == "dataset"
+    }
+    cells = []
+    for cell in published:
+        judged = _judge(cell, [s for s in asked if _about(s, cell)], found, gone, experiment)
+        if judged.verdict in DIFFERING:
+            judged = replace(judged, trials=_trials(cell, [s for s in tried if _about(s, cell)], found))
+        cells.append(judged)
+    return cells
+
+
+def _about(setting: Setting, cell: PublishedCell) -> bool:
+    return (setting.dataset, setting.label) == (cell.dataset, cell.learner)
+
+
+def _judge(
+    cell: PublishedCell,
+    asked: Sequence[Setting],
+    found: Mapping[tuple[str, ...], Mapping[str, Summary]],
+    gone: Mapping[str, str],
+    experiment: Experiment,
+) -> Cell:
+    run = [setting for setting in asked if setting.of(found)]
+    if run:
+        return _compare(cell, run[0], run[0].of(found))
+    if cell.dataset in gone:
+        return Cell(cell, DATA_ABSENT, gone[cell.dataset])
+    labels = {spec.label or spec.name for spec in experiment.learners}
+    if cell.learner not in labels or (asked and all(not setting.version for setting in asked)):
+        return Cell(cell, METHOD_ABSENT, f"this version has no learner for {cell.learner}")
+    if not asked:
+        return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves {cell.learner} on {cell.dataset} out")
+    return Cell(cell, NOT_RUN, f"the store has no runs of it in experiment {experiment.name}", asked[0])
+
+
+def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:
+    ours = metrics.get(cell.metric)
+    if ours is None or math.isnan(ours.mean):
+        failures = next(iter(metrics.values())).failures
+        said = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
+        return Cell(cell, NOT_REPRODUCED, said or f"its runs have no {cell.metric}", setting)
+    failed = ", ".join(f"{count} further runs {outcome}" for outcome, count in ours.failures.items())
+    distance = deviations(ours.mean, ours.std, cell)
+    verdict = REPRODUCED if abs(distance) <= LIMIT else BETTER if distance < 0 else NOT_REPRODUCED
+    return Cell(cell, verdict, failed, setting, ours, distance)
+
+
+def _trials(
+    cell: PublishedCell, tried: Sequence[Setting], found: Mapping[tuple[str, ...], Mapping[str, Summary]]
+) -> tuple[Trial, ...]:
+    trials = []
+    for setting in tried:
+        ours = setting.of(found).get(cell.metric)
+        if ours is not None and not math.isnan(ours.mean):
+            trials.append(Trial(setting, ours, deviations(ours.mean, ours.std, cell)))
+    return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))

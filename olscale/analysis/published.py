@@ -1,0 +1,101 @@
+"""Published tables: what papers print, cell by cell, to set our figures beside."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from olscale.errors import FormatError
+
+__all__ = ["PublishedCell", "read_published"]
+
+COLUMNS = ["source", "table", "dataset", "learner", "metric", "mean_percent", "std_percent"]
+METRICS = ("test_error", "cumulative_error")
+_JOINED = "(train+test)"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCell:
+    """A cell of a published table.
+
+    Parameters
+    ----------
+    source : str
+        Paper, under the name of the pipeline that reproduces it: ``"lol-2016"``.
+    table : str
+        As the paper numbers it: ``"Table 3"``.
+    dataset : str
+        Name in the catalogue.
+    learner : str
+        What the table calls the method.
+    metric : str
+        ``"test_error"`` or ``"cumulative_error"``.
+    mean : float
+        As a fraction.
+    std : float or None
+        As a fraction; None where the paper prints none.
+    """
+
+    source: str
+    table: str
+    dataset: str
+    learner: str
+    metric: str
+    mean: float
+    std: float | None
+
+
+def read_published(path: Path | None = None) -> list[PublishedCell]:
+    """Read published tables; those that come with olscale when no file is named.
+
+    The file is CSV with the columns source, table, dataset, learner, metric, mean_percent and std_percent (empty where a
+    paper has none). Sets whose parts a paper joins, ``a9a(train+test)``, get the name of the catalogue, ``a9a-joined``.
+
+    Raises
+    ------
+    FormatError
+        If a line does not fit (it is named), or a cell occurs twice.
+
+    Examples
+    --------
+    >>> cell = read_published()[0]
+    >>> cell.table, cell.dataset, cell.learner, round(100 * cell.mean, 2)
+    ('Table 3', 'svmguide1', 'PA', 30.35)
+    """
+    text = (path or files("olscale.analysis").joinpath("published.csv")).read_text(encoding="utf-8")
+    source = str(path or "published.csv")
+    lines = csv.reader(text.splitlines())
+    header = next(lines, [])
+    if header != COLUMNS:
+        raise FormatError(source, f"the columns are {','.join(header)}, expected {','.join(COLUMNS)}", 1)
+    cells: dict[tuple[str, ...], PublishedCell] = {}
+    for number, line in enumerate(lines, 2):
+        if len(line) != len(COLUMNS):
+            raise FormatError(source, f"{len(line)} fields, expected {len(COLUMNS)}", number)
+        paper, table, dataset, learner, metric, mean, std = line
+        if not all(line[:4]) or metric not in METRICS:
+            raise FormatError(source, f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}", number)
+        if tuple(line[:5]) in cells:
+            raise FormatError(source, f"{', '.join(line[:5])} occurs a second time", number)
+        cells[tuple(line[:5])] = PublishedCell(
+            paper,
+            table,
+            dataset.replace(_JOINED, "-joined"),
+            learner,
+            metric,
+            _fraction(mean, source, number),
+            _fraction(std, source, number) if std else None,
+        )
+    return list(cells.values())
+
+
+def _fraction(text: str, source: str, number: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise FormatError(source, f"{text!r} is no percentage, expected a number from 0 to 100", number)
+    return value / 100

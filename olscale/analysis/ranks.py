@@ -1,0 +1,99 @@
+"""Ranks of methods over datasets, ours against a paper's: orders often agree where figures do not."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from olscale.analysis.ledger import Cell
+
+__all__ = ["Ranks", "rank_methods"]
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks by the mean error, 1 for the least, equals share a mean rank.
+
+    Parameters
+    ----------
+    methods, datasets : tuple of str
+        Only methods with a figure on each of the datasets, so that ranks compare.
+    published, ours : tuple of tuple of float, of shape (methods, datasets)
+    agreement : float
+        Share of the pairs of methods, over the datasets, that are in the published order.
+    p : float
+        Friedman test on our ranks, that the methods do not differ; NaN for fewer than three methods or two datasets.
+    critical : float
+        Nemenyi's critical difference of mean ranks at the 5 % level; NaN likewise.
+    """
+
+    methods: tuple[str, ...]
+    datasets: tuple[str, ...]
+    published: tuple[tuple[float, ...], ...]
+    ours: tuple[tuple[float, ...], ...]
+    agreement: float
+    p: float
+    critical: float
+
+
+def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
+    """Rank the methods of one metric; None if fewer than two have figures on a common dataset.
+
+    Datasets for which the most methods have figures decide: a method without a figure on one of the datasets that have
+    any is left out.
+
+    References
+    ----------
+    J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006.
+    """
+    figures: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
+    for cell in cells:
+        if cell.summary is not None:
+            figures[cell.published.learner][cell.published.dataset] = (cell.published.mean, cell.summary.mean)
+    datasets = list(dict.fromkeys(name for of in figures.values() for name in of))
+    methods = [name for name, of in figures.items() if len(of) == len(datasets)]
+    if len(methods) < 2:
+        return None
+    published, ours = (
+        np.array([_ranks([figures[method][name][which] for method in methods]) for name in datasets]).T
+        for which in (0, 1)
+    )
+    pairs = [
+        (figures[a][name][0] - figures[b][name][0]) * (figures[a][name][1] - figures[b][name][1]) > 0
+        for a, b in combinations(methods, 2)
+        for name in datasets
+    ]
+    p, critical = _tests(ours)
+    return Ranks(
+        tuple(methods),
+        tuple(datasets),
+        tuple(map(tuple, published.tolist())),
+        tuple(map(tuple, ours.tolist())),
+        sum(pairs) / len(pairs),
+        p,
+        critical,
+    )
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    from scipy.stats import rankdata
+
+    return [float(rank) for rank in rankdata(values)]
+
+
+def _tests(ranks: np.ndarray) -> tuple[float, float]:
+    from scipy.stats import friedmanchisquare, studentized_range
+
+    k, n = ranks.shape
+    if k < 3 or n < 2:
+        return math.nan, math.nan
+    p = float(friedmanchisquare(*ranks).pvalue)
+    q = float(studentized_range.ppf(1 - ALPHA, k, np.inf)) / math.sqrt(2)
+    return p, q * math.sqrt(k * (k + 1) / (6 * n))

@@ -1,0 +1,120 @@
+"""``olscale reproduce``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from olscale.analysis.ledger import Cell
+    from olscale.evaluation.experiment import Experiment
+    from olscale.results import Store
+
+__all__ = ["reproduce"]
+
+
+@click.command(short_help="Run a paper's experiments and set its tables beside ours.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--store", metavar="STORE", required=True, help="Metrics store, made if it is missing.")
+@click.option(
+    "--quick", is_flag=True, help="A shorter form: coarser grids, fewer splits; its causes are not looked for."
+)
+@click.option("--no-run", is_flag=True, help="Run nothing; print what the store has.")
+@click.option("--markdown", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the tables to this page.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes of a local cluster (default: cores)."
+)
+@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
+@click.option("--in-process", is_flag=True, help="Run here, without Dask.")
+def reproduce(
+    names: tuple[str, ...],
+    store: str,
+    quick: bool,
+    no_run: bool,
+    markdown: str | None,
+    workers: int | None,
+    scheduler: str | None,
+    in_process: bool,
+) -> None:
+    """Run what STORE does not have of the pipeline NAME, and print the paper's tables with ours beside them.
+
+    Then come the verdicts, a cell each: reproduced within two joint standard deviations, better, or not; and for those that
+    are not, which of the settings that the pipeline tries besides would account for it. Running it again resumes.
+    """
+    if sum([workers is not None, scheduler is not None, in_process]) > 1:
+        raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
+
+    from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
+    from olscale.report.markdown import page
+    from olscale.results import open_store
+
+    chosen = []
+    for name in names:
+        main = load_pipeline(name, QUICK if quick else "")
+        chosen.append((name, main, load_pipeline(name, CAUSES) if has_pipeline(name, CAUSES) else None))
+    if not no_run:
+        for _, main, causes in chosen:
+            for experiment in [main] if quick or causes is None else [main, causes]:
+                _run(experiment, store, workers, scheduler, in_process)
+    opened = open_store(store)
+    ledgers = [(main, _ledger(opened, name, main, causes)) for name, main, causes in chosen]
+    for main, cells in ledgers:
+        _show(opened, main, cells)
+    if markdown is not None:
+        _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
+
+
+def _run(experiment: Experiment, store: str, workers: int | None, scheduler: str | None, in_process: bool) -> None:
+    from olscale.execution.evaluate import evaluate
+    from olscale.report.progress import progress_for
+
+    with progress_for(sys.stderr) as progress:
+        done = evaluate(
+            experiment, store, workers=workers, scheduler=scheduler, in_process=in_process, progress=progress
+        )
+    click.echo(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
+    if progress.failed:
+        click.echo(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)
+
+
+def _ledger(store: Store, name: str, main: Experiment, causes: Experiment | None) -> list[Cell]:
+    from olscale.analysis.ledger import make_ledger
+    from olscale.analysis.published import read_published
+
+    return make_ledger(store, main, [cell for cell in read_published() if cell.source == name], causes)
+
+
+def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
+    from olscale.analysis.ranks import rank_methods
+    from olscale.report import plain, print_rich
+    from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_table
+
+    tables = published_tables(cells) if cells else measured_tables(store, main)
+    ranks = rank_methods(cells)
+    if ranks is not None:
+        tables.append(rank_table(ranks))
+    if sys.stdout.isatty():
+        print_rich(tables)
+    else:
+        click.echo(plain(tables))
+    if not cells:
+        click.echo(f"{main.name}: its paper has no table to set beside these figures")
+        return
+    click.echo(f"{main.name}: {len(cells)} published cells: {counts(cells)}")
+    for line, causes in differences(cells):
+        click.echo(line)
+        for cause in causes:
+            click.echo(f"    {cause}")
+
+
+def _write(path: Path, text: str) -> None:
+    from olscale.errors import OlscaleError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OlscaleError(f"{path} cannot be written: {error.strerror}; name another file") from None

@@ -1,0 +1,61 @@
+"""Declared pipelines: experiments that come with olscale, by name.
+
+They are in the folder ``pipelines``: of the package where it was installed from a wheel, else of the repository. A pipeline
+that reproduces published tables, ``NAME.toml``, may have two more beside it: ``NAME-quick.toml``, a shorter one to run in
+its place, and ``NAME-causes.toml``, which tries what may account for figures that differ.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import olscale
+from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation.experiment import Experiment, load_experiment
+
+__all__ = ["CAUSES", "QUICK", "has_pipeline", "load_pipeline", "pipeline_names"]
+
+_PACKAGE = Path(olscale.__file__).parent
+FOLDERS = (_PACKAGE / "pipelines", _PACKAGE.parent / "pipelines")
+"""Where pipelines are looked for, the first that has one wins."""
+QUICK, CAUSES = "-quick", "-causes"
+
+
+def pipeline_names() -> list[str]:
+    """Return the names of the pipelines that reproduce a paper, sorted.
+
+    These are the ones that take all their datasets from the catalogue, so that they run anywhere.
+    """
+    files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
+    main = [name for name in sorted(files) if not name.endswith((QUICK, CAUSES))]
+    return [name for name in main if all(spec.name for spec in load_experiment(files[name]).datasets)]
+
+
+def load_pipeline(name: str, kind: str = "") -> Experiment:
+    """Return the experiment of a pipeline.
+
+    Parameters
+    ----------
+    name : str
+        One of `pipeline_names`.
+    kind : {"", "-quick", "-causes"}
+        The pipeline itself, or one of those beside it.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such pipeline; the message offers the nearest one.
+    ExperimentError
+        If it has none of that kind.
+    """
+    if name not in pipeline_names():
+        raise UnknownNameError("pipeline", name, pipeline_names())
+    for folder in FOLDERS:
+        if (file := folder / f"{name}{kind}.toml").exists():
+            return load_experiment(file)
+    raise ExperimentError(f"pipeline {name} has no {kind.strip('-')} form; leave that out")
+
+
+def has_pipeline(name: str, kind: str) -> bool:
+    """Return whether a pipeline has one of `kind` beside it."""
+    return any((folder / f"{name}{kind}.toml").exists() for folder in FOLDERS)

@@ -1,0 +1,107 @@
+"""The page of a reproduction, ``docs/reproduction.md``: made from a store, never written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from olscale.analysis.ledger import Cell
+from olscale.analysis.ranks import rank_methods
+from olscale.evaluation.experiment import Experiment
+from olscale.report.reproduction import (
+    counts,
+    described,
+    differences,
+    measured_tables,
+    published_tables,
+    rank_table,
+    with_deviation,
+)
+from olscale.report.tables import Entry, Table
+from olscale.results import Store
+
+__all__ = ["page"]
+
+
+def page(store: Store, ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], words: Sequence[str]) -> str:
+    """Return the page of one or more reproductions.
+
+    Parameters
+    ----------
+    store : Store
+    ledgers : sequence of (Experiment, sequence of Cell)
+    words : sequence of str
+        What the command was given beside the store.
+    """
+    command = " ".join(["olscale reproduce", *words, "--store STORE --no-run --markdown FILE"])
+    parts = ["# Reproduction of published tables", f"Made by `{command}` from a metrics store; do not edit."]
+    for experiment, cells in ledgers:
+        parts += _reproduction(store, experiment, cells)
+    return "\n\n".join(parts) + "\n"
+
+
+def _reproduction(store: Store, experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+    parts = [f"## {experiment.name}"]
+    if not cells:
+        parts.append("Its paper has no table to set beside these figures.")
+        for table in measured_tables(store, experiment):
+            parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
+        return parts
+    parts.append(f"{len(cells)} published cells: {counts(cells)}.")
+    tables = published_tables(cells)
+    ranks = rank_methods(cells)
+    for table in [*tables, *([rank_table(ranks)] if ranks else [])]:
+        parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
+    lines = [f"- {line}\n" + "\n".join(f"  - {cause}" for cause in causes) for line, causes in differences(cells)]
+    if lines:
+        parts += ["### Figures that differ", "\n".join(lines)]
+    parts += ["### All cells", _ledger(cells)]
+    return parts
+
+
+def _table(table: Table) -> str:
+    lines = [["", *table.columns]]
+    lines += [[name, *map(_text, line)] for name, line in zip(table.rows, table.entries, strict=True)]
+    return _grid(lines)
+
+
+def _text(entry: Entry) -> str:
+    text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
+    return (text + ("!" if entry.partial else "")).strip() if entry.mean else entry.note
+
+
+def _ledger(cells: Sequence[Cell]) -> str:
+    lines = [
+        ["table", "dataset", "method", "published", "ours", "runs", "deviations", "verdict", "parameters", "tuned on"]
+    ]
+    for cell in cells:
+        published, ours, setting = cell.published, cell.summary, cell.setting
+        lines.append(
+            [
+                published.table,
+                published.dataset,
+                published.learner,
+                with_deviation(published.mean, published.std),
+                with_deviation(ours.mean, ours.std) if ours else "",
+                str(ours.n) if ours else "",
+                f"{cell.distance:+.1f}" if ours else "",
+                cell.verdict,
+                described(setting) if setting is not None and setting.params is not None else "",
+                _tuned(cell),
+            ]
+        )
+    return _grid(lines)
+
+
+def _tuned(cell: Cell) -> str:
+    how = cell.setting.tuned if cell.setting is not None else None
+    if how is None:
+        return ""
+    parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
+    grid = ", ".join(f"{name} ({len(values)} values)" for name, values in how["grid"].items())
+    return f"{grid} on {how['folds']} {parts}"
+
+
+def _grid(lines: Sequence[Sequence[str]]) -> str:
+    head, *rest = [[text.replace("|", "\\|") for text in line] for line in lines]
+    rows = [head, ["---"] * len(head), *rest]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

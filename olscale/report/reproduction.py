@@ -1,0 +1,211 @@
+"""Published tables with ours beside them, and the ledger of their differences, for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from olscale.analysis.ledger import DIFFERING, LIMIT, VERDICTS, Cell, Trial
+from olscale.analysis.ranks import Ranks
+from olscale.analysis.settings import Setting, figures, settings
+from olscale.analysis.summary import summarise
+from olscale.evaluation.experiment import Experiment
+from olscale.report.tables import Entry, Table, select, tables
+from olscale.results import Store
+from olscale.results.selections import read_selections
+
+__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table"]
+
+MARKS = {"reproduced": "=", "better": "<", "not reproduced": "x"}
+LEGEND = (
+    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean; "
+    "< better by more; x not reproduced. Below each of our figures, the published one."
+)
+SHOWN_TRIALS = 3
+
+
+def published_tables(cells: Sequence[Cell]) -> list[Table]:
+    """Return a table for each published one: a line of our figures and one of theirs for each method."""
+    made = []
+    for name in dict.fromkeys(cell.published.table for cell in cells):
+        of = {(cell.published.learner, cell.published.dataset): cell for cell in cells if cell.published.table == name}
+        methods = list(dict.fromkeys(method for method, _ in of))
+        datasets = list(dict.fromkeys(dataset for _, dataset in of))
+        rows, entries = [], []
+        for method in methods:
+            line = [of.get((method, dataset)) for dataset in datasets]
+            rows += [method, "  published"]
+            entries += [tuple(map(_ours, line)), tuple(map(_theirs, line))]
+        first = next(iter(of.values())).published
+        made.append(
+            Table(
+                title=f"{first.source}, {name}: {first.metric.replace('_', ' ')} (%)",
+                columns=tuple(datasets),
+                rows=tuple(rows),
+                entries=tuple(entries),
+                notes=(LEGEND, *_notes(list(of.values()))),
+            )
+        )
+    return made
+
+
+def measured_tables(store: Store, experiment: Experiment) -> list[Table]:
+    """Return the tables of an experiment that no published one is set beside."""
+    found = figures(summarise(store))
+    asked = settings(experiment, read_selections(store))
+    return tables(select([summary for setting in asked for summary in setting.of(found).values()]))
+
+
+def _ours(cell: Cell | None) -> Entry:
+    if cell is None:
+        return Entry(note="-")
+    if cell.summary is None:
+        return Entry(note="failed x" if cell.verdict == "not reproduced" else cell.verdict)
+    std = percent(cell.summary.std) if cell.summary.n > 1 else "-"
+    return Entry(percent(cell.summary.mean), f"{std} {MARKS[cell.verdict]}", partial=bool(cell.summary.failures))
+
+
+def _theirs(cell: Cell | None) -> Entry:
+    if cell is None:
+        return Entry(note="-")
+    published = cell.published
+    return Entry(percent(published.mean), "-  " if published.std is None else f"{percent(published.std)}  ")
+
+
+def _notes(cells: Sequence[Cell]) -> list[str]:
+    """Say what a table's figures rest on: runs, transforms, absences, failures."""
+    notes = []
+    runs = sorted({cell.summary.n for cell in cells if cell.summary is not None})
+    if runs:
+        notes.append(f"Means and sample standard deviations over {' or '.join(map(str, runs))} runs.")
+    under = {cell.published.dataset: cell.setting.transforms for cell in cells if cell.setting is not None}
+    if under:
+        notes.append(
+            "Transforms: " + "; ".join(f"{name} {', '.join(under[name]) or 'none'}" for name in sorted(under)) + "."
+        )
+    absent = {cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"}
+    notes += [f"{name}: data not present: {reason}" for name, reason in absent.items()]
+    for verdict in ("method absent", "not run"):
+        names = list(dict.fromkeys(f"{cell.published.learner}" for cell in cells if cell.verdict == verdict))
+        if names:
+            notes.append(f"{verdict.capitalize()} for {', '.join(names)}.")
+    for cell in cells:
+        if cell.reason and cell.verdict in (*DIFFERING, "reproduced"):
+            notes.append(f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}.")
+    return notes
+
+
+def counts(cells: Iterable[Cell]) -> str:
+    """Return how many cells have each verdict, on one line."""
+    number = Counter(cell.verdict for cell in cells)
+    return ", ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict])
+
+
+def differences(cells: Iterable[Cell]) -> list[tuple[str, list[str]]]:
+    """Return, for each cell with another figure than the published one, a line that says so and lines on its causes."""
+    return [(_difference(cell), _causes(cell)) for cell in cells if cell.verdict in DIFFERING]
+
+
+def _difference(cell: Cell) -> str:
+    published = cell.published
+    name = f"{published.table}, {published.dataset}, {published.learner}"
+    theirs = with_deviation(published.mean, published.std)
+    if cell.summary is None:
+        return f"{name}: {cell.reason}, published {theirs}"
+    ours = with_deviation(cell.summary.mean, cell.summary.std)
+    return f"{name}: {ours}, published {theirs}: {cell.verdict} ({cell.distance:+.1f} joint deviations)"
+
+
+def _causes(cell: Cell) -> list[str]:
+    met = [trial for trial in cell.trials if trial.meets]
+    if met:
+        more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
+        said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
+        return [f"met by {said}{more} ({len(met)} of {len(cell.trials)} settings tried)"]
+    if cell.trials:
+        return [
+            f"nothing tried explains it ({len(cell.trials)} settings: {_tried(cell)}); nearest: "
+            + _trial(cell.trials[0], cell.setting)
+        ]
+    return ["nothing tried yet"]
+
+
+def _trial(trial: Trial, usual: Setting | None) -> str:
+    return f"{_unlike(trial.setting, usual)}: {with_deviation(trial.summary.mean, trial.summary.std)}"
+
+
+def _unlike(setting: Setting, usual: Setting | None) -> str:
+    """Say in what a setting differs from the usual one."""
+    parts = []
+    if usual is None or setting.transforms != usual.transforms:
+        parts.append("transforms " + (", ".join(setting.transforms) or "none"))
+    ours = dict(setting.params or {})
+    theirs = dict((usual.params if usual is not None else None) or {})
+    parts += [
+        f"{name}={value(ours[name])}" for name in sorted(ours) if name not in theirs or ours[name] != theirs[name]
+    ]
+    passes = setting.protocol.get("passes", 1)
+    if usual is None or passes != usual.protocol.get("passes", 1):
+        parts.append(f"{passes} passes" if passes != 1 else "1 pass")
+    return ", ".join(parts) or "the same setting"
+
+
+def _tried(cell: Cell) -> str:
+    """Sum up what was tried, a list a thing that was varied."""
+    transforms = sorted({" + ".join(trial.setting.transforms) or "none" for trial in cell.trials})
+    passes = sorted({trial.setting.protocol.get("passes", 1) for trial in cell.trials})
+    names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
+    parts = [f"transforms {' | '.join(transforms)}"]
+    for name in names:
+        values = {value((trial.setting.params or {}).get(name)) for trial in cell.trials}
+        if len(values) > 1:
+            parts.append(f"{name} {' | '.join(sorted(values, key=lambda text: (len(text), text)))}")
+    parts.append(f"passes {' | '.join(map(str, passes))}")
+    return ", ".join(parts)
+
+
+def described(setting: Setting) -> str:
+    """Return the parameters of a setting that tell it from its learner's defaults, and on what they were tuned."""
+    from olscale.learners.registry import make_learner
+
+    params = dict(setting.params or {})
+    usual = make_learner(setting.learner, {}).resolved_params() if setting.version else {}
+    grid: dict[str, Any] = dict(setting.tuned["grid"]) if setting.tuned else {}
+    shown = [f"{name}={value(params[name])}" for name in params if name in grid or params[name] != usual.get(name)]
+    return ", ".join(shown) or "defaults"
+
+
+def rank_table(ranks: Ranks) -> Table:
+    """Return ranks, ours and published, with their means; what tests say is in its notes."""
+    entries = []
+    for theirs, ours in zip(ranks.published, ranks.ours, strict=True):
+        means = (sum(ours) / len(ours), sum(theirs) / len(theirs))
+        entries.append(
+            (
+                Entry(f"{means[0]:.2f} ({means[1]:.2f})"),
+                *(Entry(f"{a:g} ({b:g})") for a, b in zip(ours, theirs, strict=True)),
+            )
+        )
+    notes = [f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."]
+    if ranks.p == ranks.p:
+        notes.append(
+            f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
+            f"{ranks.critical:.2f}."
+        )
+    return Table("Ranks of the methods", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes))
+
+
+def percent(fraction: float) -> str:
+    """Return a fraction in percent with two digits."""
+    return f"{100 * fraction:.2f}"
+
+
+def with_deviation(mean: float, std: float | None) -> str:
+    """Return ``mean ± std`` in percent."""
+    return percent(mean) if std is None else f"{percent(mean)} ± {percent(std)}"
+
+
+def value(of: Any) -> str:
+    """Return a parameter as a reader would type it."""
+    return repr(of).removesuffix(".0") if isinstance(of, float) else str(of)

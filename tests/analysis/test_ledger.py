@@ -1,0 +1,271 @@
+"""The ledger: verdicts by construction, and where figures differ what was tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.analysis.ledger import deviations, make_ledger
+from olscale.analysis.published import PublishedCell, read_published
+from olscale.analysis.ranks import rank_methods
+from olscale.analysis.settings import settings
+from olscale.errors import FormatError, StoreError, UnknownNameError
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.learners.registry import make_learner
+from olscale.report.reproduction import counts, differences, published_tables, rank_table
+from olscale.results import Store, open_store, write_plan
+from olscale.results.plans import LeftOut
+from olscale.results.selections import Point, Selection, write_selection
+
+Write = Callable[..., None]
+
+
+def published(
+    dataset: str = "ring", learner: str = "PA", mean: float = 0.20, std: float | None = 0.01
+) -> PublishedCell:
+    return PublishedCell("paper", "Table 1", dataset, learner, "test_error", mean, std)
+
+
+def experiment(**changes: Any) -> Experiment:
+    content = {
+        "name": "paper",
+        "protocol": {"permutations": 2},
+        "datasets": [{"name": "ring", "transforms": ["bias"]}, {"name": "gone", "optional": True}],
+        "learners": [
+            {"name": "pa1", "label": "PA", "params": {"C": 0.5}},
+            {"name": "lol", "label": "LOL"},
+            {"name": "none-such", "label": "NEW", "optional": True},
+        ],
+    }
+    return parse_experiment(content | changes)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store"), create=True)
+
+
+@pytest.fixture
+def write(store: Store, make_record: Callable[..., Any]) -> Write:
+    """Return a writer of a group of runs with the given test errors."""
+
+    def add(errors: list[float | None], learner: str = "pa1", given: dict[str, Any] | None = None, **rest: Any) -> None:
+        params = make_learner(learner, {"C": 0.5} if given is None else given).resolved_params()
+        rest = {"dataset": "ring", "transforms": ("bias",)} | rest
+        for permutation, error in enumerate(errors):
+            result: dict[str, Any] = {"outcome": "diverged", "reason": "at row 3"}
+            if error is not None:
+                result = {"outcome": "ok", "metrics": {"test_error": error}}
+            store.write(make_record(learner=learner, params=params, permutation=permutation, **rest, **result))
+
+    return add
+
+
+def test_a_difference_is_measured_in_joint_deviations() -> None:
+    cell = published(mean=0.20, std=0.03)
+    assert deviations(0.30, 0.04, cell) == pytest.approx(2.0)
+    assert deviations(0.10, 0.04, cell) == pytest.approx(-2.0)
+    assert deviations(0.26, 0.03, published(std=None)) == pytest.approx(2.0)
+    assert deviations(0.20, 0.0, published(std=0.0)) == 0.0
+    assert deviations(0.19, 0.0, published(std=None)) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("errors", "verdict"),
+    [([0.20, 0.22], "reproduced"), ([0.10, 0.12], "better"), ([0.30, 0.32], "not reproduced")],
+)
+def test_the_verdict_follows_from_mean_and_deviation(
+    store: Store, write: Write, errors: list[float | None], verdict: str
+) -> None:
+    write(errors)
+    [cell] = make_ledger(store, experiment(), [published()])
+    assert cell.verdict == verdict
+    assert cell.summary is not None
+    assert (cell.summary.mean, cell.summary.n) == (pytest.approx(sum(e or 0 for e in errors) / 2), 2)
+
+
+def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
+    write([0.2, 0.2])
+    write_plan(store, "paper", ["a" * 32], [LeftOut("dataset", "gone", "its owner keeps it")])
+    write_plan(store, "other", ["a" * 32], [LeftOut("dataset", "ring", "of another experiment")])
+    cells = [
+        published(),
+        published("gone"),
+        published(learner="NEW"),
+        published(learner="CW"),
+        published(learner="LOL"),
+    ]
+    ledger = make_ledger(store, experiment(), [*cells, published("url")])
+    assert [cell.verdict for cell in ledger] == [
+        "reproduced",
+        "data absent",
+        "method absent",
+        "method absent",
+        "not run",
+        "not run",
+    ]
+    assert ledger[1].reason == "its owner keeps it"
+    assert "leaves PA on url out" in ledger[5].reason
+    assert counts(ledger) == "1 reproduced, 1 data absent, 2 method absent, 2 not run"
+
+
+def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write: Write) -> None:
+    write([None, None])
+    [cell] = make_ledger(store, experiment(), [published()])
+    assert (cell.verdict, cell.summary, cell.reason) == ("not reproduced", None, "2 runs diverged")
+    [(line, _)] = differences([cell])
+    assert line == "Table 1, ring, PA: 2 runs diverged, published 20.00 ± 1.00"
+
+
+def test_failed_runs_beside_good_ones_are_told(store: Store, write: Write) -> None:
+    write([0.2, None])
+    [cell] = make_ledger(store, experiment(), [published()])
+    assert (cell.verdict, cell.reason) == ("reproduced", "1 further runs diverged")
+    [table] = published_tables([cell])
+    assert table.entries[0][0].partial
+    assert "! PA on ring: 1 further runs diverged." in table.notes
+
+
+def test_other_transforms_parameters_and_passes_are_not_taken_for_the_setting(
+    store: Store, write: Write, make_record: Callable[..., Any]
+) -> None:
+    write([0.2, 0.2], transforms=())
+    write([0.2, 0.2], given={"C": 4.0})
+    params = make_learner("pa1", {"C": 0.5}).resolved_params()
+    record = make_record(dataset="ring", params=params, transforms=("bias",), outcome="ok", metrics={"test_error": 0.2})
+    record.run["protocol"]["passes"] = 2
+    store.write(make_record().__class__(run=record.run, id="b" * 32, outcome="ok", metrics={"test_error": 0.2}))
+    [cell] = make_ledger(store, experiment(), [published()])
+    assert cell.verdict == "not run"
+
+
+CAUSES = {
+    "name": "paper-causes",
+    "datasets": [{"name": "ring", "transforms": []}, {"name": "ring", "transforms": ["bias"]}],
+    "learners": [{"name": "pa1", "label": "PA", "params": {"C": [0.5, 4.0]}}, {"name": "lol", "label": "LOL"}],
+}
+
+
+def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> None:
+    write([0.40, 0.42])
+    write([0.21, 0.21], transforms=())
+    write([0.50, 0.52], transforms=(), given={"C": 4.0})
+    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    assert [trial.meets for trial in cell.trials] == [True, False, False]
+    [(line, causes)] = differences([cell])
+    assert line == "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced (+12.1 joint deviations)"
+    assert causes == ["met by transforms none: 21.00 ± 0.00 (1 of 3 settings tried)"]
+
+
+def test_where_nothing_explains_it_what_was_tried_is_named(store: Store, write: Write) -> None:
+    write([0.40, 0.42])
+    write([0.30, 0.30], given={"C": 4.0})
+    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [(_, [said])] = differences([cell])
+    assert said == (
+        "nothing tried explains it (2 settings: transforms bias, C 4 | 0.5, passes 1); nearest: C=4: 30.00 ± 0.00"
+    )
+    [alone] = make_ledger(store, experiment(), [published()])
+    assert differences([alone])[0][1] == ["nothing tried yet"]
+
+
+def test_cells_that_are_reproduced_need_no_causes(store: Store, write: Write) -> None:
+    write([0.2, 0.2])
+    write([0.2, 0.2], transforms=())
+    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    assert cell.trials == ()
+
+
+def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write) -> None:
+    tuned = experiment(learners=[{"name": "pa1", "label": "PA", "tune": {"C": [0.5, 4.0]}}])
+    write([0.2, 0.22], given={"C": 4.0})
+    assert make_ledger(store, tuned, [published()])[0].verdict == "not run"
+    chosen = make_learner("pa1", {"C": 4.0}).resolved_params()
+    definition = {
+        "dataset": {"name": "ring", "fingerprint": "f" * 64},
+        "transforms": ["bias"],
+        "learner": {"name": "pa1", "version": 1, "params": {}},
+        "grid": {"C": [0.5, 4.0]},
+        "protocol": {"split": "half", "folds": 10, "seed": 0, "metric": "test_error"},
+    }
+    write_selection(store, Selection(definition, "c" * 32, (Point(chosen, 0.1),), chosen))
+    [cell] = make_ledger(store, tuned, [published()])
+    assert cell.setting is not None
+    assert cell.setting.tuned == {"grid": {"C": [0.5, 4.0]}, **definition["protocol"]}
+    assert cell.verdict == "reproduced"
+
+
+def test_two_datasets_of_one_name_are_refused(store: Store, write: Write) -> None:
+    write([0.2])
+    write([0.2], fingerprint="e" * 64)
+    with pytest.raises(StoreError, match="two different datasets called ring"):
+        make_ledger(store, experiment(), [published()])
+
+
+def test_a_learner_that_must_be_there_is_missed() -> None:
+    with pytest.raises(UnknownNameError, match="none-such"):
+        settings(experiment(learners=[{"name": "none-such"}]), [])
+
+
+def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
+    write([0.1, 0.1])
+    write([0.2, 0.2], "lol", {})
+    cells = make_ledger(
+        store, experiment(), [published(mean=0.3), published(learner="LOL", mean=0.2), published("gone")]
+    )
+    ranks = rank_methods(cells)
+    assert ranks is not None
+    assert (ranks.methods, ranks.datasets) == (("PA", "LOL"), ("ring",))
+    assert (ranks.ours, ranks.published, ranks.agreement) == (((1.0,), (2.0,)), ((2.0,), (1.0,)), 0.0)
+    assert [entry.mean for entry in rank_table(ranks).entries[0]] == ["1.00 (2.00)", "1 (2)"]
+    assert rank_methods(cells[:1]) is None
+
+
+def test_the_tests_of_ranks_are_demsars() -> None:
+    """Demsar 2006: q at 5 % is 2.343 for three methods; the critical difference is q sqrt(k (k + 1) / (6 n))."""
+    import numpy as np
+
+    from olscale.analysis.ranks import _tests
+
+    p, critical = _tests(np.array([[1.0, 1, 1, 1], [2, 2, 2, 3], [3, 3, 3, 2]]))
+    assert critical == pytest.approx(2.343 * math.sqrt(3 * 4 / (6 * 4)), rel=1e-3)
+    assert p == pytest.approx(math.exp(-6.5 / 2))  # chi-square 6.5 with two degrees of freedom
+
+
+def test_the_published_tables_are_read() -> None:
+    cells = read_published()
+    assert len(cells) == 177
+    assert {cell.source for cell in cells} == {"lol-2016", "pamo-2018"}
+    assert {cell.dataset for cell in cells if cell.table == "Table 2"} == {
+        "a9a-joined",
+        "w7a",
+        "w8a-joined",
+        "ijcnn1-joined",
+    }
+    assert [cell.std for cell in cells if cell.dataset == "webspam" and cell.source == "lol-2016"] == [None] * 11
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("p,T,d,PA,test_error,5.0,1.0", "occurs a second time"),
+        ("p,T,d,LOL,test_error,105,1.0", "'105' is no percentage"),
+        ("p,T,d,LOL,test_error,x,1.0", "'x' is no percentage"),
+        ("p,T,d,LOL,accuracy,5,1.0", "expected four names and one of test_error"),
+        ("p,T,d,LOL,test_error,5", "6 fields, expected 7"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_named(tmp_path: Path, line: str, said: str) -> None:
+    file = tmp_path / "tables.csv"
+    head = "source,table,dataset,learner,metric,mean_percent,std_percent\np,T,d,PA,test_error,5.0,\n"
+    file.write_text(head + line + "\n")
+    with pytest.raises(FormatError, match="line 3") as fault:
+        read_published(file)
+    assert said in str(fault.value)
+    file.write_text("table\n")
+    with pytest.raises(FormatError, match="the columns are table"):
+        read_published(file)

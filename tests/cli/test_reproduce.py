@@ -1,0 +1,118 @@
+"""``olscale reproduce``: runs, resumes, prints; a page of Markdown; one line for a fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from olscale.analysis.published import PublishedCell
+from olscale.cli import olscale
+from olscale.evaluation import pipelines
+
+MAIN = """
+[protocol]
+permutations = 2
+[[datasets]]
+name = "ring"
+[[datasets]]
+name = "gone"
+optional = true
+[[learners]]
+name = "pa1"
+label = "PA"
+tune = { C = [0.1, 1.0] }
+[[learners]]
+name = "bsgd9"
+label = "NEW"
+optional = true
+[tuning]
+folds = 2
+"""
+CAUSES = """
+[protocol]
+permutations = 2
+passes = [1, 2]
+[[datasets]]
+name = "ring"
+transforms = ["standardize"]
+[[learners]]
+name = "pa1"
+label = "PA"
+params = { C = [0.1, 1.0] }
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_catalogue: dict[str, Any]) -> Path:
+    """Put a pipeline `tiny` with a published table of our own in place of the real ones; return where its store is to be."""
+    folder = tmp_path / "pipelines"
+    folder.mkdir()
+    (folder / "tiny.toml").write_text(MAIN)
+    (folder / "tiny-quick.toml").write_text(MAIN.replace("permutations = 2", "permutations = 1"))
+    (folder / "tiny-causes.toml").write_text(CAUSES)
+    monkeypatch.setattr(pipelines, "FOLDERS", (folder,))
+    cells = [
+        PublishedCell("tiny", "Table 1", dataset, learner, "test_error", mean, 0.001)
+        for dataset, learner, mean in (("ring", "PA", 0.9), ("gone", "PA", 0.1), ("ring", "NEW", 0.1))
+    ]
+    monkeypatch.setattr("olscale.analysis.published.read_published", lambda: cells)
+    return tmp_path / "store"
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(olscale, ["reproduce", *map(str, args)], prog_name="olscale")
+
+
+def test_it_runs_prints_and_resumes(tiny: Path) -> None:
+    done = run("tiny", "--store", tiny, "--in-process")
+    assert done.exit_code == 0, done.output
+    assert "tiny: 6 of 6 runs computed" in done.stderr
+    assert "tiny-causes: 8 of 8 runs computed" in done.stderr
+    assert "tiny, Table 1: test error (%)" in done.stdout
+    assert (
+        "gone: data not present: data set gone cannot be fetched: its owner keeps it (see https://page)" in done.stdout
+    )
+    assert "tiny: 3 published cells: 1 better, 1 data absent, 1 method absent" in done.stdout
+    assert "nothing tried explains it (4 settings: transforms standardize, C 1 | 0.1, passes 1 | 2)" in done.stdout
+    again = run("tiny", "--store", tiny, "--in-process")
+    assert "tiny: 0 of 6 runs computed" in again.stderr
+    assert again.stdout == done.stdout == run("tiny", "--store", tiny, "--no-run").stdout
+
+
+def test_quick_runs_the_short_form_alone(tiny: Path) -> None:
+    done = run("tiny", "--store", tiny, "--in-process", "--quick")
+    assert "tiny-quick: 5 of 5 runs computed" in done.stderr
+    assert "causes: " not in done.stderr
+    assert "nothing tried yet" in done.stdout
+
+
+def test_the_page_is_the_same_each_time(tiny: Path, tmp_path: Path) -> None:
+    run("tiny", "--store", tiny, "--in-process")
+    pages = []
+    for name in ("a.md", "b.md"):
+        assert run("tiny", "--store", tiny, "--no-run", "--markdown", tmp_path / "docs" / name).exit_code == 0
+        pages.append((tmp_path / "docs" / name).read_text())
+    assert pages[0] == pages[1]
+    assert "Made by `olscale reproduce tiny --store STORE --no-run --markdown FILE`" in pages[0]
+    assert "| Table 1 | ring | PA | 90.00 ± 0.10 |" in pages[0]
+    assert "C (2 values) on 2 random halves" in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["tinny"], 1, "unknown pipeline 'tinny'; did you mean 'tiny'? there are: tiny"),
+        (["tiny", "--no-run"], 1, "there is no metrics store at"),
+        (["tiny", "--workers", "2", "--in-process"], 2, "exclude each other"),
+        ([], 2, "Missing argument 'NAME...'"),
+    ],
+)
+def test_a_fault_is_one_line_and_makes_no_store(tiny: Path, options: list[str], code: int, said: str) -> None:
+    done = run(*options, "--store", tiny)
+    assert done.exit_code == code
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not tiny.exists()

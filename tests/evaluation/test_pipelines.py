@@ -1,0 +1,58 @@
+"""Declared pipelines are found by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olscale.analysis.published import read_published
+from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation import pipelines
+from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline, pipeline_names
+
+
+def test_an_unknown_name_lists_the_names_with_the_nearest() -> None:
+    with pytest.raises(
+        UnknownNameError, match=r"unknown pipeline 'lol2016'; did you mean 'lol-2016'\? there are: .*pamo"
+    ):
+        load_pipeline("lol2016")
+
+
+def test_forms_beside_a_pipeline_are_no_names() -> None:
+    assert "lol-2016" in pipeline_names()
+    assert not [name for name in pipeline_names() if name.endswith((QUICK, CAUSES))]
+    assert load_pipeline("lol-2016", QUICK).name == "lol-2016-quick"
+
+
+def test_a_form_that_is_not_there_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.toml").write_text('[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n')
+    (tmp_path / "local.toml").write_text('[[datasets]]\npath = "ring"\n[[learners]]\nname = "pa"\n')
+    monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "absent", tmp_path))
+    assert pipeline_names() == ["mine"]
+    assert not has_pipeline("mine", CAUSES)
+    with pytest.raises(ExperimentError, match="pipeline mine has no quick form"):
+        load_pipeline("mine", QUICK)
+
+
+def test_the_package_comes_before_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("package", "repository"):
+        (tmp_path / folder).mkdir()
+        text = f'name = "{folder}"\n[[datasets]]\nname = "ring"\n[[learners]]\nname = "pa"\n'
+        (tmp_path / folder / "mine.toml").write_text(text)
+    monkeypatch.setattr(pipelines, "FOLDERS", (tmp_path / "package", tmp_path / "repository"))
+    assert load_pipeline("mine").name == "package"
+
+
+@pytest.mark.parametrize("source", sorted({cell.source for cell in read_published()}))
+def test_every_published_method_and_dataset_is_declared(source: str) -> None:
+    """A cell that its pipeline cannot meet by name would be taken for one that was not run."""
+    experiment = load_pipeline(source)
+    datasets = {spec.name for spec in experiment.datasets}
+    labels = {spec.label or spec.name for spec in experiment.learners}
+    cells = [cell for cell in read_published() if cell.source == source]
+    assert {cell.learner for cell in cells} <= labels
+    assert {cell.dataset for cell in cells} - datasets <= {"url"}  # it needs random projection
+    for cell in cells:
+        meeting = [s for s in experiment.learners if (s.label or s.name) == cell.learner and s.meets(cell.dataset)]
+        assert len(meeting) == 1 or cell.dataset == "url", (cell.dataset, cell.learner)
