@@ -30,6 +30,8 @@ __all__ = [
     "add_column_score",
     "add_row",
     "column_sums",
+    "mixed_scores",
+    "mixing_space",
     "row_scores",
     "set_column",
 ]
@@ -77,6 +79,27 @@ def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> None:
 
 def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> None:
     """Replace column `c` of `W` by ``x_i``."""
+    raise TypeError("for kernels only")
+
+
+def mixed_scores(
+    X: Rows,
+    i: int,
+    V: NDArray[Any],
+    picks: NDArray[np.int64],
+    gates: NDArray[np.float64],
+    mixed: NDArray[np.float64],
+    f: NDArray[np.float64],
+) -> None:
+    """Set ``f = x_i sum_n gates[n] V[picks[n]]`` for `V` of shape (planes, features, columns).
+
+    The sum over the planes comes before that over the features; `mixed` is the `mixing_space` for it.
+    """
+    raise TypeError("for kernels only")
+
+
+def mixing_space(X: Rows, V: NDArray[Any]) -> NDArray[np.float64]:
+    """Return scratch space for `mixed_scores`: a whole plane for dense rows, one feature of it for sparse ones."""
     raise TypeError("for kernels only")
 
 
@@ -392,5 +415,62 @@ def _set_column(X, i, W, c):
             W[j, c] = 0.0
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p]), c] = X.data[p]
+
+    return csr if is_csr(X) else dense
+
+
+@overload(mixing_space)
+def _mixing_space(X, V):
+    def dense(X, V):
+        return np.empty(V.shape[1] * V.shape[2])
+
+    def csr(X, V):
+        return np.empty(V.shape[2])
+
+    return csr if is_csr(X) else dense
+
+
+@overload(mixed_scores)
+def _mixed_scores(X, i, V, picks, gates, mixed, f):
+    def dense(X, i, V, picks, gates, mixed, f):
+        x, columns, all_ = X[i], V.shape[2], flat(V)
+        size = V.shape[1] * columns
+        for n in range(picks.shape[0]):
+            gate, first = gates[n], picks[n] * size
+            if n == 0:
+                for q in range(size):
+                    mixed[q] = gate * all_[first + q]
+            else:
+                for q in range(size):
+                    mixed[q] += gate * all_[first + q]
+        f[:] = 0.0
+        if columns == 2:
+            score, late = 0.0, 0.0
+            for j in range(V.shape[1]):
+                score += x[j] * mixed[2 * j]
+                late += x[j] * mixed[2 * j + 1]
+            f[0], f[1] = score, late
+        else:
+            for j in range(V.shape[1]):
+                value, first = x[j], j * columns
+                for c in range(columns):
+                    f[c] += value * mixed[first + c]
+
+    def csr(X, i, V, picks, gates, mixed, f):
+        columns, all_ = V.shape[2], flat(V)
+        size = V.shape[1] * columns
+        f[:] = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            value, feature = X.data[p], np.int64(X.indices[p]) * columns
+            for n in range(picks.shape[0]):
+                gate, first = gates[n], picks[n] * size + feature
+                if n == 0:
+                    for c in range(columns):
+                        mixed[c] = gate * all_[first + c]
+                else:
+                    for c in range(columns):
+                        mixed[c] += gate * all_[first + c]
+            for c in range(columns):
+                f[c] += value * mixed[c]
 
     return csr if is_csr(X) else dense

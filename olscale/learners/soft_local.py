@@ -1,0 +1,268 @@
+"""Soft local online learning: olscale's own learner in the family of LOL."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Rows
+from olscale.jit import flat, kernel
+from olscale.learners.base import FloatArray, State
+from olscale.learners.domain import Choice, Domain, Real, Whole
+from olscale.learners.lanes import LANES, aligned_zeros, padded
+from olscale.learners.rows import add_column, add_row, column_sums, mixed_scores, mixing_space
+from olscale.learners.sweep import SweepLearner
+
+__all__ = ["SoftLOL"]
+
+_CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
+
+
+# Prototypes are sums S of rows of length 1, of shape (features, k), as those of LOL are. Hyperplane p is V[p], of shape
+# (features, 2 outputs): the weights u, then the sum a of their past steps, each times t^q, t being the rows before it, by
+# which the mean of the weights over t rows is u - a / t^q. The last one, V[k], is common to all rows.
+
+
+@kernel
+def _nearest(near: FloatArray, offset: FloatArray, slope: FloatArray, scale: float, picks: Any, far: FloatArray) -> int:
+    """Set `picks` to the prototypes nearest to a row, nearest first, and `far` to their square distances; count them."""
+    m = far.shape[0]
+    far[:] = np.inf
+    for p in range(near.shape[0]):
+        distance = offset[p] - slope[p] * (scale * near[p])
+        if distance < far[m - 1]:
+            place = m - 1
+            while place > 0 and far[place - 1] > distance:
+                far[place], picks[place] = far[place - 1], picks[place - 1]
+                place -= 1
+            far[place], picks[place] = distance, p
+    found = m
+    while found > 0 and far[found - 1] == np.inf:
+        found -= 1
+    return found
+
+
+@kernel
+def _gate(far: FloatArray, found: int, sharpness: int, gates: FloatArray) -> None:
+    """Set `gates` in proportion to ``far^-sharpness``, of Euclidean norm 1."""
+    closest, square = max(_CLOSEST, far[0]), 0.0
+    for n in range(found):
+        ratio = closest / max(_CLOSEST, far[n])
+        gate = ratio
+        for _ in range(sharpness - 1):
+            gate *= ratio
+        gates[n] = gate
+        square += gate * gate
+    norm = np.sqrt(square)
+    for n in range(found):
+        gates[n] /= norm
+
+
+@kernel
+def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> bool:
+    """Set the step of each score for a row of class `code` and squared length `norm`; False if the row has no loss."""
+    outputs = step.shape[0]
+    step[:] = 0.0
+    if outputs == 1:
+        target = 1.0 if code == 1 else -1.0
+        loss = 1.0 - target * f[0]
+        step[0] = target * min(C, max(0.0, loss) / norm)
+    else:
+        wrong = 1 if code == 0 else 0
+        for c in range(wrong + 1, outputs):
+            if c != code and f[c] > f[wrong]:
+                wrong = c
+        loss = 1.0 - f[code] + f[wrong]
+        step[code] = min(C, max(0.0, loss) / (2.0 * norm))
+        step[wrong] = -step[code]
+    return bool(loss > 0.0)
+
+
+@kernel
+def _power(t: float, exponent: int) -> float:
+    power = t
+    for _ in range(exponent - 1):
+        power *= t
+    return power
+
+
+@kernel
+def _sweep(
+    X: Any,
+    y: NDArray[np.int64],
+    V: Any,
+    S: Any,
+    members: FloatArray,
+    squares: FloatArray,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    m: int,
+    sharpness: int,
+    lam: float,
+    C: float,
+    averaging: int,
+    learning: bool,
+    scores: FloatArray,
+) -> None:
+    """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it."""
+    k, outputs = V.shape[0] - 1, scores.shape[1]
+    picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
+    f, step, both = np.empty(2 * outputs), np.empty(outputs), np.empty(2 * outputs)
+    mixed = mixing_space(X, V)
+    size = (S.shape[1] + LANES - 1) // LANES * LANES
+    near, offset, slope = np.zeros(size), np.full(size, np.inf), np.zeros(size)
+    made = 0
+    while made < k and members[made] > 0.0:
+        offset[made] = squares[made] / members[made] / members[made]
+        slope[made] = 2.0 / members[made]
+        made += 1
+    norm = 1.0 + 1.0 / lam
+    for i in range(scores.shape[0]):
+        square, _ = column_sums(X, i, S, near, flat(V[k]))
+        if square == 0.0:
+            scores[i] = 0.0
+            seen[0] += 1 if learning else 0
+            continue
+        scale = 1.0 / np.sqrt(square)
+        if learning and made < k:
+            # A row that becomes a prototype is nearest to itself by far.
+            found, picks[0], gates[0] = 1, made, 1.0
+            made += 1
+        else:
+            found = _nearest(near[:k], offset, slope, scale, picks, far)
+            for n in range(found):
+                far[n] += 1.0
+            _gate(far, found, sharpness, gates)
+        picks[found], gates[found] = k, 1.0 / np.sqrt(lam)
+        mixed_scores(X, i, V, picks[: found + 1], gates, mixed, f)
+        past = _power(max(1.0, float(seen[0])), averaging)
+        for c in range(outputs):
+            f[c] *= scale
+            scores[i, c] = f[c] - scale * f[outputs + c] / past
+        if not learning:
+            continue
+        p = picks[0]
+        add_column(X, i, S, p, scale)
+        squares[p] += 2.0 * scale * near[p] + 1.0 if members[p] > 0.0 else 1.0
+        members[p] += 1.0
+        offset[p] = squares[p] / members[p] / members[p]
+        slope[p] = 2.0 / members[p]
+        if _step(f, y[i], norm, C, step):
+            past = _power(float(seen[0]), averaging)
+            for n in range(found + 1):
+                for c in range(outputs):
+                    both[c] = gates[n] * scale * step[c]
+                    both[outputs + c] = past * both[c]
+                add_row(X, i, V[picks[n]], both)
+            updates[0] += 1
+        seen[0] += 1
+
+
+class SoftLOL(SweepLearner):
+    """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
+
+    A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
+    ``f = w.x + sum_j g_j u_j.x``, the gate g_j in proportion to ``1 / distance^(2 sharpness)`` with ``|g| = 1``. With hinge
+    loss l the step is ``tau = min(C, l / (1 + 1/lam))``, then ``w += tau y x / lam`` and ``u_j += tau g_j y x``. More than
+    two classes: only the row's class and the best wrong one move, in opposite directions, with ``l / (2 (1 + 1/lam))``.
+    Steps follow the weights as they are; predictions are those of a mean of the weights over the rows so far, in which
+    the weights after row t count as ``t^averaging - (t-1)^averaging``.
+
+    Parameters
+    ----------
+    k : int
+        Number of prototypes: the first k rows that are not empty; each later row moves the one nearest to it.
+    m : int
+        Prototypes that score a row, and are moved with it.
+    lam : float
+        Weight of the common component, as in `LOL`: the larger, the less `w` moves; > 0.
+    C : float
+        Aggressiveness, the largest step; > 0. Rows have length 1, so it means the same for all data.
+    sharpness : int
+        How fast a gate falls with the distance: 1 is ``1/distance^2``.
+    averaging : int
+        1 is the plain mean over all rows; the larger, the more the latest rows count.
+    dtype : {"float64", "float32"}
+        Precision of hyperplanes and prototype sums, as in `LOL`.
+
+    Notes
+    -----
+    State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8).
+    Cost of a row: O((k + m outputs) d), or nnz for d on a sparse row.
+    Length 1 makes ``x`` and ``c x`` the same row: add a bias feature where length tells. The weights after the last row
+    are not those that predict: after a change in the stream predictions follow more slowly than those of `LOL`.
+
+    What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
+    the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear
+    SVMs [5]_, where they are not learned in one pass.
+
+    References
+    ----------
+    .. [1] Z. Zhou, W.-S. Zheng, J.-F. Hu, Y. Xu, J. You, One-pass online learning: a local approach, Pattern Recognition
+       51, 2016.
+    .. [2] K. Crammer et al., Online passive-aggressive algorithms, JMLR 7, 2006.
+    .. [3] Y. Freund, R. Schapire, Large margin classification using the perceptron algorithm, Machine Learning 37, 1999.
+    .. [4] O. Shamir, T. Zhang, Stochastic gradient descent for non-smooth optimization, ICML 2013.
+    .. [5] L. Ladicky, P. Torr, Locally linear support vector machines, ICML 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> SoftLOL(k=4).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "soft-lol"
+    layout_exact = True
+    domains: ClassVar[dict[str, Domain]] = {
+        "k": Whole(1),
+        "m": Whole(1),
+        "lam": Real(0.0, np.inf, open_="both"),
+        "C": Real(0.0, open_="low"),
+        "sharpness": Whole(1),
+        "averaging": Whole(1),
+        "dtype": Choice(("float64", "float32")),
+    }
+
+    def __init__(
+        self,
+        k: int = 128,
+        m: int = 8,
+        lam: float = 3.0,
+        C: float = 1.0,
+        sharpness: int = 1,
+        averaging: int = 3,
+        dtype: str = "float64",
+    ) -> None:
+        self.k = k
+        self.m = m
+        self.lam = lam
+        self.C = C
+        self.sharpness = sharpness
+        self.averaging = averaging
+        self.dtype = dtype
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        k = int(self.k)
+        return {
+            "V": aligned_zeros((k + 1, columns, 2 * outputs), self.dtype),
+            "S": aligned_zeros((columns, padded(k)), self.dtype),
+            "members": np.zeros(k),
+            "squares": np.zeros(k),
+        }
+
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        planes = (state["V"], state["S"], state["members"], state["squares"])
+        settings = (int(self.m), int(self.sharpness), float(self.lam), float(self.C), int(self.averaging))
+        _sweep(X, y, *planes, state["seen"], state["updates"], *settings, learning, scores)
+
+    def prototypes(self) -> FloatArray:
+        """Return the prototypes made so far, means of rows of length 1, shape (at most k, n_features)."""
+        members = self.state_["members"]
+        made = int(np.count_nonzero(members))
+        means: FloatArray = (self.state_["S"][:, :made] / members[:made]).T
+        return means
