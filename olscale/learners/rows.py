@@ -28,6 +28,7 @@ __all__ = [
     "PREFETCH_AHEAD",
     "add_column",
     "add_column_score",
+    "add_mixed",
     "add_row",
     "column_sums",
     "mixed_scores",
@@ -91,15 +92,30 @@ def mixed_scores(
     mixed: NDArray[np.float64],
     f: NDArray[np.float64],
 ) -> None:
-    """Set ``f = x_i sum_n gates[n] V[picks[n]]`` for `V` of shape (planes, features, columns).
+    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]`` for pairs of weights, `V` of shape (planes, outputs, features, 2).
 
     The sum over the planes comes before that over the features; `mixed` is the `mixing_space` for it.
     """
     raise TypeError("for kernels only")
 
 
+def add_mixed(
+    X: Rows,
+    i: int,
+    V: NDArray[Any],
+    picks: NDArray[np.int64],
+    gates: NDArray[np.float64],
+    c: int,
+    a: float,
+    b: float,
+    mixed: NDArray[np.float64],
+) -> None:
+    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[picks[n], c]`` of `mixed_scores`."""
+    raise TypeError("for kernels only")
+
+
 def mixing_space(X: Rows, V: NDArray[Any]) -> NDArray[np.float64]:
-    """Return scratch space for `mixed_scores`: a whole plane for dense rows, one feature of it for sparse ones."""
+    """Return scratch space for `mixed_scores` and `add_mixed`: as large as a plane for dense rows."""
     raise TypeError("for kernels only")
 
 
@@ -422,10 +438,10 @@ def _set_column(X, i, W, c):
 @overload(mixing_space)
 def _mixing_space(X, V):
     def dense(X, V):
-        return np.empty(V.shape[1] * V.shape[2])
+        return np.empty(V.shape[1:])
 
     def csr(X, V):
-        return np.empty(V.shape[2])
+        return np.empty((0, 0, 2))
 
     return csr if is_csr(X) else dense
 
@@ -433,44 +449,79 @@ def _mixing_space(X, V):
 @overload(mixed_scores)
 def _mixed_scores(X, i, V, picks, gates, mixed, f):
     def dense(X, i, V, picks, gates, mixed, f):
-        x, columns, all_ = X[i], V.shape[2], flat(V)
-        size = V.shape[1] * columns
-        for n in range(picks.shape[0]):
-            gate, first = gates[n], picks[n] * size
-            if n == 0:
-                for q in range(size):
-                    mixed[q] = gate * all_[first + q]
-            else:
-                for q in range(size):
-                    mixed[q] += gate * all_[first + q]
-        f[:] = 0.0
-        if columns == 2:
-            score, late = 0.0, 0.0
-            for j in range(V.shape[1]):
-                score += x[j] * mixed[2 * j]
-                late += x[j] * mixed[2 * j + 1]
-            f[0], f[1] = score, late
-        else:
-            for j in range(V.shape[1]):
-                value, first = x[j], j * columns
-                for c in range(columns):
-                    f[c] += value * mixed[first + c]
+        x, (outputs, features, _), sums = X[i], mixed.shape, flat(mixed)
+        gate, v = gates[0], flat(V[picks[0]])
+        for q in range(sums.shape[0]):
+            sums[q] = gate * v[q]
+        for n in range(1, picks.shape[0]):
+            gate, v = gates[n], flat(V[picks[n]])
+            for q in range(sums.shape[0]):
+                sums[q] += gate * v[q]
+        # A sum waits for each of its additions; those of four outputs run side by side.
+        whole = outputs - outputs % 4
+        for c in range(0, whole, 4):
+            v0, v1, v2, v3 = mixed[c], mixed[c + 1], mixed[c + 2], mixed[c + 3]
+            f0 = f1 = f2 = f3 = g0 = g1 = g2 = g3 = 0.0
+            for j in range(features):
+                value = x[j]
+                f0 += value * v0[j, 0]
+                g0 += value * v0[j, 1]
+                f1 += value * v1[j, 0]
+                g1 += value * v1[j, 1]
+                f2 += value * v2[j, 0]
+                g2 += value * v2[j, 1]
+                f3 += value * v3[j, 0]
+                g3 += value * v3[j, 1]
+            f[c, 0], f[c + 1, 0], f[c + 2, 0], f[c + 3, 0] = f0, f1, f2, f3
+            f[c, 1], f[c + 1, 1], f[c + 2, 1], f[c + 3, 1] = g0, g1, g2, g3
+        for c in range(whole, outputs):
+            v0 = mixed[c]
+            f0 = g0 = 0.0
+            for j in range(features):
+                value = x[j]
+                f0 += value * v0[j, 0]
+                g0 += value * v0[j, 1]
+            f[c, 0], f[c, 1] = f0, g0
 
     def csr(X, i, V, picks, gates, mixed, f):
-        columns, all_ = V.shape[2], flat(V)
-        size = V.shape[1] * columns
-        f[:] = 0.0
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            value, feature = X.data[p], np.int64(X.indices[p]) * columns
+        planes = picks.shape[0]
+        for c in range(f.shape[0]):
+            score, late = 0.0, 0.0
+            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                value, j = X.data[p], np.uint32(X.indices[p])
+                now, past = 0.0, 0.0
+                for n in range(planes):
+                    plane, gate = np.uint64(picks[n]), gates[n]
+                    now += gate * V[plane, c, j, 0]
+                    past += gate * V[plane, c, j, 1]
+                score += value * now
+                late += value * past
+            f[c, 0], f[c, 1] = score, late
+
+    return csr if is_csr(X) else dense
+
+
+@overload(add_mixed)
+def _add_mixed(X, i, V, picks, gates, c, a, b, mixed):
+    def dense(X, i, V, picks, gates, c, a, b, mixed):
+        x, steps = X[i], mixed[0]
+        for j in range(steps.shape[0]):
+            value = x[j]
+            steps[j, 0] = a * value
+            steps[j, 1] = b * value
+        along = flat(steps)
+        for n in range(picks.shape[0]):
+            gate, v = gates[n], flat(V[picks[n], c])
+            for q in range(along.shape[0]):
+                v[q] += gate * along[q]
+
+    def csr(X, i, V, picks, gates, c, a, b, mixed):
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            value, j = X.data[p], np.uint32(X.indices[p])
+            now, past = a * value, b * value
             for n in range(picks.shape[0]):
-                gate, first = gates[n], picks[n] * size + feature
-                if n == 0:
-                    for c in range(columns):
-                        mixed[c] = gate * all_[first + c]
-                else:
-                    for c in range(columns):
-                        mixed[c] += gate * all_[first + c]
-            for c in range(columns):
-                f[c] += value * mixed[c]
+                plane, gate = np.uint64(picks[n]), gates[n]
+                V[plane, c, j, 0] += gate * now
+                V[plane, c, j, 1] += gate * past
 
     return csr if is_csr(X) else dense

@@ -12,7 +12,7 @@ from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, padded
-from olscale.learners.rows import add_column, add_row, column_sums, mixed_scores, mixing_space
+from olscale.learners.rows import add_column, add_mixed, column_sums, mixed_scores, mixing_space
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["SoftLOL"]
@@ -21,8 +21,8 @@ _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 
 # Prototypes are sums S of rows of length 1, of shape (features, k), as those of LOL are. Hyperplane p is V[p], of shape
-# (features, 2 outputs): the weights u, then the sum a of their past steps, each times t^q, t being the rows before it, by
-# which the mean of the weights over t rows is u - a / t^q. The last one, V[k], is common to all rows.
+# (outputs, features, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of rows before it;
+# the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows.
 
 
 @kernel
@@ -67,14 +67,14 @@ def _step(f: FloatArray, code: int, norm: float, C: float, step: FloatArray) -> 
     step[:] = 0.0
     if outputs == 1:
         target = 1.0 if code == 1 else -1.0
-        loss = 1.0 - target * f[0]
+        loss = 1.0 - target * f[0, 0]
         step[0] = target * min(C, max(0.0, loss) / norm)
     else:
         wrong = 1 if code == 0 else 0
         for c in range(wrong + 1, outputs):
-            if c != code and f[c] > f[wrong]:
+            if c != code and f[c, 0] > f[wrong, 0]:
                 wrong = c
-        loss = 1.0 - f[code] + f[wrong]
+        loss = 1.0 - f[code, 0] + f[wrong, 0]
         step[code] = min(C, max(0.0, loss) / (2.0 * norm))
         step[wrong] = -step[code]
     return bool(loss > 0.0)
@@ -109,7 +109,7 @@ def _sweep(
     """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it."""
     k, outputs = V.shape[0] - 1, scores.shape[1]
     picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
-    f, step, both = np.empty(2 * outputs), np.empty(outputs), np.empty(2 * outputs)
+    f, step = np.empty((outputs, 2)), np.empty(outputs)
     mixed = mixing_space(X, V)
     size = (S.shape[1] + LANES - 1) // LANES * LANES
     near, offset, slope = np.zeros(size), np.full(size, np.inf), np.zeros(size)
@@ -131,7 +131,7 @@ def _sweep(
             found, picks[0], gates[0] = 1, made, 1.0
             made += 1
         else:
-            found = _nearest(near[:k], offset, slope, scale, picks, far)
+            found = _nearest(near, offset, slope, scale, picks, far)
             for n in range(found):
                 far[n] += 1.0
             _gate(far, found, sharpness, gates)
@@ -139,8 +139,8 @@ def _sweep(
         mixed_scores(X, i, V, picks[: found + 1], gates, mixed, f)
         past = _power(max(1.0, float(seen[0])), averaging)
         for c in range(outputs):
-            f[c] *= scale
-            scores[i, c] = f[c] - scale * f[outputs + c] / past
+            scores[i, c] = scale * (f[c, 0] - f[c, 1] / past)
+            f[c, 0] *= scale
         if not learning:
             continue
         p = picks[0]
@@ -151,11 +151,10 @@ def _sweep(
         slope[p] = 2.0 / members[p]
         if _step(f, y[i], norm, C, step):
             past = _power(float(seen[0]), averaging)
-            for n in range(found + 1):
-                for c in range(outputs):
-                    both[c] = gates[n] * scale * step[c]
-                    both[outputs + c] = past * both[c]
-                add_row(X, i, V[picks[n]], both)
+            for c in range(outputs):
+                if step[c] != 0.0:
+                    a = scale * step[c]
+                    add_mixed(X, i, V, picks[: found + 1], gates, c, a, past * a, mixed)
             updates[0] += 1
         seen[0] += 1
 
@@ -249,7 +248,7 @@ class SoftLOL(SweepLearner):
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
         return {
-            "V": aligned_zeros((k + 1, columns, 2 * outputs), self.dtype),
+            "V": aligned_zeros((k + 1, outputs, columns, 2), self.dtype),
             "S": aligned_zeros((columns, padded(k)), self.dtype),
             "members": np.zeros(k),
             "squares": np.zeros(k),
