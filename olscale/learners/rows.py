@@ -449,14 +449,27 @@ def _mixing_space(X, V):
 @overload(mixed_scores)
 def _mixed_scores(X, i, V, picks, gates, mixed, f):
     def dense(X, i, V, picks, gates, mixed, f):
-        x, (outputs, features, _), sums = X[i], mixed.shape, flat(mixed)
-        gate, v = gates[0], flat(V[picks[0]])
-        for q in range(sums.shape[0]):
-            sums[q] = gate * v[q]
-        for n in range(1, picks.shape[0]):
-            gate, v = gates[n], flat(V[picks[n]])
-            for q in range(sums.shape[0]):
-                sums[q] += gate * v[q]
+        x, (outputs, features, _), sums, v = X[i], mixed.shape, flat(mixed), flat(V)
+        planes, size, n = picks.shape[0], np.uint64(sums.shape[0]), 0
+        sums[:] = 0.0
+        while n < planes:
+            first0, gate0 = np.uint64(picks[n]) * size, gates[n]
+            if n + 4 <= planes:
+                first1, first2, first3 = (
+                    np.uint64(picks[n + 1]) * size,
+                    np.uint64(picks[n + 2]) * size,
+                    np.uint64(picks[n + 3]) * size,
+                )
+                gate1, gate2, gate3 = gates[n + 1], gates[n + 2], gates[n + 3]
+                for q in range(size):
+                    sums[q] = (
+                        ((sums[q] + gate0 * v[first0 + q]) + gate1 * v[first1 + q]) + gate2 * v[first2 + q]
+                    ) + gate3 * v[first3 + q]
+                n += 4
+            else:
+                for q in range(size):
+                    sums[q] += gate0 * v[first0 + q]
+                n += 1
         # A sum waits for each of its additions; those of four outputs run side by side.
         whole = outputs - outputs % 4
         for c in range(0, whole, 4):
@@ -509,11 +522,11 @@ def _add_mixed(X, i, V, picks, gates, c, a, b, mixed):
             value = x[j]
             steps[j, 0] = a * value
             steps[j, 1] = b * value
-        along = flat(steps)
+        along, v, size = flat(steps), flat(V), np.uint64(2 * V.shape[2])
         for n in range(picks.shape[0]):
-            gate, v = gates[n], flat(V[picks[n], c])
-            for q in range(along.shape[0]):
-                v[q] += gate * along[q]
+            gate, first = gates[n], (np.uint64(picks[n]) * np.uint64(V.shape[1]) + np.uint64(c)) * size
+            for q in range(size):
+                v[first + q] += gate * along[q]
 
     def csr(X, i, V, picks, gates, c, a, b, mixed):
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):

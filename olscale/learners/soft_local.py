@@ -11,7 +11,7 @@ from olscale.data.chunk import Rows
 from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.lanes import LANES, aligned_zeros, padded
+from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
 from olscale.learners.rows import add_column, add_mixed, column_sums, mixed_scores, mixing_space
 from olscale.learners.sweep import SweepLearner
 
@@ -26,21 +26,18 @@ _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 
 @kernel
-def _nearest(near: FloatArray, offset: FloatArray, slope: FloatArray, scale: float, picks: Any, far: FloatArray) -> int:
+def _nearest(near: FloatArray, offset: FloatArray, slope: FloatArray, picks: Any, kept: FloatArray, far: FloatArray) -> int:
     """Set `picks` to the prototypes nearest to a row, nearest first, and `far` to their square distances; count them."""
-    m = far.shape[0]
-    far[:] = np.inf
-    for p in range(near.shape[0]):
-        distance = offset[p] - slope[p] * (scale * near[p])
-        if distance < far[m - 1]:
-            place = m - 1
-            while place > 0 and far[place - 1] > distance:
-                far[place], picks[place] = far[place - 1], picks[place - 1]
-                place -= 1
-            far[place], picks[place] = distance, p
-    found = m
-    while found > 0 and far[found - 1] == np.inf:
-        found -= 1
+    found = 0
+    while found < far.shape[0]:
+        p = lowest(offset, slope, near)
+        if offset[p] == np.inf:
+            break
+        picks[found], kept[found], far[found] = p, offset[p], 1.0 + offset[p] - slope[p] * near[p]
+        offset[p] = np.inf
+        found += 1
+    for n in range(found):
+        offset[picks[n]] = kept[n]
     return found
 
 
@@ -49,15 +46,16 @@ def _gate(far: FloatArray, found: int, sharpness: int, gates: FloatArray) -> Non
     """Set `gates` in proportion to ``far^-sharpness``, of Euclidean norm 1."""
     closest, square = max(_CLOSEST, far[0]), 0.0
     for n in range(found):
-        ratio = closest / max(_CLOSEST, far[n])
-        gate = ratio
+        gates[n] = closest / max(_CLOSEST, far[n])
+    for n in range(found):
+        ratio, gate = gates[n], gates[n]
         for _ in range(sharpness - 1):
             gate *= ratio
         gates[n] = gate
         square += gate * gate
-    norm = np.sqrt(square)
+    norm = 1.0 / np.sqrt(square)
     for n in range(found):
-        gates[n] /= norm
+        gates[n] *= norm
 
 
 @kernel
@@ -108,7 +106,8 @@ def _sweep(
 ) -> None:
     """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it."""
     k, outputs = V.shape[0] - 1, scores.shape[1]
-    picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
+    picks, gates = np.empty(m + 1, np.int64), np.empty(m + 1)
+    kept, far = np.empty(m), np.empty(m)
     f, step = np.empty((outputs, 2)), np.empty(outputs)
     mixed = mixing_space(X, V)
     size = (S.shape[1] + LANES - 1) // LANES * LANES
@@ -118,7 +117,7 @@ def _sweep(
         offset[made] = squares[made] / members[made] / members[made]
         slope[made] = 2.0 / members[made]
         made += 1
-    norm = 1.0 + 1.0 / lam
+    norm, common = 1.0 + 1.0 / lam, 1.0 / np.sqrt(lam)
     for i in range(scores.shape[0]):
         square, _ = column_sums(X, i, S, near, flat(V[k]))
         if square == 0.0:
@@ -131,21 +130,22 @@ def _sweep(
             found, picks[0], gates[0] = 1, made, 1.0
             made += 1
         else:
-            found = _nearest(near, offset, slope, scale, picks, far)
-            for n in range(found):
-                far[n] += 1.0
-            _gate(far, found, sharpness, gates)
-        picks[found], gates[found] = k, 1.0 / np.sqrt(lam)
+            for p in range(size):
+                near[p] *= scale
+            found = _nearest(near, offset, slope, picks, kept, far)
+            if found > 0:
+                _gate(far, found, sharpness, gates)
+        picks[found], gates[found] = k, common
         mixed_scores(X, i, V, picks[: found + 1], gates, mixed, f)
-        past = _power(max(1.0, float(seen[0])), averaging)
+        past = 1.0 / _power(max(1.0, float(seen[0])), averaging)
         for c in range(outputs):
-            scores[i, c] = scale * (f[c, 0] - f[c, 1] / past)
+            scores[i, c] = scale * (f[c, 0] - f[c, 1] * past)
             f[c, 0] *= scale
         if not learning:
             continue
         p = picks[0]
         add_column(X, i, S, p, scale)
-        squares[p] += 2.0 * scale * near[p] + 1.0 if members[p] > 0.0 else 1.0
+        squares[p] += 2.0 * near[p] + 1.0 if members[p] > 0.0 else 1.0
         members[p] += 1.0
         offset[p] = squares[p] / members[p] / members[p]
         slope[p] = 2.0 / members[p]
