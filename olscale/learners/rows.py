@@ -87,14 +87,15 @@ def mixed_scores(
     X: Rows,
     i: int,
     V: NDArray[Any],
+    planes: int,
     picks: NDArray[np.int64],
     gates: NDArray[np.float64],
     mixed: NDArray[np.float64],
     f: NDArray[np.float64],
 ) -> None:
-    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]`` for pairs of weights, `V` of shape (planes, outputs, features, 2).
+    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]`` for pairs of weights, `V` of shape (all planes, outputs, features, 2).
 
-    The sum over the planes comes before that over the features; `mixed` is the `mixing_space` for it.
+    The first `planes` picks and gates count. The sum over the planes comes before that over the features; `mixed` is the `mixing_space` for it.
     """
     raise TypeError("for kernels only")
 
@@ -103,6 +104,7 @@ def add_mixed(
     X: Rows,
     i: int,
     V: NDArray[Any],
+    planes: int,
     picks: NDArray[np.int64],
     gates: NDArray[np.float64],
     c: int,
@@ -447,29 +449,23 @@ def _mixing_space(X, V):
 
 
 @overload(mixed_scores)
-def _mixed_scores(X, i, V, picks, gates, mixed, f):
-    def dense(X, i, V, picks, gates, mixed, f):
+def _mixed_scores(X, i, V, planes, picks, gates, mixed, f):
+    def dense(X, i, V, planes, picks, gates, mixed, f):
         x, (outputs, features, _), sums, v = X[i], mixed.shape, flat(mixed), flat(V)
-        planes, size, n = picks.shape[0], np.uint64(sums.shape[0]), 0
+        size = np.uint64(sums.shape[0])
         sums[:] = 0.0
-        while n < planes:
-            first0, gate0 = np.uint64(picks[n]) * size, gates[n]
-            if n + 4 <= planes:
-                first1, first2, first3 = (
-                    np.uint64(picks[n + 1]) * size,
-                    np.uint64(picks[n + 2]) * size,
-                    np.uint64(picks[n + 3]) * size,
-                )
-                gate1, gate2, gate3 = gates[n + 1], gates[n + 2], gates[n + 3]
-                for q in range(size):
-                    sums[q] = (
-                        ((sums[q] + gate0 * v[first0 + q]) + gate1 * v[first1 + q]) + gate2 * v[first2 + q]
-                    ) + gate3 * v[first3 + q]
-                n += 4
-            else:
-                for q in range(size):
-                    sums[q] += gate0 * v[first0 + q]
-                n += 1
+        # Four planes a turn; at the end some stand in for none, with a gate of 0.
+        for n in range(0, planes, 4):
+            n1, n2, n3 = min(n + 1, planes - 1), min(n + 2, planes - 1), min(n + 3, planes - 1)
+            first0, first1 = np.uint64(picks[n]) * size, np.uint64(picks[n1]) * size
+            first2, first3 = np.uint64(picks[n2]) * size, np.uint64(picks[n3]) * size
+            gate0 = gates[n]
+            gate1 = gates[n1] if n1 == n + 1 else 0.0
+            gate2 = gates[n2] if n2 == n + 2 else 0.0
+            gate3 = gates[n3] if n3 == n + 3 else 0.0
+            for q in range(size):
+                pair = (sums[q] + gate0 * v[first0 + q]) + gate1 * v[first1 + q]
+                sums[q] = (pair + gate2 * v[first2 + q]) + gate3 * v[first3 + q]
         # A sum waits for each of its additions; those of four outputs run side by side.
         whole = outputs - outputs % 4
         for c in range(0, whole, 4):
@@ -496,8 +492,7 @@ def _mixed_scores(X, i, V, picks, gates, mixed, f):
                 g0 += value * v0[j, 1]
             f[c, 0], f[c, 1] = f0, g0
 
-    def csr(X, i, V, picks, gates, mixed, f):
-        planes = picks.shape[0]
+    def csr(X, i, V, planes, picks, gates, mixed, f):
         for c in range(f.shape[0]):
             score, late = 0.0, 0.0
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -515,24 +510,24 @@ def _mixed_scores(X, i, V, picks, gates, mixed, f):
 
 
 @overload(add_mixed)
-def _add_mixed(X, i, V, picks, gates, c, a, b, mixed):
-    def dense(X, i, V, picks, gates, c, a, b, mixed):
+def _add_mixed(X, i, V, planes, picks, gates, c, a, b, mixed):
+    def dense(X, i, V, planes, picks, gates, c, a, b, mixed):
         x, steps = X[i], mixed[0]
         for j in range(steps.shape[0]):
             value = x[j]
             steps[j, 0] = a * value
             steps[j, 1] = b * value
         along, v, size = flat(steps), flat(V), np.uint64(2 * V.shape[2])
-        for n in range(picks.shape[0]):
+        for n in range(planes):
             gate, first = gates[n], (np.uint64(picks[n]) * np.uint64(V.shape[1]) + np.uint64(c)) * size
             for q in range(size):
                 v[first + q] += gate * along[q]
 
-    def csr(X, i, V, picks, gates, c, a, b, mixed):
+    def csr(X, i, V, planes, picks, gates, c, a, b, mixed):
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value, j = X.data[p], np.uint32(X.indices[p])
             now, past = a * value, b * value
-            for n in range(picks.shape[0]):
+            for n in range(planes):
                 plane, gate = np.uint64(picks[n]), gates[n]
                 V[plane, c, j, 0] += gate * now
                 V[plane, c, j, 1] += gate * past

@@ -136,7 +136,7 @@ def _sweep(
             if found > 0:
                 _gate(far, found, sharpness, gates)
         picks[found], gates[found] = k, common
-        mixed_scores(X, i, V, picks[: found + 1], gates, mixed, f)
+        mixed_scores(X, i, V, found + 1, picks, gates, mixed, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), averaging)
         for c in range(outputs):
             scores[i, c] = scale * (f[c, 0] - f[c, 1] * past)
@@ -154,7 +154,7 @@ def _sweep(
             for c in range(outputs):
                 if step[c] != 0.0:
                     a = scale * step[c]
-                    add_mixed(X, i, V, picks[: found + 1], gates, c, a, past * a, mixed)
+                    add_mixed(X, i, V, found + 1, picks, gates, c, a, past * a, mixed)
             updates[0] += 1
         seen[0] += 1
 
@@ -229,8 +229,8 @@ class SoftLOL(SweepLearner):
 
     def __init__(
         self,
-        k: int = 128,
-        m: int = 8,
+        k: int = 80,
+        m: int = 6,
         lam: float = 3.0,
         C: float = 1.0,
         sharpness: int = 1,
