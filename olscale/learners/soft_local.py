@@ -259,8 +259,9 @@ class SoftLOL(SweepLearner):
         settings = (int(self.m), int(self.sharpness), float(self.lam), float(self.C), int(self.averaging))
         _sweep(X, y, *planes, state["seen"], state["updates"], *settings, learning, scores)
 
-    def prototypes(self) -> FloatArray:
-        """Return the prototypes made so far, means of rows of length 1, shape (at most k, n_features)."""
+    @property
+    def prototypes_(self) -> FloatArray:
+        """The prototypes made so far, means of rows of length 1, shape (at most k, n_features)."""
         members = self.state_["members"]
         made = int(np.count_nonzero(members))
         means: FloatArray = (self.state_["S"][:, :made] / members[:made]).T
