@@ -233,7 +233,7 @@ class SoftLOL(SweepLearner):
         m: int = 6,
         lam: float = 3.0,
         C: float = 1.0,
-        sharpness: int = 1,
+        sharpness: int = 2,
         averaging: int = 3,
         dtype: str = "float64",
     ) -> None:
