@@ -93,9 +93,10 @@ def mixed_scores(
     mixed: NDArray[np.float64],
     f: NDArray[np.float64],
 ) -> None:
-    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]`` for pairs of weights, `V` of shape (all planes, outputs, features, 2).
+    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]``, the sum over the first `planes` picks, for pairs of weights.
 
-    The first `planes` picks and gates count. The sum over the planes comes before that over the features; `mixed` is the `mixing_space` for it.
+    `V` has shape (all planes, outputs, features, 2). The sum over the planes comes before that over the features; `mixed`
+    is the `mixing_space` for it.
     """
     raise TypeError("for kernels only")
 

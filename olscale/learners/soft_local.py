@@ -26,7 +26,9 @@ _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 
 @kernel
-def _nearest(near: FloatArray, offset: FloatArray, slope: FloatArray, picks: Any, kept: FloatArray, far: FloatArray) -> int:
+def _nearest(
+    near: FloatArray, offset: FloatArray, slope: FloatArray, picks: Any, kept: FloatArray, far: FloatArray
+) -> int:
     """Set `picks` to the prototypes nearest to a row, nearest first, and `far` to their square distances; count them."""
     found = 0
     while found < far.shape[0]:
@@ -255,9 +257,9 @@ class SoftLOL(SweepLearner):
         }
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
-        planes = (state["V"], state["S"], state["members"], state["squares"])
-        settings = (int(self.m), int(self.sharpness), float(self.lam), float(self.C), int(self.averaging))
-        _sweep(X, y, *planes, state["seen"], state["updates"], *settings, learning, scores)
+        model = (state["V"], state["S"], state["members"], state["squares"], state["seen"], state["updates"])
+        m, sharpness, averaging = int(self.m), int(self.sharpness), int(self.averaging)
+        _sweep(X, y, *model, m, sharpness, float(self.lam), float(self.C), averaging, learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:
