@@ -1,4 +1,4 @@
-"""LOL and PAMO beside the products and updates they cannot do without; LOL beside numpy, and beside PA-I on sparse rows."""
+"""LOL and PAMO beside the products and updates they cannot do without; LOL beside numpy, PA-I and soft-lol."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from olscale.learners.registry import make_learner
 __all__ = ["figures"]
 
 _K = 60
+_SOFT = ">= 0.333"  # at most three times LOL's cost of a row
 _H, _PLANES = 64, 2
 
 
 def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
-    """Return LOL's dense figures at three widths, PAMO's at one, then LOL's at 3.2 million sparse features."""
+    """Return dense figures of LOL and soft-lol at three widths, PAMO's at one, then sparse ones at 3.2 million features."""
     found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
     return found + _max_out(254, rounds) + _sparse(rows, rounds)
 
@@ -50,6 +51,8 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     for dtype, target in (("float32", ">= 0.77"), ("float64", "")):
         peer = f"BLAS gemv {dtype}, d = {features}"
         table.append(learner("lol", {"k": _K, "dtype": dtype}, stream, peer, target, f"lol {dtype}, d = {features}"))
+        soft = f"soft-lol {dtype}, d = {features}"
+        table.append(learner("soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft))
     few = min(rows, 2000)
     table.append(
         Contestant(f"numpy LOL per row, d = {features}", lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6)
@@ -122,7 +125,8 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
     params = {"k": _K, "dtype": "float32", "C": 0.01}
     work = rows / 1e6
     pa1 = learner("pa1", {"C": 0.01}, stream)
-    steady, first = _steady(params, stream), _first(params, stream)
+    steady, first = _steady("lol", params, stream), _first(params, stream)
+    soft = _steady("soft-lol", {"dtype": "float32"}, stream)
     P = np.zeros((_K, columns), dtype=np.float32)
     part = stream[0][:2000]
     for start in range(0, columns, 1 << 16):
@@ -132,6 +136,7 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
         pa1,
         Contestant(slow, lambda _: prototype_major(part.X, P, np.ones(_K)), len(part) / 1e6),
         Contestant("lol float32, sparse", steady, work, peer="pa1", target=">= 0.0833"),
+        Contestant("soft-lol float32, sparse", soft, work, peer="lol float32, sparse", target=_SOFT),
         Contestant("lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"),
     ]
     found = compare(table, "M rows/s", rounds)
@@ -142,9 +147,9 @@ def _nothing() -> None:
     return None
 
 
-def _steady(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
+def _steady(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
     """Return further passes of one model: its memory is there, as late in a long stream."""
-    contestant = learner("lol", params, stream)
+    contestant = learner(name, params, stream)
     kept: list[Any] = []
 
     def run(_: object) -> None:

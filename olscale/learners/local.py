@@ -26,7 +26,7 @@ from olscale.learners.rows import (
 from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
 
-__all__ = ["ILOL", "LOL"]
+__all__ = ["ILOL", "LOL", "place"]
 
 
 # Prototypes are kept as sums S of shape (features, k), with the numbers of their members and the squared norms of the
@@ -37,7 +37,7 @@ __all__ = ["ILOL", "LOL"]
 
 
 @kernel
-def _place(p: int, members: FloatArray, squares: FloatArray, offset: FloatArray, slope: FloatArray) -> None:
+def place(p: int, members: FloatArray, squares: FloatArray, offset: FloatArray, slope: FloatArray) -> None:
     """Set the terms of the distance to prototype `p`."""
     n = max(1.0, members[p])
     offset[p] = squares[p] / n / n
@@ -99,7 +99,7 @@ def _sweep(
     w = flat(W) if inverse_lam > 0.0 else flat(U)
     for p in range(k):
         if members[p] > 0.0 or (p < seen[0] and not fixed):
-            _place(p, members, squares, offset, slope)
+            place(p, members, squares, offset, slope)
     late = -1  # prototype to which the row before is still to be added
     for i in range(scores.shape[0]):
         f = scores[i]
@@ -120,7 +120,7 @@ def _sweep(
                 late = p
             squares[p] = square if replaced else squares[p] + 2.0 * near[p] + square
             members[p] += first_counts if fresh else 1.0
-            _place(p, members, squares, offset, slope)
+            place(p, members, squares, offset, slope)
         if binary:  # one class of many, alone in its shard, is summed like the others
             local[0] = row_product(X, i, flat(U[p]))
         else:

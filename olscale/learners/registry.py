@@ -30,6 +30,7 @@ _OURS = {
     "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
     "lol": "olscale.learners.local:LOL",
     "ilol": "olscale.learners.local:ILOL",
+    "soft-lol": "olscale.learners.soft_local:SoftLOL",
     "ollc": "olscale.learners.two_regions:OLLC",
     "pamo1": "olscale.learners.max_out:PAMO1",
     "pamo2": "olscale.learners.max_out:PAMO2",
