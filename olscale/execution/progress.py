@@ -70,6 +70,7 @@ class Tally:
     def start(self, name: str, runs: int, done: int, rows: int) -> None:
         """Begin counting."""
         self.name, self.runs, self.done, self.rows, self.started = name, runs, done, rows, monotonic()
+        self.failed = 0
         self._streams.clear()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
