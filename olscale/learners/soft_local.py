@@ -196,8 +196,7 @@ class SoftLOL(SweepLearner):
     the weights, and follow a change in the stream later than the weights do.
 
     Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures, and
-    mnist is no better than LOL's. A row costs up to 3 times what LOL's does with k = 60, and more than that with five
-    features.
+    mnist is level with LOL's. A row costs 1.7 to 3.3 times what LOL's does with k = 60, and 3.9 times with five features.
 
     What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
     the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear
