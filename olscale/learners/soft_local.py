@@ -13,7 +13,8 @@ from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
 from olscale.learners.local import place
-from olscale.learners.rows import add_column, add_mixed, column_sums, mixed_scores, mixing_space
+from olscale.learners.rows import add_column, column_sums
+from olscale.learners.rows_mixed import add_mixed, mixed_scores, mixing_space
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["SoftLOL"]
