@@ -12,6 +12,7 @@ from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.report.figures import curve_figure, parameter_figure, segment_figure, surface_figure
 from olscale.report.figures.choice import best_of_each, labelled, streams
+from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
 from olscale.report.html import rows_html
@@ -52,7 +53,7 @@ def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[st
         parts = []
         if title in all_curves:
             shown, note = _legible(all_curves[title])
-            caption = f"{title}: cumulative error, mean over replicates with a band of one standard deviation{note}."
+            caption = f"{title}: cumulative error{_means(shown)}{note}."
             parts.append(gallery.add(f"{title}-curves", curve_figure({"": labelled(shown)}), caption))
         if title in all_segments:
             segments, note = _legible(all_segments[title])
@@ -68,11 +69,20 @@ def _legible(shown: list[T]) -> tuple[list[T], str]:
     """Return what one panel can show, and what its caption must then say."""
     if len(shown) <= _MOST:
         return shown, ""
-    best = sorted(best_of_each(shown), key=lambda one: one.summary.mean)
+    best = best_of_each(shown)
     which = "of each learner the setting of least cumulative error"
     if len(best) > _MOST:
-        return best[:_MOST], f"; {which}, the {_MOST} best learners of {len(best)}"
+        kept = sorted(best, key=lambda one: one.summary.mean)[:_MOST]
+        return [one for one in best if one in kept], f"; {which}, the {_MOST} best learners of {len(best)}"
     return best, f"; {which}"
+
+
+def _means(shown: list[Curve]) -> str:
+    replicates = max(len(curve.errors) for curve in shown)
+    if replicates == 1:
+        return ""
+    band = ", the band one standard deviation" if len(shown) <= BANDS else ""
+    return f", mean over {replicates} runs{band}"
 
 
 def _sweeps(group: Sequence[Summary]) -> list[Sweep]:

@@ -21,6 +21,10 @@ from olscale.results.store import OnDamage
 __all__ = ["Report", "write_report"]
 
 
+_LONG = 40
+"""Rows of a table that nobody scrolls past to see a figure."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """What was written.
@@ -79,10 +83,15 @@ def write_report(
     gallery = Gallery(Path(out))
     status = store_status(store, on_damage)
     source = Source(store, summaries, on_damage)
-    sections = [("Runs", overview(status)), ("Results", [table_html(table) for table in tables(summaries)])]
+    made = tables(summaries)
+    results = ("Results", [table_html(table) for table in made])
+    long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
+    sections = [("Runs", overview(status))] + ([] if long else [results])
     for paper, figures in wanted:
         sections.append((f"Figures of {paper}", [gallery.paper(figure, source) for figure in figures]))
     sections += stream_sections(source, gallery)
+    if long:
+        sections.append(results)
     if status.failures:
         sections.append(("Failed runs", [failures(status)]))
     store.damaged = damaged

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["curve_figure"]
+__all__ = ["BANDS", "curve_figure"]
 
 _SETTLED = 0.1
 """Share of the stream after which all of a curve is in view; the first rows' errors may be anything."""
 
-_FEW = 8
+BANDS = 8
 """Curves of a panel up to which each has a band."""
 
 
@@ -52,7 +52,7 @@ def curve_figure(
         figure, axes = panels(len(shown), width=4.8 if alone else 2.9, height=3.0 if alone else 2.3, across=across)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
-                _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= _FEW)
+                _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
             panel.set(title=name, xlabel="rows", ylabel="cumulative error (%)")
             panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
             panel.set_ylim(*_span(curves))
@@ -60,7 +60,7 @@ def curve_figure(
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         handles = {h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels}
         order = _by_height(next(iter(shown.values()))) if alone else list(labels)
-        if len(labels) > 1:
+        if len(labels) > 1 or alone:
             figure.legend([handles[label] for label in order], order, loc="outside right upper", handlelength=3.2)
         if title:
             figure.suptitle(title)
