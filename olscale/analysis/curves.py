@@ -81,9 +81,10 @@ def curves(store: Store, summaries: list[Summary], points: int = 200, on_damage:
     """
     found = []
     for summary, runs in _replicates(store, summaries, ("curve_rows", "curve_mistakes"), on_damage):
-        rows = min((run["curve_rows"] for run in runs), key=len)
-        if not len(rows):
+        runs = [run for run in runs if len(run["curve_rows"])]
+        if not runs:
             continue
+        rows = min((run["curve_rows"] for run in runs), key=lambda rows: int(rows[-1]))
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, points).round().astype(int))]
         # Folds may differ by a row in length, and then in the positions of their curves.
         mistakes = np.array([np.interp(rows, run["curve_rows"], run["curve_mistakes"]) for run in runs])
@@ -98,7 +99,7 @@ def segment_errors(store: Store, summaries: list[Summary], on_damage: OnDamage =
         names = tuple(segment["name"] for segment in runs[0]["segments"])
         alike = [run["segments"] for run in runs if tuple(s["name"] for s in run["segments"]) == names]
         if names:
-            errors = [[s["mistakes"] / s["rows"] for s in segments] for segments in alike]
+            errors = [[s["mistakes"] / s["rows"] if s["rows"] else np.nan for s in segments] for segments in alike]
             found.append(SegmentErrors(summary, names, np.array(errors)))
     return found
 

@@ -56,7 +56,7 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
     Returns
     -------
     Sweep or None
-        None if no other setting has three values of each parameter, on at least half of the grid.
+        None unless there are three values of each parameter and runs on three quarters of the grid.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
     values = tuple(tuple(sorted({float(summary.params[name]) for summary in group})) for name in names)
     mean = np.full([len(of) for of in values], np.nan)
-    if min(mean.shape) < LEAST or 2 * len(group) < mean.size:
+    if min(mean.shape) < LEAST or 4 * len(group) < 3 * mean.size:
         return None
     std = mean.copy()
     for summary in group:

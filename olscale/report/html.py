@@ -21,7 +21,8 @@ nav ul { columns: 16rem; padding-left: 1.2rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 caption { text-align: left; font-weight: 600; white-space: nowrap; padding-bottom: .3rem; }
 th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
-th[scope=row] { font-weight: 400; } th[scope=row], td.text, th.text { text-align: left; } td.text { white-space: normal; min-width: 6rem; }
+th[scope=row] { font-weight: 400; }
+th[scope=row], td.text, th.text { text-align: left; } td.text { white-space: normal; min-width: 6rem; }
 thead th { border-bottom: 1px solid #888; } tbody tr:nth-child(even) { background: #8881; }
 td.best { font-weight: 700; } .note { font-size: .87rem; opacity: .8; margin: .2rem 0; }
 figure { margin: 1.2rem 0; } figcaption { font-size: .87rem; opacity: .85; }

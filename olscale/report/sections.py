@@ -11,7 +11,7 @@ from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.report.figures import curve_figure, parameter_figure, segment_figure, surface_figure
-from olscale.report.figures.choice import best_of_each, labelled, streams
+from olscale.report.figures.choice import best_of_each, labelled, same_stream, streams
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
@@ -46,35 +46,37 @@ def failures(status: Status) -> str:
 def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
     """Return a section for each data set (and way of meeting it): curves, segments, parameters."""
     ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
-    all_curves = streams(source.curves(ends))
-    all_segments = streams(segment_errors(source.store, ends, source.on_damage))
+    all_curves = source.curves(ends)
+    all_segments = segment_errors(source.store, ends, source.on_damage)
     sections = []
     for title, group in streams([s for s in source.summaries if s.n]).items():
         parts = []
-        if title in all_curves:
-            shown, note = _legible(all_curves[title])
-            caption = f"{title}: cumulative error{_means(shown)}{note}."
-            parts.append(gallery.add(f"{title}-curves", curve_figure({"": labelled(shown)}), caption))
-        if title in all_segments:
-            segments, note = _legible(all_segments[title])
+        curves = [curve for curve in all_curves if same_stream(curve.summary, group[0])]
+        if curves:
+            shown, note = _legible(curves)
+            caption = f"{title}: cumulative error{_means(list(shown.values()))}{note}."
+            parts.append(gallery.add(f"{title}-curves", curve_figure({"": shown}), caption))
+        segments = [errors for errors in all_segments if same_stream(errors.summary, group[0])]
+        if segments:
+            by_label, note = _legible(segments)
             caption = f"{title}: error on each segment{note}."
-            parts.append(gallery.add(f"{title}-segments", segment_figure(labelled(segments)), caption))
+            parts.append(gallery.add(f"{title}-segments", segment_figure(by_label), caption))
         parts += [_swept(title, sweep, gallery) for sweep in _sweeps(group)]
         if parts:
             sections.append((title, parts))
     return sections
 
 
-def _legible(shown: list[T]) -> tuple[list[T], str]:
-    """Return what one panel can show, and what its caption must then say."""
-    if len(shown) <= _MOST:
-        return shown, ""
-    best = best_of_each(shown)
-    which = "of each learner the setting of least cumulative error"
-    if len(best) > _MOST:
-        kept = sorted(best, key=lambda one: one.summary.mean)[:_MOST]
-        return [one for one in best if one in kept], f"; {which}, the {_MOST} best learners of {len(best)}"
-    return best, f"; {which}"
+def _legible(found: list[T]) -> tuple[dict[str, T], str]:
+    """Return what one panel can show, by label, and what its caption must then say."""
+    labels = labelled(found)
+    if len(found) <= _MOST:
+        return labels, ""
+    kept, note = best_of_each(found), "; of each learner the setting of least cumulative error"
+    if len(kept) > _MOST:
+        note += f", the best {_MOST} of {len(kept)} learners"
+        kept = sorted(kept, key=lambda one: one.summary.mean)[:_MOST]
+    return {label: one for label, one in labels.items() if one in kept}, note
 
 
 def _means(shown: list[Curve]) -> str:

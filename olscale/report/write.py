@@ -98,6 +98,7 @@ def write_report(
     page = gallery.folder / "index.html"
     name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
     try:
+        page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(page_html(f"Report on {name}", sections), encoding="utf-8")
     except OSError as fault:
         raise ReportError(f"cannot write {page}: {fault.strerror or fault}; name another folder") from fault

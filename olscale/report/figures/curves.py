@@ -49,7 +49,9 @@ def curve_figure(
     of_label = looks(labels)
     with styled():
         alone = len(shown) == 1
-        figure, axes = panels(len(shown), width=4.8 if alone else 2.9, height=3.0 if alone else 2.3, across=across)
+        beside = labels if len(labels) > 1 or alone else ()
+        size = {"width": 4.2 if alone else 2.6, "height": 3.0 if alone else 2.3}
+        figure, axes = panels(len(shown), across=across, beside=beside, **size)
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
@@ -60,7 +62,7 @@ def curve_figure(
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         handles = {h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels}
         order = _by_height(next(iter(shown.values()))) if alone else list(labels)
-        if len(labels) > 1 or alone:
+        if beside:
             figure.legend([handles[label] for label in order], order, loc="outside right upper", handlelength=3.2)
         if title:
             figure.suptitle(title)

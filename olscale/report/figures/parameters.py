@@ -37,7 +37,9 @@ def parameter_figure(shown: Mapping[str, Mapping[str, Sweep]], title: str = "", 
     of_label = looks(labels)
     with styled():
         alone = len(shown) == 1
-        figure, axes = panels(len(shown), width=3.6 if alone else 2.9, height=2.6 if alone else 2.2, across=across)
+        beside = labels if len(labels) > 1 else ()
+        size = {"width": 3.6 if alone else 2.9, "height": 2.6 if alone else 2.2}
+        figure, axes = panels(len(shown), across=across, beside=beside, **size)
         for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
             for label, sweep in sweeps.items():
                 metric = sweep.summary.metric
@@ -54,7 +56,7 @@ def parameter_figure(shown: Mapping[str, Mapping[str, Sweep]], title: str = "", 
             first = next(iter(sweeps.values()))
             panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
             _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
-        if len(labels) > 1:
+        if beside:
             handles, _ = axes[0].get_legend_handles_labels()
             figure.legend(handles, list(labels), loc="outside right upper", handlelength=3.2)
         if title:

@@ -29,7 +29,7 @@ def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figur
     """
     of_label = looks(shown)
     with styled():
-        figure, [panel] = panels(1, width=6.4, height=2.8)
+        figure, [panel] = panels(1, width=5.2, height=2.8, beside=shown)
         names = next(iter(shown.values())).names
         at = np.arange(len(names))
         for label, segments in shown.items():
@@ -41,6 +41,5 @@ def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figur
         panel.set_xticks(at[::every], names[::every], rotation=35 if long else 0, ha="right" if long else "center")
         panel.set(title=title, xlabel="segment", ylabel="error on the segment (%)")
         panel.set_ylim(bottom=0)
-        if len(shown) > 1:
-            figure.legend(loc="outside right upper", handlelength=3.2)
+        figure.legend(loc="outside right upper", handlelength=3.2)
     return figure

@@ -7,7 +7,7 @@ swallows. Lines differ in dashes and markers besides.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,15 +87,24 @@ def looks(labels: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def panels(
-    count: int, width: float = 2.9, height: float = 2.4, across: int = 2, **options: Any
+    count: int,
+    width: float = 2.9,
+    height: float = 2.4,
+    across: int = 2,
+    beside: Collection[str] = (),
+    **options: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure of `count` panels of `width` x `height` inches, `across` in a row."""
+    """Return a figure of `count` panels of `width` x `height` inches, `across` in a row.
+
+    There is room for a legend of the labels `beside`, on the right.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     across = min(across, count)
     down = -(-count // across)
-    figure = Figure(figsize=(across * width, down * height), layout="constrained")
+    legend = 0.7 + 0.065 * max(map(len, beside)) if beside else 0.0
+    figure = Figure(figsize=(across * width + legend, down * height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()
     for spare in axes[count:]:

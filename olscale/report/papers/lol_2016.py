@@ -81,7 +81,7 @@ FIGURES = (
         "lol-2016-fig3",
         "Decision boundaries on svmguide1 after PCA to two dimensions (standardised, with a bias feature): PA has one "
         "hyperplane, LOL one around each prototype (crosses). One permutation, k = 60, lam = 1.",
-        "olscale datasets fetch svmguide1 DATA_HOME/svmguide1, with OLSCALE_DATASETS=DATA_HOME",
+        _PIPELINE,
         _boundaries,
     ),
     PaperFigure(
