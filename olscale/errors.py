@@ -10,6 +10,7 @@ The tree::
     ├── ExperimentError    an experiment that cannot be planned
     ├── StoreError         a metrics store that cannot be read or written
     ├── ExecutionError     a scheduler or worker that cannot be used
+    ├── ReportError        a figure or report that cannot be made
     └── DivergedError      a learner whose numbers broke down (names the row)
 
 A message says what was wrong, what was got, what was expected and what to do, on one line: the command line prints it
@@ -29,6 +30,7 @@ __all__ = [
     "FormatError",
     "OlscaleError",
     "ParameterError",
+    "ReportError",
     "StoreError",
     "UnknownNameError",
 ]
@@ -78,6 +80,10 @@ class StoreError(OlscaleError):
 
 class ExecutionError(OlscaleError):
     """A scheduler, worker or actor that cannot be used."""
+
+
+class ReportError(OlscaleError):
+    """A figure or report that cannot be made."""
 
 
 class DivergedError(OlscaleError):

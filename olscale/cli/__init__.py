@@ -27,6 +27,7 @@ COMMANDS = {
     "reproduce": ("olscale.cli.reproduce", "Run a paper's experiments and set its tables beside ours."),
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
+    "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""

@@ -10,9 +10,11 @@ import click
 if TYPE_CHECKING:
     from olscale.results import Store
 
-__all__ = ["results", "status"]
+__all__ = ["name_damaged", "results", "skip_damaged_option", "status"]
 
-_skip_damaged = click.option("--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr.")
+skip_damaged_option = click.option(
+    "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
+)
 
 
 @click.command()
@@ -29,7 +31,7 @@ _skip_damaged = click.option("--skip-damaged", is_flag=True, help="Leave damaged
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
 @click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
-@_skip_damaged
+@skip_damaged_option
 def results(
     store: str,
     format_: str,
@@ -50,7 +52,7 @@ def results(
 
     opened = open_store(store)
     found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
-    _name_damaged(opened)
+    name_damaged(opened)
     chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
     if format_ == "json":
         click.echo(as_json(chosen), nl=False)
@@ -68,7 +70,7 @@ def results(
 
 @click.command()
 @click.argument("store")
-@_skip_damaged
+@skip_damaged_option
 def status(store: str, skip_damaged: bool) -> None:
     """Show what the metrics store STORE holds and how far its experiments are."""
     from olscale.analysis import store_status
@@ -77,11 +79,12 @@ def status(store: str, skip_damaged: bool) -> None:
 
     opened = open_store(store)
     found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
-    _name_damaged(opened)
+    name_damaged(opened)
     click.echo(status_text(found), nl=False)
 
 
-def _name_damaged(store: Store) -> None:
+def name_damaged(store: Store) -> None:
+    """Name the damaged files of a store that were left out."""
     for name in store.damaged:
         click.echo(f"olscale: left out damaged file {name} of {store.path}", err=True)
 

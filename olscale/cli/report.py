@@ -1,0 +1,36 @@
+"""``olscale report``."""
+
+from __future__ import annotations
+
+import click
+
+from olscale.cli.results import name_damaged, skip_damaged_option
+
+__all__ = ["report"]
+
+
+@click.command()
+@click.argument("store")
+@click.option("--out", metavar="DIR", required=True, help="Folder for index.html and figures/, made if it is missing.")
+@click.option(
+    "--paper",
+    "papers",
+    metavar="NAME",
+    multiple=True,
+    help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc (may be repeated).",
+)
+@skip_damaged_option
+def report(store: str, out: str, papers: tuple[str, ...], skip_damaged: bool) -> None:
+    """Write a page with the tables and figures of the metrics store STORE into DIR.
+
+    index.html stands alone; figures/ has every figure as SVG, PDF and PNG. Needs matplotlib: pip install 'olscale[report]'.
+    """
+    from olscale.report.write import write_report
+    from olscale.results import open_store
+
+    opened = open_store(store)
+    written = write_report(opened, out, papers, on_damage="skip" if skip_damaged else "raise")
+    name_damaged(opened)
+    for line in written.absent:
+        click.echo(f"olscale: {line}", err=True)
+    click.echo(f"wrote {written.page} and {len(written.figures) // 3} figures")

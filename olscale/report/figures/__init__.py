@@ -1,0 +1,17 @@
+"""Figures: one kind a file, drawn from a store's aggregates or from learners in the plane. They need matplotlib."""
+
+from olscale.report.figures.boundaries import boundary_figure
+from olscale.report.figures.curves import curve_figure
+from olscale.report.figures.parameters import parameter_figure
+from olscale.report.figures.segments import segment_figure
+from olscale.report.figures.style import save
+from olscale.report.figures.surfaces import surface_figure
+
+__all__ = [
+    "boundary_figure",
+    "curve_figure",
+    "parameter_figure",
+    "save",
+    "segment_figure",
+    "surface_figure",
+]

@@ -1,0 +1,75 @@
+"""Which runs of a store a figure shows, and what it calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.summary import Summary
+from olscale.analysis.sweeps import Sweep
+from olscale.report.tables import _column_labels, _protocol_text, _row_labels
+from olscale.results import canonical_json
+
+__all__ = ["best_of_each", "labelled", "like", "same_stream", "streams"]
+
+
+T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep)
+
+
+def _summary(one: Summary | Curve | SegmentErrors | Sweep) -> Summary:
+    return one if isinstance(one, Summary) else one.summary
+
+
+def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any) -> list[Summary]:
+    """Return the summaries of a metric of a learner that has these parameters."""
+    return [
+        s
+        for s in summaries
+        if s.learner == learner and s.metric == metric and s.n and params.items() <= dict(s.params).items()
+    ]
+
+
+def same_stream(one: Summary, other: Summary) -> bool:
+    """Return whether two settings met the same rows in the same way."""
+    return _stream(one) == _stream(other)
+
+
+def _stream(s: Summary) -> tuple[tuple[str, str, tuple[str, ...]], str]:
+    return (s.dataset, s.fingerprint, s.transforms), canonical_json(s.protocol)
+
+
+def streams(shown: Iterable[T]) -> dict[str, list[T]]:
+    """Group by dataset, transforms and protocol, under a title that tells the groups apart."""
+    groups: dict[tuple[tuple[str, str, tuple[str, ...]], str], list[T]] = {}
+    for one in shown:
+        groups.setdefault(_stream(_summary(one)), []).append(one)
+    columns = list(dict.fromkeys(column for column, _ in groups))
+    names = dict(zip(columns, _column_labels(columns), strict=True))
+    titles = {}
+    for (column, protocol), group in groups.items():
+        several = sum(other == column for other, _ in groups) > 1
+        title = f"{names[column]}, {_protocol_text(_summary(group[0]).protocol)}" if several else names[column]
+        titles[title if title not in titles else f"{title} ({protocol})"] = group
+    return titles
+
+
+def labelled(shown: Iterable[T]) -> dict[str, T]:
+    """Name what belongs to one stream by its learners, with the parameters that tell settings of one apart."""
+    by_row = {}
+    for one in shown:
+        s = _summary(one)
+        column = (s.dataset, s.fingerprint, s.transforms)
+        by_row[(s.learner, s.version, canonical_json(s.params)), column] = one
+    labels, _ = _row_labels({place: {} for place in by_row})
+    return {labels[row]: one for (row, _), one in by_row.items()}
+
+
+def best_of_each(shown: Iterable[T]) -> list[T]:
+    """Return, for each learner, what belongs to its setting of least mean, the first of equals."""
+    best: dict[str, T] = {}
+    for one in shown:
+        known = best.get(_summary(one).learner)
+        if known is None or _summary(one).mean < _summary(known).mean:
+            best[_summary(one).learner] = one
+    return list(best.values())

@@ -1,0 +1,96 @@
+"""Cumulative error as rows come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olscale.analysis.curves import Curve
+from olscale.report.figures.style import looks, panels, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["BANDS", "curve_figure"]
+
+_SETTLED = 0.1
+"""Share of the stream after which all of a curve is in view; the first rows' errors may be anything."""
+
+BANDS = 8
+"""Curves of a panel up to which each has a band."""
+
+
+def curve_figure(
+    shown: Mapping[str, Mapping[str, Curve]],
+    replicates: bool = False,
+    bands: bool = True,
+    title: str = "",
+    across: int = 2,
+) -> Figure:
+    """Draw cumulative error against rows, a panel for each title and a line for each label.
+
+    Parameters
+    ----------
+    shown : mapping of str to mapping of str to Curve
+        Curves by label, by title of the panel.
+    replicates : bool
+        Draw each replicate by itself, in place of mean and a band of one sample standard deviation.
+    bands : bool
+        Whether to draw the bands, in panels of at most eight lines.
+    title : str
+        Over all panels.
+    across : int
+        Panels in a row.
+    """
+    labels = dict.fromkeys(label for curves in shown.values() for label in curves)
+    of_label = looks(labels)
+    with styled():
+        alone = len(shown) == 1
+        beside = labels if len(labels) > 1 or alone else ()
+        size = {"width": 4.2 if alone else 2.6, "height": 3.0 if alone else 2.3}
+        figure, axes = panels(len(shown), across=across, beside=beside, **size)
+        for panel, (name, curves) in zip(axes, shown.items(), strict=True):
+            for i, (label, curve) in enumerate(curves.items()):
+                _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
+            panel.set(title=name, xlabel="rows", ylabel="cumulative error (%)")
+            panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
+            panel.set_ylim(*_span(curves))
+            panel.locator_params(axis="x", nbins=4)
+            panel.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        handles = {h.get_label(): h for panel in axes for h in panel.get_lines() if h.get_label() in labels}
+        order = _by_height(next(iter(shown.values()))) if alone else list(labels)
+        if beside:
+            figure.legend([handles[label] for label in order], order, loc="outside right upper", handlelength=3.2)
+        if title:
+            figure.suptitle(title)
+    return figure
+
+
+def _draw(panel: Axes, curve: Curve, label: str, look: dict[str, str], i: int, replicates: bool, band: bool) -> None:
+    every = (0.05 + 0.012 * (i % 9), 0.18)  # markers of lines close together fall beside each other
+    percent = 100 * curve.errors
+    if replicates:
+        for k, line in enumerate(percent):
+            panel.plot(
+                curve.rows, line, color=look["color"], linewidth=0.8, alpha=0.75, label=label if k == 0 else None
+            )
+        return
+    mean = percent.mean(axis=0)
+    panel.plot(curve.rows, mean, label=label, markevery=every, **look)  # type: ignore[arg-type]
+    if band and len(percent) > 1:
+        spread = percent.std(axis=0, ddof=1)
+        panel.fill_between(curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
+    seen = [100 * curve.errors[:, curve.rows >= _SETTLED * curve.rows[-1]] for curve in curves.values()]
+    low, high = min(part.min() for part in seen), max(part.max() for part in seen)
+    room = 0.06 * max(high - low, 0.5)
+    return max(0.0, low - room), high + room
+
+
+def _by_height(curves: Mapping[str, Curve]) -> list[str]:
+    return sorted(curves, key=lambda label: -float(np.mean(curves[label].errors[:, -1])))

@@ -1,0 +1,73 @@
+"""A metric against one parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olscale.analysis.sweeps import Sweep
+from olscale.report.figures.scale import is_geometric, value_text
+from olscale.report.figures.style import looks, panels, styled
+from olscale.report.figures.words import in_unit, metric_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["parameter_figure"]
+
+_TICKS = 11
+
+
+def parameter_figure(shown: Mapping[str, Mapping[str, Sweep]], title: str = "", across: int = 2) -> Figure:
+    """Draw means with bars of one sample standard deviation against a parameter.
+
+    Parameters
+    ----------
+    shown : mapping of str to mapping of str to Sweep
+        Sweeps over one parameter, by label, by title of the panel.
+    title : str
+        Over all panels.
+    across : int
+        Panels in a row.
+    """
+    labels = dict.fromkeys(label for sweeps in shown.values() for label in sweeps)
+    of_label = looks(labels)
+    with styled():
+        alone = len(shown) == 1
+        beside = labels if len(labels) > 1 else ()
+        size = {"width": 3.6 if alone else 2.9, "height": 2.6 if alone else 2.2}
+        figure, axes = panels(len(shown), across=across, beside=beside, **size)
+        for panel, (name, sweeps) in zip(axes, shown.items(), strict=True):
+            for label, sweep in sweeps.items():
+                metric = sweep.summary.metric
+                known = np.isfinite(sweep.mean)
+                panel.errorbar(
+                    np.array(sweep.values[0])[known],
+                    in_unit(metric, sweep.mean[known]),
+                    in_unit(metric, sweep.std[known]),
+                    label=label,
+                    capsize=2.5,
+                    elinewidth=0.9,
+                    **of_label[label],
+                )
+            first = next(iter(sweeps.values()))
+            panel.set(title=name, xlabel=first.names[0], ylabel=metric_text(first.summary.metric))
+            _ticks(panel, sorted({value for sweep in sweeps.values() for value in sweep.values[0]}))
+        if beside:
+            handles, _ = axes[0].get_legend_handles_labels()
+            figure.legend(handles, list(labels), loc="outside right upper", handlelength=3.2)
+        if title:
+            figure.suptitle(title)
+    return figure
+
+
+def _ticks(panel: Axes, values: list[float]) -> None:
+    if is_geometric(values):
+        panel.set_xscale("log")
+        panel.minorticks_off()
+    if len(values) <= _TICKS or is_geometric(values):
+        shown = values[:: -(-len(values) // _TICKS)]
+        panel.set_xticks(shown, [value_text(value, values) for value in shown])

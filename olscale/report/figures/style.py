@@ -1,0 +1,133 @@
+"""What all figures share: sizes, fonts, colours and marks that survive grey print, and files with the same bytes each time.
+
+Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left out, which white paper
+swallows. Lines differ in dashes and markers besides.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from olscale.errors import ReportError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "FORMATS", "looks", "need_matplotlib", "panels", "save", "styled"]
+
+COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7")
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+FORMATS = ("svg", "pdf", "png")
+
+_SETTINGS: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.labelsize": 9,
+    "axes.linewidth": 0.8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 9,
+    "figure.titlesize": 10,
+    "font.size": 8.5,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "pdf.fonttype": 42,  # outlines that editors can take as text
+    "savefig.dpi": 200,
+    "svg.hashsalt": "olscale",  # ids of elements would be random
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+_NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
+
+
+def need_matplotlib() -> None:
+    """Raise a `ReportError` that says what to type if matplotlib is not installed."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ReportError("figures need matplotlib, which is not installed: pip install 'olscale[report]'")
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw with these settings and no others: a user's matplotlibrc does not reach a figure's bytes."""
+    need_matplotlib()
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(_SETTINGS)
+        yield
+
+
+def looks(labels: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return colour, dashes and marker for each label, all three changing from one to the next.
+
+    Examples
+    --------
+    >>> looks(["pa", "lol"])["lol"]
+    {'color': '#d55e00', 'linestyle': '--', 'marker': 's'}
+    """
+    return {
+        label: {
+            "color": COLOURS[i % len(COLOURS)],
+            "linestyle": DASHES[i % len(DASHES)],
+            "marker": MARKERS[i % len(MARKERS)],
+        }
+        for i, label in enumerate(dict.fromkeys(labels))
+    }
+
+
+def panels(
+    count: int,
+    width: float = 2.9,
+    height: float = 2.4,
+    across: int = 2,
+    beside: Collection[str] = (),
+    **options: Any,
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure of `count` panels of `width` x `height` inches, `across` in a row.
+
+    There is room for a legend of the labels `beside`, on the right.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across = min(across, count)
+    down = -(-count // across)
+    legend = 0.7 + 0.065 * max(map(len, beside)) if beside else 0.0
+    figure = Figure(figsize=(across * width + legend, down * height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(down, across, squeeze=False, **options).ravel().tolist()
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return figure, axes[:count]
+
+
+def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
+    """Write a figure as ``name.svg``, ``.pdf`` and ``.png`` (200 dots an inch) into `folder`.
+
+    The same figure gives the same bytes, with the same versions of matplotlib and its fonts.
+
+    Raises
+    ------
+    ReportError
+        If a file cannot be written.
+    """
+    paths = [Path(folder) / f"{name}.{suffix}" for suffix in FORMATS]
+    with styled():
+        for path in paths:
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]], bbox_inches="tight", pad_inches=0.04)
+            except OSError as fault:
+                raise ReportError(f"cannot write {path}: {fault.strerror or fault}; name another folder") from fault
+    return paths

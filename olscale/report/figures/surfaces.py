@@ -1,0 +1,85 @@
+"""A metric over two parameters, as a map with its figures written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olscale.analysis.sweeps import Sweep
+from olscale.report.figures.scale import value_text
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import in_unit, metric_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["surface_figure"]
+
+_MAP = "cividis"  # its lightness rises evenly, in grey print and for colour-blind readers
+_CELL = 0.36
+_WRITTEN = 16
+"""Cells along an axis up to which each has its figure."""
+
+
+def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2) -> Figure:
+    """Draw a map for each sweep over two parameters; the best cell has a frame.
+
+    Parameters
+    ----------
+    shown : mapping of str to Sweep
+        Sweeps over two parameters, by title of the panel.
+    title : str
+        Over all panels.
+    across : int
+        Panels in a row.
+    """
+    rows, columns = (max(sweep.mean.shape[axis] for sweep in shown.values()) for axis in (0, 1))
+    size = {"width": max(2.6, _CELL * min(columns, 20) + 1.2), "height": max(2.0, 0.7 * _CELL * min(rows, 20) + 0.9)}
+    with styled():
+        figure, axes = panels(len(shown), across=across, **size)
+        for panel, (name, sweep) in zip(axes, shown.items(), strict=True):
+            _draw(panel, sweep)
+            panel.set(title=name, xlabel=sweep.names[1], ylabel=sweep.names[0])
+        if title:
+            figure.suptitle(title)
+    return figure
+
+
+def _draw(panel: Axes, sweep: Sweep) -> None:
+    from matplotlib.patches import Rectangle
+
+    mean = in_unit(sweep.summary.metric, sweep.mean)
+    # A few cells far off would leave the others one colour.
+    low, top = float(np.nanmin(mean)), float(np.nanquantile(mean, 0.9))
+    mesh = panel.pcolormesh(np.ma.masked_invalid(mean), cmap=_MAP, vmax=top, edgecolors="white", linewidth=0.4)
+    figure = panel.get_figure()
+    assert figure is not None
+    bar = figure.colorbar(
+        mesh, ax=panel, pad=0.02, aspect=28, extend="max" if top < float(np.nanmax(mean)) else "neither"
+    )
+    bar.set_label(metric_text(sweep.summary.metric))
+    bar.outline.set_visible(False)
+    for axis, values in ((panel.yaxis, sweep.values[0]), (panel.xaxis, sweep.values[1])):
+        every = -(-len(values) // 20)
+        places = np.arange(0, len(values), every)
+        axis.set_ticks(places + 0.5, [value_text(values[i], values) for i in places])
+    panel.tick_params(length=0)
+    panel.grid(False)
+    for spine in panel.spines.values():
+        spine.set_visible(False)
+    if max(mean.shape) <= _WRITTEN:
+        for (i, j), value in np.ndenumerate(mean):
+            if np.isfinite(value):
+                dark = value < (low + top) / 2
+                colour = "white" if dark else "black"
+                panel.text(j + 0.5, i + 0.5, _figure(value), ha="center", va="center", size=6.5, color=colour)
+    i, j = np.unravel_index(np.nanargmin(mean), mean.shape)
+    frame = Rectangle((float(j), float(i)), 1, 1, fill=False, edgecolor="#d55e00", linewidth=2, clip_on=False, zorder=3)
+    panel.add_patch(frame)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"

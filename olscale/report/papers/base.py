@@ -1,0 +1,65 @@
+"""A figure of a paper: where its runs come from and how it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from olscale.analysis.curves import Curve, curves
+from olscale.analysis.summary import Summary
+from olscale.results import Store
+from olscale.results.store import OnDamage
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Absent", "PaperFigure", "Source"]
+
+
+class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes on)
+    """A figure's runs, or its data set, are not there; the message says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What figures are drawn from.
+
+    Parameters
+    ----------
+    store : Store
+    summaries : list of Summary
+        Of all its runs but those of tuning.
+    on_damage : {"raise", "skip"}
+        What to do about damaged files of the store.
+    """
+
+    store: Store
+    summaries: list[Summary]
+    on_damage: OnDamage = "raise"
+
+    def curves(self, summaries: list[Summary]) -> list[Curve]:
+        """Return the curves of some of the summaries."""
+        return curves(self.store, summaries, on_damage=self.on_damage)
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFigure:
+    """A figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        ``<paper>-fig<number>``; the name of its files.
+    caption : str
+        What it shows, and where it is not the paper's own setting.
+    needs : str
+        What to type to have its runs, or its data, if they are absent.
+    draw : callable
+        From a `Source` to the figure; raises `Absent`.
+    """
+
+    name: str
+    caption: str
+    needs: str
+    draw: Callable[[Source], Figure]

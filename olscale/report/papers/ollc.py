@@ -1,0 +1,84 @@
+"""Figures of Wang and Saligrama, "Online local linear classification"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olscale.data.generators.rotating_xor import batches
+from olscale.evaluation.plane import Plane, features, plane_of, snapshots
+from olscale.learners.base import codes_of
+from olscale.learners.registry import make_learner
+from olscale.report.figures import boundary_figure
+from olscale.report.figures.boundaries import scatter_rows
+from olscale.report.figures.style import COLOURS, panels, styled
+from olscale.report.papers.base import PaperFigure, Source
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURES"]
+
+_ROWS = 500
+_STARTS = 20
+
+
+def _xor() -> Plane:
+    """Return rows of the rotating XOR from before its first turn."""
+    return plane_of("Gaussian XOR", (next(batches(100, seed)) for seed in range(_ROWS // 100)))
+
+
+def _convergence(source: Source) -> Figure:
+    plane = _xor()
+    rows = features(plane.X, bias=False)
+    errors = np.empty((_STARTS, _ROWS + 1))
+    for start in range(_STARTS):
+        learner = make_learner("ollc", {})
+        learner.begin(2, 2, (start,))
+        order = plane.shuffled(start)
+        X = features(order.X, bias=False)
+        for i in range(_ROWS + 1):
+            errors[start, i] = np.mean(codes_of(learner.scores(rows)) != plane.y)
+            if i < _ROWS:
+                learner.learn(X[i : i + 1], order.y[i : i + 1])
+    middle = 100 * np.median(errors, axis=0)
+    with styled():
+        figure, [left, right] = panels(2)
+        scatter_rows(left, plane, np.arange(_ROWS))
+        left.set_title("Gaussian XOR")
+        right.plot(100 * errors.T, color="#aaaaaa", linewidth=0.5)
+        right.plot(middle, color=COLOURS[2], linewidth=2.0)
+        right.set(title=f"OLLC, {_STARTS} starts", xlabel="rows learned from", ylabel="error on all rows (%)")
+        right.set_xlim(0, _ROWS)
+        right.set_ylim(bottom=0)
+    return figure
+
+
+def _regions(source: Source) -> Figure:
+    plane = _xor().shuffled(seed=0)
+    [final] = snapshots("ollc", {}, plane, bias=False)
+    V, lift = final.state["V"], final.state["lift"]
+    gate = V[:, 0] + lift[0] * V[:, -1]
+    x, y = np.meshgrid(final.x, final.y)
+    regions = replace(final, scores=gate[0] * x + gate[1] * y)
+    return boundary_figure({"regions (the gate)": (plane, regions), "decision boundary": (plane, final)})
+
+
+FIGURES = (
+    PaperFigure(
+        "ollc-fig2",
+        "Left: the Gaussian XOR data (no bias feature: its regions meet at the origin). Right: error "
+        "of OLLC over all its rows against the rows learned from, a grey "
+        "line for each of 20 random starts and orders, their median in blue.",
+        "",
+        _convergence,
+    ),
+    PaperFigure(
+        "ollc-fig3",
+        "Regions of OLLC's gate after one pass over the Gaussian XOR data, and the decision boundary.",
+        "",
+        _regions,
+    ),
+)

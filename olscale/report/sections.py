@@ -1,0 +1,104 @@
+"""Sections of a report: what the store holds, each data set's figures, failed runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TypeVar
+
+from olscale.analysis.curves import Curve, SegmentErrors, segment_errors
+from olscale.analysis.status import Status
+from olscale.analysis.summary import Summary
+from olscale.analysis.sweeps import Sweep, find_sweeps
+from olscale.report.figures import curve_figure, parameter_figure, segment_figure, surface_figure
+from olscale.report.figures.choice import best_of_each, labelled, same_stream, streams
+from olscale.report.figures.curves import BANDS
+from olscale.report.figures.words import metric_text, params_text
+from olscale.report.gallery import Gallery
+from olscale.report.html import rows_html
+from olscale.report.papers.base import Source
+from olscale.report.tables import HEADLINES
+
+__all__ = ["failures", "overview", "stream_sections"]
+
+T = TypeVar("T", Curve, SegmentErrors)
+
+_MOST = 12
+"""Lines of one panel that can be told apart."""
+
+
+def overview(status: Status) -> list[str]:
+    """Return the experiments with their runs, and the runs by outcome."""
+    outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
+    parts = [f"<p>{sum(status.outcomes.values()):,} runs: {escape(outcomes)}.</p>"]
+    if status.experiments:
+        lines = [(p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}") for p in status.experiments]
+        parts.append(rows_html(("experiment", "runs done", "planned", "lost"), lines))
+    return parts
+
+
+def failures(status: Status) -> str:
+    """Return a table of failed runs with their reasons."""
+    lines = [(f.learner, f.dataset, f.outcome, f"{f.runs:,}", f.reason) for f in status.failures]
+    return rows_html(("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4))
+
+
+def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
+    """Return a section for each data set (and way of meeting it): curves, segments, parameters."""
+    ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
+    all_curves = source.curves(ends)
+    all_segments = segment_errors(source.store, ends, source.on_damage)
+    sections = []
+    for title, group in streams([s for s in source.summaries if s.n]).items():
+        parts = []
+        curves = [curve for curve in all_curves if same_stream(curve.summary, group[0])]
+        if curves:
+            shown, note = _legible(curves)
+            caption = f"{title}: cumulative error{_means(list(shown.values()))}{note}."
+            parts.append(gallery.add(f"{title}-curves", curve_figure({"": shown}), caption))
+        segments = [errors for errors in all_segments if same_stream(errors.summary, group[0])]
+        if segments:
+            by_label, note = _legible(segments)
+            caption = f"{title}: error on each segment{note}."
+            parts.append(gallery.add(f"{title}-segments", segment_figure(by_label), caption))
+        parts += [_swept(title, sweep, gallery) for sweep in _sweeps(group)]
+        if parts:
+            sections.append((title, parts))
+    return sections
+
+
+def _legible(found: list[T]) -> tuple[dict[str, T], str]:
+    """Return what one panel can show, by label, and what its caption must then say."""
+    labels = labelled(found)
+    if len(found) <= _MOST:
+        return labels, ""
+    kept, note = best_of_each(found), "; of each learner the setting of least cumulative error"
+    if len(kept) > _MOST:
+        note += f", the best {_MOST} of {len(kept)} learners"
+        kept = sorted(kept, key=lambda one: one.summary.mean)[:_MOST]
+    return {label: one for label, one in labels.items() if one in kept}, note
+
+
+def _means(shown: list[Curve]) -> str:
+    replicates = max(len(curve.errors) for curve in shown)
+    if replicates == 1:
+        return ""
+    band = ", the band one standard deviation" if len(shown) <= BANDS else ""
+    return f", mean over {replicates} runs{band}"
+
+
+def _sweeps(group: Sequence[Summary]) -> list[Sweep]:
+    metric = next((name for name in HEADLINES if any(s.metric == name for s in group)), None)
+    return find_sweeps(s for s in group if s.metric == metric)
+
+
+def _swept(title: str, sweep: Sweep, gallery: Gallery) -> str:
+    learner, metric = sweep.summary.learner, sweep.summary.metric
+    rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
+    fixed = f", with {params_text(rest)}" if rest else ""
+    over = " and ".join(sweep.names)
+    best = params_text({name: sweep.summary.params[name] for name in sweep.names})
+    caption = f"{title}: {metric_text(metric)} of {learner} against {over}{fixed}; least at {best}."
+    two = len(sweep.names) == 2
+    figure = surface_figure({learner: sweep}) if two else parameter_figure({learner: {learner: sweep}})
+    return gallery.add(f"{title}-{learner}-{'-'.join(sweep.names)}", figure, caption)

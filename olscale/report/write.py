@@ -1,0 +1,105 @@
+"""The report on a store: a page and its figures in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from olscale.analysis import store_status, summarise
+from olscale.errors import ReportError, StoreError
+from olscale.report.figures.style import need_matplotlib
+from olscale.report.gallery import Gallery
+from olscale.report.html import page_html, table_html
+from olscale.report.papers import Source, paper_figures
+from olscale.report.sections import failures, overview, stream_sections
+from olscale.report.tables import tables
+from olscale.results import Store
+from olscale.results.store import OnDamage
+
+__all__ = ["Report", "write_report"]
+
+
+_LONG = 40
+"""Rows of a table that nobody scrolls past to see a figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was written.
+
+    Parameters
+    ----------
+    page : Path
+        The page.
+    figures : tuple of Path
+        Files of figures.
+    absent : tuple of str
+        Figures of papers that could not be drawn: which, why, and what to type.
+    """
+
+    page: Path
+    figures: tuple[Path, ...]
+    absent: tuple[str, ...]
+
+
+def write_report(
+    store: Store, out: str | os.PathLike[str], papers: Sequence[str] = (), on_damage: OnDamage = "raise"
+) -> Report:
+    """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
+
+    The page has the store's tables, the curves of each data set, a plot of each parameter that varies, errors by segment
+    where there are segments, and failed runs with their reasons. The same store gives the same bytes.
+
+    Parameters
+    ----------
+    store : Store
+    out : path
+        Folder, made if it is missing.
+    papers : sequence of str
+        Draw figures of these papers as well, those that the store or the data home has the data for.
+    on_damage : {"raise", "skip"}
+        What to do about damaged files of the store.
+
+    Raises
+    ------
+    ReportError
+        If matplotlib is missing or `out` cannot be written to.
+    UnknownNameError
+        If a paper is unknown.
+    StoreError
+        If the store holds no finished run, or a file of it is damaged.
+    """
+    need_matplotlib()
+    wanted = [(paper, paper_figures(paper)) for paper in papers]
+    summaries = summarise(store, on_damage)
+    damaged = store.damaged
+    if not summaries:
+        raise StoreError(
+            f"the metrics store {store.path} holds no finished runs yet; there is nothing to report until "
+            f"olscale evaluate ... --store {store.path} has put some there"
+        )
+    gallery = Gallery(Path(out))
+    status = store_status(store, on_damage)
+    source = Source(store, summaries, on_damage)
+    made = tables(summaries)
+    results = ("Results", [table_html(table) for table in made])
+    long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
+    sections = [("Runs", overview(status))] + ([] if long else [results])
+    for paper, figures in wanted:
+        sections.append((f"Figures of {paper}", [gallery.paper(figure, source) for figure in figures]))
+    sections += stream_sections(source, gallery)
+    if long:
+        sections.append(results)
+    if status.failures:
+        sections.append(("Failed runs", [failures(status)]))
+    store.damaged = damaged
+    page = gallery.folder / "index.html"
+    name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(page_html(f"Report on {name}", sections), encoding="utf-8")
+    except OSError as fault:
+        raise ReportError(f"cannot write {page}: {fault.strerror or fault}; name another folder") from fault
+    return Report(page, tuple(gallery.files), tuple(gallery.absent))

@@ -1,0 +1,73 @@
+"""Curves and segments of a store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olscale.analysis import summarise
+from olscale.analysis.curves import curves, segment_errors
+from olscale.results import open_store
+
+
+@pytest.fixture
+def store(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    for learner, factor in (("pa", 1), ("arow", 2)):
+        for i in range(3):
+            mistakes = np.arange(1, 11) * factor + i
+            store.write(
+                make_record(
+                    learner=learner,
+                    permutation=i,
+                    metrics={"cumulative_error": mistakes[-1] / 100, "test_error": 0.1},
+                    curve_rows=np.arange(10, 101, 10),
+                    curve_mistakes=mistakes,
+                    segments=[("Day0", 40, 4 * factor), ("Day1", 60, i)],
+                )
+            )
+    store.write(make_record(learner="pa", permutation=3, outcome="diverged", reason="norm is inf"))
+    return store
+
+
+def test_curves_are_the_mistakes_over_the_rows_of_each_replicate_that_ended_ok(store):
+    found = {curve.summary.learner: curve for curve in curves(store, summarise(store))}
+
+    assert list(found) == ["arow", "pa"]
+    assert found["pa"].rows.tolist() == list(range(10, 101, 10))
+    expected = [(np.arange(1, 11) + i) / np.arange(10, 101, 10) for i in range(3)]
+    np.testing.assert_allclose(sorted(map(list, found["pa"].errors)), sorted(map(list, expected)))
+
+
+def test_fewer_points_keep_the_last_row(store):
+    [arow, _] = curves(store, summarise(store), points=4)
+
+    assert arow.rows.tolist() == [10, 40, 70, 100]
+    assert arow.errors[:, -1].mean() == pytest.approx(0.21)
+
+
+def test_only_the_curves_asked_for(store):
+    wanted = [summary for summary in summarise(store) if summary.learner == "pa"]
+
+    assert [curve.summary.learner for curve in curves(store, wanted)] == ["pa"]
+
+
+def test_replicates_of_different_lengths_share_the_positions_of_the_shortest(tmp_path, make_record):
+    store = open_store(tmp_path / "folds", create=True)
+    for i, rows in enumerate(([5, 10], [5, 11])):
+        record = make_record(
+            permutation=i, metrics={"cumulative_error": 0.5}, curve_rows=np.array(rows), curve_mistakes=np.array([1, 7])
+        )
+        store.write(record)
+
+    [curve] = curves(store, summarise(store))
+
+    assert curve.rows.tolist() == [5, 10]
+    assert sorted(curve.errors[:, 1]) == pytest.approx([(1 + 6 * 5 / 6) / 10, 7 / 10])
+
+
+def test_segment_errors(store):
+    found = {errors.summary.learner: errors for errors in segment_errors(store, summarise(store))}
+
+    assert found["arow"].names == ("Day0", "Day1")
+    np.testing.assert_allclose(found["arow"].errors.mean(axis=0), [8 / 40, 1 / 60])

@@ -1,0 +1,151 @@
+"""``olscale report``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from olscale.cli import olscale as command
+from olscale.report.papers import PAPERS
+from olscale.results import open_store, write_plan
+
+
+@pytest.fixture
+def store(tmp_path, make_record):
+    """A store with a parameter that varies, segments and a failed run."""
+    store = open_store(tmp_path / "store", create=True)
+    ids = []
+    for C, error in ((0.25, 0.3), (1.0, 0.2), (4.0, 0.25)):
+        for i in range(2):
+            record = make_record(
+                params={"C": C},
+                permutation=i,
+                metrics={"test_error": error, "cumulative_error": error},
+                curve_rows=np.array([50, 100]),
+                curve_mistakes=np.array([20, round(100 * error)]),
+                segments=[("Day0", 50, 20), ("Day1", 50, 10)],
+            )
+            store.write(record)
+            ids.append(record.id)
+    store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf & <large>"))
+    write_plan(store, "demo", ids)
+    return store
+
+
+def run(*args: str):
+    return CliRunner().invoke(command, list(args))
+
+
+def test_a_report_has_tables_figures_and_failures(store, tmp_path):
+    out = tmp_path / "out"
+    result = run("report", store.path, "--out", str(out))
+
+    assert result.exit_code == 0
+    assert result.stdout == f"wrote {out}/index.html and 3 figures\n"
+    names = {path.name for path in (out / "figures").iterdir()}
+    stems = ("digits-curves", "digits-segments", "digits-pa1-C")
+    assert names == {f"{stem}.{suffix}" for stem in stems for suffix in ("svg", "pdf", "png")}
+    page = (out / "index.html").read_text()
+    assert '<td class="best">20.00 &plusmn; 0.00</td>' in page
+    assert "least at C=1." in page
+    assert "norm is inf &amp; &lt;large&gt;" in page
+    assert page.count("data:image/svg+xml;base64,") == 3
+
+
+def test_a_report_stands_alone(store, tmp_path):
+    run("report", store.path, "--out", str(tmp_path / "out"))
+    page = (tmp_path / "out" / "index.html").read_text()
+
+    assert "<script" not in page
+    targets = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
+    links = [target for target in targets if not target.startswith("data:")]
+    assert all((tmp_path / "out" / link).exists() for link in links)
+    anchors = set(re.findall(r'href="#([^"]+)"', page))
+    assert anchors == set(re.findall(r'<section id="([^"]+)"', page))
+
+
+def test_the_same_store_gives_the_same_bytes(store, tmp_path):
+    for name in ("one", "two"):
+        run("report", store.path, "--out", str(tmp_path / name))
+
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
+    assert len(files) == 10
+    assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
+
+
+def test_figures_of_a_paper_and_what_is_missing(store, tmp_path, small_catalogue):
+    result = run("report", store.path, "--out", str(tmp_path / "out"), "--paper", "pamo-2018")
+
+    assert result.exit_code == 0
+    assert (tmp_path / "out" / "figures" / "pamo-2018-fig8.svg").exists()
+    lines = result.stderr.splitlines()
+    assert [line.split()[1] for line in lines] == ["pamo-2018-fig6", "pamo-2018-fig7", "pamo-2018-fig9"]
+    assert all("olscale evaluate pipelines/pamo-2018-figures.toml" in line for line in lines)
+
+
+def test_the_help_names_every_paper():
+    text = run("report", "--help").stdout
+
+    assert all(name in text for name in PAPERS)
+
+
+def test_an_empty_store_says_what_to_do(tmp_path):
+    open_store(tmp_path / "store", create=True)
+
+    result = run("report", str(tmp_path / "store"), "--out", str(tmp_path / "out"))
+
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "holds no finished runs yet" in result.stderr
+    assert "olscale evaluate" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_unknown_paper_is_refused_before_anything_is_written(store, tmp_path):
+    result = run("report", store.path, "--out", str(tmp_path / "out"), "--paper", "lol-2017")
+
+    assert result.exit_code == 1
+    assert "unknown paper 'lol-2017'; did you mean 'lol-2016'?" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_to(store, tmp_path):
+    (tmp_path / "file").write_text("")
+
+    result = run("report", store.path, "--out", str(tmp_path / "file"))
+
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert f"cannot write {tmp_path}/file" in result.stderr
+
+
+def test_without_matplotlib_the_message_says_what_to_type(store, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    result = run("report", store.path, "--out", str(tmp_path / "out"))
+
+    assert result.exit_code == 1
+    assert "pip install 'olscale[report]'" in result.stderr
+
+
+def test_a_store_in_which_every_run_failed(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf"))
+
+    result = run("report", store.path, "--out", str(tmp_path / "out"))
+
+    assert result.exit_code == 0
+    assert "norm is inf" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_damaged_files_are_left_out_on_demand(store, tmp_path):
+    damaged = next((tmp_path / "store" / "runs").rglob("*.parquet"))
+    damaged.write_bytes(b"half a fi")
+
+    refused = run("report", store.path, "--out", str(tmp_path / "out"))
+    result = run("report", store.path, "--out", str(tmp_path / "out"), "--skip-damaged")
+
+    assert (refused.exit_code, result.exit_code) == (1, 0)
+    assert damaged.name in result.stderr

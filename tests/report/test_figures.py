@@ -1,0 +1,170 @@
+"""Figures, looked at through matplotlib's objects and as files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.summary import Summary
+from olscale.analysis.sweeps import sweep
+from olscale.data.generators.rotating_xor import batches
+from olscale.errors import ReportError
+from olscale.evaluation.plane import plane_of, snapshots
+from olscale.report.figures import (
+    boundary_figure,
+    curve_figure,
+    parameter_figure,
+    save,
+    segment_figure,
+    surface_figure,
+)
+from olscale.report.figures.style import looks
+
+PERMUTED = {"order": "permuted", "seed": 0}
+
+
+def summary(mean: float = 0.2, metric: str = "cumulative_error", **params: float) -> Summary:
+    return Summary("letter", "f", (), "pa1", "1", params, PERMUTED, metric, mean, 0.01, 3)
+
+
+def curve(level: float) -> Curve:
+    rows = np.arange(10, 101, 10)
+    return Curve(summary(level), rows, np.array([level + 1 / rows, level - 1 / rows]))
+
+
+def lines(panel) -> dict[str, np.ndarray]:
+    return {line.get_label(): line.get_xydata() for line in panel.get_lines()}
+
+
+def test_curves_are_means_in_percent_with_bands():
+    figure = curve_figure({"letter": {"pa1": curve(0.3), "arow": curve(0.2)}, "usps": {"pa1": curve(0.1)}})
+
+    left, right = figure.axes
+    assert (left.get_title(), right.get_title()) == ("letter", "usps")
+    np.testing.assert_allclose(lines(left)["arow"], np.column_stack([np.arange(10, 101, 10), np.full(10, 20.0)]))
+    assert (len(left.collections), len(right.collections)) == (2, 1)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["pa1", "arow"]
+
+
+def test_a_learner_looks_the_same_in_every_panel():
+    figure = curve_figure({"a": {"pa1": curve(0.3), "arow": curve(0.2)}, "b": {"arow": curve(0.2)}})
+
+    of_arow = [next(line for line in panel.get_lines() if line.get_label() == "arow") for panel in figure.axes]
+    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in of_arow}) == 1
+
+
+def test_the_legend_of_one_panel_is_in_the_order_of_the_lines_ends():
+    figure = curve_figure({"": {"low": curve(0.1), "high": curve(0.5), "middle": curve(0.3)}})
+
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["high", "middle", "low"]
+
+
+def test_each_replicate_by_itself():
+    figure = curve_figure({"letter": {"pa1": curve(0.3)}}, replicates=True)
+
+    assert len(figure.axes[0].get_lines()) == 2
+    assert not figure.axes[0].collections
+
+
+def test_lines_differ_without_colour():
+    marks = [(look["linestyle"], look["marker"]) for look in looks(map(str, range(30))).values()]
+
+    assert len(set(marks)) == 30
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "ticks"),
+    [
+        ((10, 20, 30, 40), "linear", ["10", "20", "30", "40"]),
+        ((0.001, 0.1, 10.0, 1000.0), "log", ["$10^{-3}$", "$10^{-1}$", "$10^{1}$", "$10^{3}$"]),
+        ((0.0625, 0.25, 1.0, 16.0), "log", ["$2^{-4}$", "$2^{-2}$", "$2^{0}$", "$2^{4}$"]),
+        ((0.25, 0.5, 1.0, 2.0), "log", ["0.25", "0.5", "1", "2"]),
+    ],
+)
+def test_a_parameters_axis_follows_its_values(values, scale, ticks):
+    found = sweep([summary(value / 2000, "test_error", C=value) for value in values], "C")
+    assert found is not None
+
+    [panel] = parameter_figure({"letter": {"pa1": found}}).axes
+
+    assert panel.get_xscale() == scale
+    assert [label.get_text() for label in panel.get_xticklabels()] == ticks
+    [container] = panel.containers
+    np.testing.assert_allclose(container.lines[0].get_ydata(), np.array(values) / 20)
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("C", "test error (%)")
+
+
+def test_a_surface_has_its_figures_and_a_frame_on_the_least():
+    grid = [summary(C / 10 + alpha / 100, "test_error", C=C, alpha=alpha) for C in (2, 1, 4) for alpha in (1, 2, 3)]
+    found = sweep(grid, "alpha", "C")
+    assert found is not None
+
+    panel, _ = surface_figure({"letter": found}).axes
+
+    assert [text.get_text() for text in panel.texts] == [
+        *("11.0", "21.0", "41.0"),
+        *("12.0", "22.0", "42.0"),
+        *("13.0", "23.0", "43.0"),
+    ]
+    [frame] = panel.patches
+    assert frame.get_xy() == (0.0, 0.0)
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("C", "alpha")
+
+
+def test_a_hole_in_a_surface_has_no_figure():
+    grid = [summary(0.1, "test_error", C=C, alpha=alpha) for C in (1, 2, 4) for alpha in (1, 2, 3) if C + alpha != 7]
+    found = sweep(grid, "alpha", "C")
+    assert found is not None
+
+    assert len(surface_figure({"letter": found}).axes[0].texts) == 8
+
+
+def test_boundaries_stand_over_the_rows_since_the_last_snapshot():
+    plane = plane_of("xor", batches(200, seed=0))
+    taken = snapshots("pamo1", {"h": 4}, plane, every=100, resolution=40)
+
+    figure = boundary_figure({str(snapshot.stop): (plane, snapshot) for snapshot in taken})
+
+    for panel, start in zip(figure.axes, (0, 100), strict=True):
+        drawn = [points.get_offsets() for points in panel.collections if len(points.get_offsets()) > 1]
+        expected = [plane.X[start : start + 100][plane.y[start : start + 100] == code] for code in (0, 1)]
+        assert [len(points) for points in drawn] == [len(points) for points in expected]
+        np.testing.assert_array_equal(drawn[0], expected[0])
+
+
+def test_segments_in_stream_order():
+    days = SegmentErrors(summary(), ("Day0", "Day1", "Day2"), np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]))
+
+    figure = segment_figure({"pa1": days})
+
+    [panel] = figure.axes
+    [container] = panel.containers
+    np.testing.assert_allclose(container.lines[0].get_ydata(), [20, 20, 20])
+    assert [label.get_text() for label in panel.get_xticklabels()] == ["Day0", "Day1", "Day2"]
+
+
+def test_the_same_figure_gives_the_same_bytes(tmp_path):
+    paths = [save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / name, "curves") for name in ("one", "two")]
+
+    assert [path.name for path in paths[0]] == ["curves.svg", "curves.pdf", "curves.png"]
+    for one, two in zip(*paths, strict=True):
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_matplotlibrc_does_not_reach_a_figure(tmp_path):
+    import matplotlib
+
+    plain = save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path, "plain")
+    with matplotlib.rc_context({"font.size": 30, "axes.grid": False, "svg.hashsalt": "x"}):
+        other = save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path, "other")
+        assert matplotlib.rcParams["font.size"] == 30
+
+    assert [path.read_bytes() for path in plain] == [path.read_bytes() for path in other]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(ReportError, match=r"cannot write .*file/figures"):
+        save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / "file" / "figures", "x")
