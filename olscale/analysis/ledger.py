@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from olscale.analysis.published import PublishedCell
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import Summary, summarise
+from olscale.data.catalogue import find_entry
+from olscale.data.fetch import HOME
+from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.results import Store, read_plans
 from olscale.results.selections import read_selections
@@ -141,7 +144,8 @@ def make_ledger(
     for cell in published:
         judged = _judge(cell, [s for s in asked if _about(s, cell)], found, gone, experiment)
         if judged.verdict in DIFFERING:
-            judged = replace(judged, trials=_trials(cell, [s for s in tried if _about(s, cell)], found))
+            others = [s for s in tried if _about(s, cell) and not s.same_runs(judged.setting)]
+            judged = replace(judged, trials=_trials(cell, others, found))
         cells.append(judged)
     return cells
 
@@ -161,13 +165,24 @@ def _judge(
     if run:
         return _compare(cell, run[0], run[0].of(found))
     if cell.dataset in gone:
-        return Cell(cell, DATA_ABSENT, gone[cell.dataset])
+        return Cell(cell, DATA_ABSENT, _absence(cell.dataset, gone[cell.dataset]))
     labels = {spec.label or spec.name for spec in experiment.learners}
     if cell.learner not in labels or (asked and all(not setting.version for setting in asked)):
-        return Cell(cell, METHOD_ABSENT, f"this version has no learner for {cell.learner}")
+        return Cell(cell, METHOD_ABSENT, "this version has no such learner")
     if not asked:
-        return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves {cell.learner} on {cell.dataset} out")
-    return Cell(cell, NOT_RUN, f"the store has no runs of it in experiment {experiment.name}", asked[0])
+        return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves it out")
+    return Cell(cell, NOT_RUN, f"the store has no runs of it that experiment {experiment.name} asks for", asked[0])
+
+
+def _absence(name: str, reason: str) -> str:
+    """Say how a data set of the catalogue can be had; `reason` is what was said when it could not, paths and all."""
+    try:
+        entry = find_entry(name)
+    except UnknownNameError:
+        return reason
+    if entry.absent is None:
+        return f"`olscale datasets fetch {name} HOME/{name}` gets it, HOME being the data home ({HOME})"
+    return f"{entry.absent}; with a copy of your own: `olscale ingest FILES HOME/{name}`, HOME being the data home ({HOME})"
 
 
 def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summary]) -> Cell:

@@ -52,10 +52,17 @@ class Setting:
     protocol: Mapping[str, Any]
     tuned: Mapping[str, Any] | None = None
 
+    def same_runs(self, other: Setting | None) -> bool:
+        """Return whether the other setting stands for the same runs."""
+        return other is not None and self._key() == other._key()
+
     def of(self, found: Figures) -> Mapping[str, Summary]:
         """Return this setting's summaries by metric; empty if it was not run."""
+        return found.get(self._key(), {})
+
+    def _key(self) -> tuple[str, ...]:
         params = canonical_json(dict(self.params or {}))
-        return found.get(_key(self.dataset, self.transforms, self.learner, self.version, params, self.protocol), {})
+        return _key(self.dataset, self.transforms, self.learner, self.version, params, self.protocol)
 
 
 def settings(experiment: Experiment, selections: Iterable[Selection]) -> list[Setting]:

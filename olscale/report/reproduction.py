@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def _theirs(cell: Cell | None) -> Entry:
     if cell is None:
         return Entry(note="-")
     published = cell.published
-    return Entry(percent(published.mean), "-  " if published.std is None else f"{percent(published.std)}  ")
+    return Entry(percent(published.mean), "" if published.std is None else f"{percent(published.std)}  ")
 
 
 def _notes(cells: Sequence[Cell]) -> list[str]:
@@ -85,11 +86,15 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
             "Transforms: " + "; ".join(f"{name} {', '.join(under[name]) or 'none'}" for name in sorted(under)) + "."
         )
     absent = {cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"}
-    notes += [f"{name}: data not present: {reason}" for name, reason in absent.items()]
-    for verdict in ("method absent", "not run"):
-        names = list(dict.fromkeys(f"{cell.published.learner}" for cell in cells if cell.verdict == verdict))
-        if names:
-            notes.append(f"{verdict.capitalize()} for {', '.join(names)}.")
+    notes += [f"{name}: data not present: {reason}." for name, reason in absent.items()]
+    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for cell in cells:
+        if cell.verdict == "method absent":
+            missing[cell.verdict, cell.reason].append(cell.published.learner)
+        elif cell.verdict == "not run":
+            missing[cell.verdict, cell.reason].append(cell.published.dataset)
+    for (verdict, reason), names in missing.items():
+        notes.append(f"{', '.join(dict.fromkeys(names))}: {verdict}: {reason}.")
     for cell in cells:
         if cell.reason and cell.verdict in (*DIFFERING, "reproduced"):
             notes.append(f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}.")
@@ -122,13 +127,17 @@ def _causes(cell: Cell) -> list[str]:
     if met:
         more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
         said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
-        return [f"met by {said}{more} ({len(met)} of {len(cell.trials)} settings tried)"]
+        return [f"met by {said}{more} ({len(met)} of {_settings(len(cell.trials))} tried)"]
     if cell.trials:
         return [
-            f"nothing tried explains it ({len(cell.trials)} settings: {_tried(cell)}); nearest: "
+            f"nothing tried explains it ({_settings(len(cell.trials))}: {_tried(cell)}); nearest: "
             + _trial(cell.trials[0], cell.setting)
         ]
     return ["nothing tried yet"]
+
+
+def _settings(count: int) -> str:
+    return f"{count} setting{'' if count == 1 else 's'}"
 
 
 def _trial(trial: Trial, usual: Setting | None) -> str:
@@ -160,9 +169,16 @@ def _tried(cell: Cell) -> str:
     for name in names:
         values = {value((trial.setting.params or {}).get(name)) for trial in cell.trials}
         if len(values) > 1:
-            parts.append(f"{name} {' | '.join(sorted(values, key=lambda text: (len(text), text)))}")
+            parts.append(f"{name} {' | '.join(sorted(values, key=_number))}")
     parts.append(f"passes {' | '.join(map(str, passes))}")
     return ", ".join(parts)
+
+
+def _number(text: str) -> tuple[float, str]:
+    try:
+        return float(text), text
+    except ValueError:
+        return math.inf, text
 
 
 def described(setting: Setting) -> str:

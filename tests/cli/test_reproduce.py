@@ -73,10 +73,11 @@ def test_it_runs_prints_and_resumes(tiny: Path) -> None:
     assert "tiny-causes: 8 of 8 runs computed" in done.stderr
     assert "tiny, Table 1: test error (%)" in done.stdout
     assert (
-        "gone: data not present: data set gone cannot be fetched: its owner keeps it (see https://page)" in done.stdout
+        "gone: data not present: its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`"
+        in done.stdout
     )
     assert "tiny: 3 published cells: 1 better, 1 data absent, 1 method absent" in done.stdout
-    assert "nothing tried explains it (4 settings: transforms standardize, C 1 | 0.1, passes 1 | 2)" in done.stdout
+    assert "nothing tried explains it (4 settings: transforms standardize, C 0.1 | 1, passes 1 | 2)" in done.stdout
     again = run("tiny", "--store", tiny, "--in-process")
     assert "tiny: 0 of 6 runs computed" in again.stderr
     assert again.stdout == done.stdout == run("tiny", "--store", tiny, "--no-run").stdout
