@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.summary import Summary, _without_replicate
+from olscale.analysis.summary import Summary, without_replicate
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
@@ -118,7 +118,7 @@ def _replicates(
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for i in range(table.num_rows):
         setting = [tuple(cells[name][i]) if name == "transforms" else cells[name][i] for name in _KEY]
-        groups[*setting, _without_replicate(cells["protocol"][i])].append({name: data[name][i] for name in columns})
+        groups[*setting, without_replicate(cells["protocol"][i])].append({name: data[name][i] for name in columns})
     wanted = [(s, groups.get(_group(s), [])) for s in summaries if s.metric == "cumulative_error"]
     return [(summary, runs) for summary, runs in wanted if runs]
 

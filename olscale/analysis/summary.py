@@ -16,7 +16,7 @@ from olscale.results import Store, canonical_json
 from olscale.results.selections import Selection, read_selections
 from olscale.results.store import OnDamage
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "natural", "summarise", "without_replicate"]
 
 REPLICATES = ("permutation", "fold")
 """Keys of a protocol that tell replicates of one run apart."""
@@ -127,7 +127,7 @@ def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False)
             row["learner"],
             row["version"],
             row["params"],
-            _without_replicate(row["protocol"]),
+            without_replicate(row["protocol"]),
         )
         group = groups[key]
         if row["outcome"] != "ok":
@@ -196,7 +196,8 @@ def _moments(values: list[float]) -> tuple[float, float, int]:
 
 
 @cache
-def _without_replicate(protocol: str) -> str:
+def without_replicate(protocol: str) -> str:
+    """Return the text of a protocol without what tells replicates apart."""
     return canonical_json({key: value for key, value in json.loads(protocol).items() if key not in REPLICATES})
 
 

@@ -16,7 +16,17 @@ from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.results import canonical_json
 
-__all__ = ["Entry", "Table", "select", "tables"]
+__all__ = [
+    "Entry",
+    "Table",
+    "column_labels",
+    "heading",
+    "protocol_text",
+    "row_labels",
+    "select",
+    "tables",
+    "value_text",
+]
 
 HEADLINES = ("test_error", "cumulative_error", "rmse")
 """Metrics shown when none is asked for, those of them that a store has."""
@@ -152,7 +162,7 @@ def _headlines(cells: _Cells) -> list[str]:
 
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[_Column]) -> Table:
     present = {place: metrics for place, metrics in cells.items() if place[1] in columns}
-    labels, notes = _row_labels(present)
+    labels, notes = row_labels(present)
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=_row_order)))
 
     form = _form(metric)
@@ -165,10 +175,10 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     for j in range(len(columns)):
         _mark_best(metric, [line[j] for line in grid], entries, j)
 
-    labels_of = _column_labels(columns)
+    labels_of = column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
     return Table(
-        title=f"{_heading(metric)}, {_protocol_text(protocol)}",
+        title=f"{heading(metric)}, {protocol_text(protocol)}",
         columns=tuple(labels_of),
         rows=tuple(names),
         entries=tuple(tuple(line) for line in entries),
@@ -181,7 +191,7 @@ def _row_order(row: _Row) -> tuple[Any, ...]:
     return learner, version, natural(params), params
 
 
-def _row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
+def row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
     """Name each row by its learner and by the parameters that tell it from that learner's other rows."""
     settings: dict[str, dict[_Row, set[_Column]]] = defaultdict(lambda: defaultdict(set))
     for row, column in cells:
@@ -201,12 +211,13 @@ def _row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
             continue
         for row in rows:
             version = [f"v{row[1]}"] if len(versions) > 1 else []
-            shown = [f"{name}={_value(params[row][name])}" for name in differing if name in params[row]]
+            shown = [f"{name}={value_text(params[row][name])}" for name in differing if name in params[row]]
             labels[row] = " ".join([learner, *version, *shown])
     return labels, notes
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a parameter's value as it is shown."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and not isinstance(value, bool):
@@ -214,7 +225,8 @@ def _value(value: Any) -> str:
     return canonical_json(value)
 
 
-def _column_labels(columns: list[_Column]) -> list[str]:
+def column_labels(columns: list[_Column]) -> list[str]:
+    """Name each dataset, with what tells it from others of its name."""
     labels = []
     for name, fingerprint, transforms in columns:
         same = [column for column in columns if column[0] == name]
@@ -261,16 +273,18 @@ def _form(metric: str) -> Callable[[float], str]:
     return lambda value: f"{value:.4g}"
 
 
-def _heading(metric: str) -> str:
+def heading(metric: str) -> str:
+    """Return the words for a metric, with its unit."""
     words = {"rmse": "RMSE", "auc": "AUC", "outcome": "Outcome"}
     text = words.get(metric) or metric.replace("_", " ").capitalize()
     return f"{text} (%)" if metric.endswith("_error") else text
 
 
-def _protocol_text(protocol: Mapping[str, Any]) -> str:
+def protocol_text(protocol: Mapping[str, Any]) -> str:
+    """Return the words for a protocol."""
     order = str(protocol.get("order", "unknown"))
     words = {"time": "time order", "permuted": "permuted order"}
-    rest = [f"{name} {_value(value)}" for name, value in sorted(protocol.items()) if name != "order"]
+    rest = [f"{name} {value_text(value)}" for name, value in sorted(protocol.items()) if name != "order"]
     return ", ".join([words.get(order, f"{order} order"), *rest])
 
 

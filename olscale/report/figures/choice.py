@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
-from olscale.report.tables import _column_labels, _protocol_text, _row_labels
+from olscale.report.tables import column_labels, protocol_text, row_labels
 from olscale.results import canonical_json
 
 __all__ = ["best_of_each", "labelled", "like", "same_stream", "streams"]
@@ -45,11 +45,11 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     for one in shown:
         groups.setdefault(_stream(_summary(one)), []).append(one)
     columns = list(dict.fromkeys(column for column, _ in groups))
-    names = dict(zip(columns, _column_labels(columns), strict=True))
+    names = dict(zip(columns, column_labels(columns), strict=True))
     titles = {}
     for (column, protocol), group in groups.items():
         several = sum(other == column for other, _ in groups) > 1
-        title = f"{names[column]}, {_protocol_text(_summary(group[0]).protocol)}" if several else names[column]
+        title = f"{names[column]}, {protocol_text(_summary(group[0]).protocol)}" if several else names[column]
         titles[title if title not in titles else f"{title} ({protocol})"] = group
     return titles
 
@@ -61,7 +61,7 @@ def labelled(shown: Iterable[T]) -> dict[str, T]:
         s = _summary(one)
         column = (s.dataset, s.fingerprint, s.transforms)
         by_row[(s.learner, s.version, canonical_json(s.params)), column] = one
-    labels, _ = _row_labels({place: {} for place in by_row})
+    labels, _ = row_labels({place: {} for place in by_row})
     return {labels[row]: one for (row, _), one in by_row.items()}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.report.tables import _heading, _value
+from olscale.report.tables import heading, value_text
 
 __all__ = ["in_unit", "metric_text", "params_text"]
 
@@ -21,7 +21,7 @@ def metric_text(metric: str) -> str:
     >>> metric_text("test_error")
     'test error (%)'
     """
-    text = _heading(metric)
+    text = heading(metric)
     return text if text.isupper() else text[0].lower() + text[1:]
 
 
@@ -32,4 +32,4 @@ def in_unit(metric: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def params_text(params: Mapping[str, Any]) -> str:
     """Return parameters as ``k=60, lam=1``."""
-    return ", ".join(f"{name}={_value(value)}" for name, value in params.items())
+    return ", ".join(f"{name}={value_text(value)}" for name, value in params.items())
