@@ -25,6 +25,7 @@ from olscale.jit import intrinsic
 __all__ = [
     "BLOCKS",
     "LANES",
+    "aligned_copy",
     "aligned_zeros",
     "block_csr",
     "block_dense",
@@ -75,6 +76,15 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     buffer = np.frombuffer(pages, dtype=np.uint8)
     return buffer[:size].view(dtype).reshape(shape)
+
+
+def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that begins at a cache line, in the huge pages that `numpy.empty` asks for: all of it is written to."""
+    space = np.empty(array.nbytes + _LINE, dtype=np.uint8)
+    first = -space.ctypes.data % _LINE
+    copy = space[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def _vectors(columns: int, scalar: Any) -> tuple[int, Any]:

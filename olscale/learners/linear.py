@@ -25,6 +25,7 @@ from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
 from olscale.learners.grid import Grid
+from olscale.learners.lanes import aligned_copy
 from olscale.learners.rows import add_column, add_row, row_scores
 from olscale.learners.shards import count_update
 
@@ -228,7 +229,7 @@ class LinearGrid(Grid):
         self._learners = [learner for learner in learners if isinstance(learner, LinearLearner)]
         states = [learner.state_ for learner in self._learners]
         self._state: State = {
-            "W": np.concatenate([state["W"] for state in states], axis=1),
+            "W": aligned_copy(np.concatenate([state["W"] for state in states], axis=1)),
             "seen": states[0]["seen"].copy(),
             "updates": np.concatenate([state["updates"] for state in states]),
         }
