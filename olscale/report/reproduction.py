@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olscale.analysis.ledger import DIFFERING, LIMIT, VERDICTS, Cell, Trial
-from olscale.analysis.ranks import Ranks
+from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import summarise
 from olscale.evaluation.experiment import Experiment
@@ -16,7 +16,7 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.selections import read_selections
 
-__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table"]
+__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table", "rank_tables"]
 
 MARKS = {"reproduced": "=", "better": "<", "not reproduced": "x"}
 LEGEND = (
@@ -192,7 +192,17 @@ def described(setting: Setting) -> str:
     return ", ".join(shown) or "defaults"
 
 
-def rank_table(ranks: Ranks) -> Table:
+def rank_tables(cells: Sequence[Cell]) -> list[Table]:
+    """Return the ranks of the methods, a table a metric; none where fewer than two methods have figures."""
+    made = []
+    for metric in dict.fromkeys(cell.published.metric for cell in cells):
+        ranks = rank_methods(cell for cell in cells if cell.published.metric == metric)
+        if ranks is not None:
+            made.append(rank_table(ranks, metric))
+    return made
+
+
+def rank_table(ranks: Ranks, metric: str) -> Table:
     """Return ranks, ours and published, with their means; what tests say is in its notes."""
     entries = []
     for theirs, ours in zip(ranks.published, ranks.ours, strict=True):
@@ -209,7 +219,9 @@ def rank_table(ranks: Ranks) -> Table:
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
             f"{ranks.critical:.2f}."
         )
-    return Table("Ranks of the methods", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes))
+    return Table(
+        f"Ranks by {metric.replace('_', ' ')}", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes)
+    )
 
 
 def percent(fraction: float) -> str:
