@@ -114,6 +114,13 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     assert counts(ledger) == "1 reproduced, 1 data absent, 2 method absent, 2 not run"
 
 
+def test_a_dataset_that_was_absent_once_is_not_for_ever(store: Store, write: Write) -> None:
+    write_plan(store, "paper", ["a" * 32], [LeftOut("dataset", "ring", "no connection")])
+    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
+    write([0.2, 0.2])
+    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
+
+
 def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write: Write) -> None:
     write([None, None])
     [cell] = make_ledger(store, experiment(), [published()])
