@@ -123,7 +123,8 @@ def _difference(cell: Cell) -> str:
 
 
 def _causes(cell: Cell) -> list[str]:
-    met = [trial for trial in cell.trials if trial.meets]
+    # What one pass accounts for needs no second one; the sort keeps the nearest first.
+    met = sorted((trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting))
     if met:
         more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
         said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
@@ -154,8 +155,8 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
     parts += [
         f"{name}={value(ours[name])}" for name in sorted(ours) if name not in theirs or ours[name] != theirs[name]
     ]
-    passes = setting.protocol.get("passes", 1)
-    if usual is None or passes != usual.protocol.get("passes", 1):
+    passes = _passes(setting)
+    if usual is None or passes != _passes(usual):
         parts.append(f"{passes} passes" if passes != 1 else "1 pass")
     return ", ".join(parts) or "the same setting"
 
@@ -163,7 +164,7 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
 def _tried(cell: Cell) -> str:
     """Sum up what was tried, a list a thing that was varied."""
     transforms = sorted({" + ".join(trial.setting.transforms) or "none" for trial in cell.trials})
-    passes = sorted({trial.setting.protocol.get("passes", 1) for trial in cell.trials})
+    passes = sorted({_passes(trial.setting) for trial in cell.trials})
     names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
     parts = [f"transforms {' | '.join(transforms)}"]
     for name in names:
@@ -172,6 +173,10 @@ def _tried(cell: Cell) -> str:
             parts.append(f"{name} {' | '.join(sorted(values, key=_number))}")
     parts.append(f"passes {' | '.join(map(str, passes))}")
     return ", ".join(parts)
+
+
+def _passes(setting: Setting) -> int:
+    return int(setting.protocol.get("passes", 1))
 
 
 def _number(text: str) -> tuple[float, str]:
