@@ -138,7 +138,8 @@ def make_ledger(
         for plan in read_plans(store)
         if plan.experiment == experiment.name
         for part in plan.left_out
-        if part.kind == "dataset"
+        # Plans stay: what could not be had once may have been run since.
+        if part.kind == "dataset" and all(part.name != key[0] for key in found)
     }
     cells = []
     for cell in published:

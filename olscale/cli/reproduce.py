@@ -88,14 +88,10 @@ def _ledger(store: Store, name: str, main: Experiment, causes: Experiment | None
 
 
 def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
-    from olscale.analysis.ranks import rank_methods
     from olscale.report import plain, print_rich
-    from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_table
+    from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_tables
 
-    tables = published_tables(cells) if cells else measured_tables(store, main)
-    ranks = rank_methods(cells)
-    if ranks is not None:
-        tables.append(rank_table(ranks))
+    tables = [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, main)
     if sys.stdout.isatty():
         print_rich(tables)
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from olscale.analysis.ledger import Cell
-from olscale.analysis.ranks import rank_methods
 from olscale.evaluation.experiment import Experiment
 from olscale.report.reproduction import (
     counts,
@@ -13,7 +12,7 @@ from olscale.report.reproduction import (
     differences,
     measured_tables,
     published_tables,
-    rank_table,
+    rank_tables,
     with_deviation,
 )
 from olscale.report.tables import Entry, Table
@@ -47,9 +46,7 @@ def _reproduction(store: Store, experiment: Experiment, cells: Sequence[Cell]) -
             parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
         return parts
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
-    tables = published_tables(cells)
-    ranks = rank_methods(cells)
-    for table in [*tables, *([rank_table(ranks)] if ranks else [])]:
+    for table in [*published_tables(cells), *rank_tables(cells)]:
         parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
     lines = [f"- {line}\n" + "\n".join(f"  - {cause}" for cause in causes) for line, causes in differences(cells)]
     if lines:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olscale.analysis.ledger import DIFFERING, LIMIT, VERDICTS, Cell, Trial
-from olscale.analysis.ranks import Ranks
+from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import summarise
 from olscale.evaluation.experiment import Experiment
@@ -16,7 +16,7 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.selections import read_selections
 
-__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table"]
+__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table", "rank_tables"]
 
 MARKS = {"reproduced": "=", "better": "<", "not reproduced": "x"}
 LEGEND = (
@@ -123,7 +123,8 @@ def _difference(cell: Cell) -> str:
 
 
 def _causes(cell: Cell) -> list[str]:
-    met = [trial for trial in cell.trials if trial.meets]
+    # What one pass accounts for needs no second one; the sort keeps the nearest first.
+    met = sorted((trial for trial in cell.trials if trial.meets), key=lambda trial: _passes(trial.setting))
     if met:
         more = f" and {len(met) - SHOWN_TRIALS} more" if len(met) > SHOWN_TRIALS else ""
         said = "; ".join(_trial(trial, cell.setting) for trial in met[:SHOWN_TRIALS])
@@ -154,8 +155,8 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
     parts += [
         f"{name}={value(ours[name])}" for name in sorted(ours) if name not in theirs or ours[name] != theirs[name]
     ]
-    passes = setting.protocol.get("passes", 1)
-    if usual is None or passes != usual.protocol.get("passes", 1):
+    passes = _passes(setting)
+    if usual is None or passes != _passes(usual):
         parts.append(f"{passes} passes" if passes != 1 else "1 pass")
     return ", ".join(parts) or "the same setting"
 
@@ -163,7 +164,7 @@ def _unlike(setting: Setting, usual: Setting | None) -> str:
 def _tried(cell: Cell) -> str:
     """Sum up what was tried, a list a thing that was varied."""
     transforms = sorted({" + ".join(trial.setting.transforms) or "none" for trial in cell.trials})
-    passes = sorted({trial.setting.protocol.get("passes", 1) for trial in cell.trials})
+    passes = sorted({_passes(trial.setting) for trial in cell.trials})
     names = sorted({name for trial in cell.trials for name in trial.setting.params or {}})
     parts = [f"transforms {' | '.join(transforms)}"]
     for name in names:
@@ -172,6 +173,10 @@ def _tried(cell: Cell) -> str:
             parts.append(f"{name} {' | '.join(sorted(values, key=_number))}")
     parts.append(f"passes {' | '.join(map(str, passes))}")
     return ", ".join(parts)
+
+
+def _passes(setting: Setting) -> int:
+    return int(setting.protocol.get("passes", 1))
 
 
 def _number(text: str) -> tuple[float, str]:
@@ -192,7 +197,17 @@ def described(setting: Setting) -> str:
     return ", ".join(shown) or "defaults"
 
 
-def rank_table(ranks: Ranks) -> Table:
+def rank_tables(cells: Sequence[Cell]) -> list[Table]:
+    """Return the ranks of the methods, a table a metric; none where fewer than two methods have figures."""
+    made = []
+    for metric in dict.fromkeys(cell.published.metric for cell in cells):
+        ranks = rank_methods(cell for cell in cells if cell.published.metric == metric)
+        if ranks is not None:
+            made.append(rank_table(ranks, metric))
+    return made
+
+
+def rank_table(ranks: Ranks, metric: str) -> Table:
     """Return ranks, ours and published, with their means; what tests say is in its notes."""
     entries = []
     for theirs, ours in zip(ranks.published, ranks.ours, strict=True):
@@ -209,7 +224,9 @@ def rank_table(ranks: Ranks) -> Table:
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
             f"{ranks.critical:.2f}."
         )
-    return Table("Ranks of the methods", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes))
+    return Table(
+        f"Ranks by {metric.replace('_', ' ')}", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes)
+    )
 
 
 def percent(fraction: float) -> str:

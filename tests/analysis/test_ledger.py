@@ -16,7 +16,7 @@ from olscale.analysis.settings import settings
 from olscale.errors import FormatError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.learners.registry import make_learner
-from olscale.report.reproduction import counts, differences, published_tables, rank_table
+from olscale.report.reproduction import counts, differences, published_tables, rank_table, rank_tables
 from olscale.results import Store, open_store, write_plan
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Point, Selection, write_selection
@@ -54,8 +54,9 @@ def write(store: Store, make_record: Callable[..., Any]) -> Write:
     """Return a writer of a group of runs with the given test errors."""
 
     def add(errors: list[float | None], learner: str = "pa1", given: dict[str, Any] | None = None, **rest: Any) -> None:
-        params = make_learner(learner, {"C": 0.5} if given is None else given).resolved_params()
-        rest = {"dataset": "ring", "transforms": ("bias",)} | rest
+        made = make_learner(learner, {"C": 0.5} if given is None else given)
+        params = made.resolved_params()
+        rest = {"dataset": "ring", "transforms": ("bias",), "version": made.version} | rest
         for permutation, error in enumerate(errors):
             result: dict[str, Any] = {"outcome": "diverged", "reason": "at row 3"}
             if error is not None:
@@ -111,6 +112,13 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     assert ledger[1].reason == "its owner keeps it"
     assert ledger[5].reason == "experiment paper leaves it out"
     assert counts(ledger) == "1 reproduced, 1 data absent, 2 method absent, 2 not run"
+
+
+def test_a_dataset_that_was_absent_once_is_not_for_ever(store: Store, write: Write) -> None:
+    write_plan(store, "paper", ["a" * 32], [LeftOut("dataset", "ring", "no connection")])
+    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
+    write([0.2, 0.2])
+    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
 
 
 def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write: Write) -> None:
@@ -237,8 +245,10 @@ def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     assert ranks is not None
     assert (ranks.methods, ranks.datasets) == (("PA", "LOL"), ("ring",))
     assert (ranks.ours, ranks.published, ranks.agreement) == (((1.0,), (2.0,)), ((2.0,), (1.0,)), 0.0)
-    assert [entry.mean for entry in rank_table(ranks).entries[0]] == ["1.00 (2.00)", "1 (2)"]
+    assert [entry.mean for entry in rank_table(ranks, "test_error").entries[0]] == ["1.00 (2.00)", "1 (2)"]
     assert rank_methods(cells[:1]) is None
+    assert rank_tables(cells[:1]) == []
+    assert [table.title for table in rank_tables(cells)] == ["Ranks by test error"]
 
 
 def test_the_tests_of_ranks_are_demsars() -> None:
