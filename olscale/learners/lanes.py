@@ -25,6 +25,7 @@ from olscale.jit import intrinsic
 __all__ = [
     "BLOCKS",
     "LANES",
+    "add_csr",
     "aligned_copy",
     "aligned_zeros",
     "block_csr",
@@ -41,7 +42,7 @@ BLOCKS = (64, 16, 8, 4, 2, 1)
 LANES = 8
 _LINE = 64
 _FAR = 16
-_AHEAD = 24  # nonzeros by which rows of the weights are fetched ahead of their use
+_AHEAD = 160  # nonzeros by which rows of the weights are fetched ahead of their use
 _DOUBLE = ir.DoubleType()
 _INT8P, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
 
@@ -128,10 +129,17 @@ class _Block:
 
     def move_and_add(self, value: Any, feature: Any, before: Any, steps: Any) -> None:
         """Move the weights by `before` times `steps` first; they are in registers anyway."""
-        builder, row = self.builder, self.row(feature)
+        builder = self.builder
         x = value if self.scalar == value.type else builder.fptrunc(value, self.scalar)
-        x, before = _splat(builder, x, self.vector), _splat(builder, before, steps[0].type)
-        for number, (total, step) in enumerate(zip(self.sums, steps, strict=True)):
+        x = _splat(builder, x, self.vector)
+        for total, moved in zip(self.sums, self.move(feature, before, steps), strict=True):
+            builder.store(builder.fadd(builder.load(total), builder.fmul(x, moved)), total)
+
+    def move(self, feature: Any, before: Any, steps: Any) -> list[Any]:
+        """Move the weights by `before` times `steps`, in double precision, and return them."""
+        builder, row, found = self.builder, self.row(feature), []
+        before = _splat(builder, before, steps[0].type)
+        for number, step in enumerate(steps):
             address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
             address = builder.bitcast(address, self.vector.as_pointer())
             w = builder.load(address)
@@ -140,7 +148,17 @@ class _Block:
             moved = builder.fadd(moved, builder.fmul(before, step))
             moved = moved if self.scalar == _DOUBLE else builder.fptrunc(moved, self.vector)
             builder.store(moved, address).align = w.align
-            builder.store(builder.fadd(builder.load(total), builder.fmul(x, moved)), total)
+            found.append(moved)
+        return found
+
+    def steps(self, data: Any) -> list[Any]:
+        """Return this block's part of an array of doubles, in registers."""
+        builder, wide, found = self.builder, ir.VectorType(_DOUBLE, self.vector.count), []
+        for number in range(self.count):
+            place = builder.add(self.first, ir.Constant(_INT64, number * self.vector.count))
+            found.append(builder.load(builder.bitcast(builder.gep(data, [place]), wide.as_pointer())))
+            found[-1].align = 8
+        return found
 
     def prefetch(self, feature: Any) -> None:
         builder = self.builder
@@ -231,11 +249,7 @@ def _moving(columns: int) -> Callable[..., float]:
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             earlier, steps, row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 2, 3, 5)
             block = _Block(context, builder, columns, weights, arguments[4])
-            wide, vectors = ir.VectorType(_DOUBLE, block.vector.count), []
-            for number in range(block.count):
-                place = builder.add(block.first, ir.Constant(_INT64, number * block.vector.count))
-                vectors.append(builder.load(builder.bitcast(builder.gep(steps.data, [place]), wide.as_pointer())))
-                vectors[-1].align = 8
+            vectors = block.steps(steps.data)
             square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
             builder.store(ir.Constant(_DOUBLE, 0.0), square)
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
@@ -255,7 +269,7 @@ def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places:
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
 
-def _csr(columns: int) -> Callable[..., None]:
+def _csr(columns: int) -> Callable[..., float]:
     @intrinsic
     def block(typing_context, indices, data, start, stop, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -264,23 +278,46 @@ def _csr(columns: int) -> Callable[..., None]:
             block = _Block(context, builder, columns, weights, arguments[5])
             last = builder.sub(builder.extract_value(features.shape, 0), ir.Constant(_INT64, 1))
 
+            square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
+            builder.store(ir.Constant(_DOUBLE, 0.0), square)
+
             def feature(p: Any) -> Any:
                 return builder.zext(builder.load(builder.gep(features.data, [p])), _INT64)
 
             with cgutils.for_range(builder, stop, start=start) as loop:
                 ahead = builder.add(loop.index, ir.Constant(_INT64, _AHEAD))
                 block.prefetch(feature(builder.select(builder.icmp_signed("<", ahead, last), ahead, last)))
-                block.add(builder.load(builder.gep(values.data, [loop.index])), feature(loop.index))
+                value = builder.load(builder.gep(values.data, [loop.index]))
+                block.add(value, feature(loop.index))
+                builder.store(builder.fadd(builder.load(square), builder.fmul(value, value)), square)
             block.store(sums.data)
-            return context.get_dummy_value()
+            return builder.load(square)
 
-        return types.void(indices, data, types.intp, types.intp, W, types.intp, f), codegen
+        return types.float64(indices, data, types.intp, types.intp, W, types.intp, f), codegen
 
     return block  # type: ignore[no-any-return]
 
 
 block_dense = {columns: _plain(columns) for columns in BLOCKS}
 """For each size of block: ``block(x, W, first, f)`` sets ``f[first:first + size] = x W[:, first:first + size]``."""
+
+
+def _add_csr(columns: int) -> Callable[..., None]:
+    @intrinsic
+    def block(typing_context, indices, data, start, stop, W, first, a):
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            features, values, weights, steps = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
+            block = _Block(context, builder, columns, weights, arguments[5])
+            vectors = block.steps(steps.data)
+            with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
+                feature = builder.zext(builder.load(builder.gep(features.data, [loop.index])), _INT64)
+                block.move(feature, builder.load(builder.gep(values.data, [loop.index])), vectors)
+            return context.get_dummy_value()
+
+        return types.void(indices, data, types.intp, types.intp, W, types.intp, a), codegen
+
+    return block  # type: ignore[no-any-return]
+
 
 first_dense = {columns: _first(columns) for columns in BLOCKS}
 """Likewise ``block(before, column, x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time,
@@ -292,7 +329,11 @@ moving_dense = {columns: _moving(columns) for columns in BLOCKS}
 columns of `W`; it returns ``x x``."""
 
 block_csr = {columns: _csr(columns) for columns in BLOCKS}
-"""Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``."""
+"""Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``; returns ``x x``."""
+
+
+add_csr = {columns: _add_csr(columns) for columns in BLOCKS}
+"""Likewise ``block(indices, data, start, stop, W, first, a)``, which adds the outer product of row and `a` to the block."""
 
 
 @intrinsic

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Rows
 from olscale.jit import flat, prefetch
-from olscale.learners.lanes import block_csr, block_dense, first_dense
+from olscale.learners.lanes import add_csr, block_csr, block_dense, first_dense
 
 __all__ = [
     "PREFETCH_AHEAD",
@@ -173,62 +173,70 @@ def _row_scores(X, i, W, f):
 FIRST64, FIRST16, FIRST8, FIRST4, FIRST2, FIRST1 = first_dense.values()
 DENSE64, DENSE16, DENSE8, DENSE4, DENSE2, DENSE1 = block_dense.values()
 CSR64, CSR16, CSR8, CSR4, CSR2, CSR1 = block_csr.values()
+_, ADD16, ADD8, ADD4, ADD2, ADD1 = add_csr.values()
 
 
-def many_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
-    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision."""
+def many_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision, and return ``x x``."""
     raise TypeError("for kernels only")
 
 
 @overload(many_sums)
 def _many_sums(indices, data, start, stop, W, f):
     def blocks(indices, data, start, stop, W, f):
-        block_sums(indices, data, start, stop, W, f)
+        return block_sums(indices, data, start, stop, W, f)
 
     def narrow(indices, data, start, stop, W, f):
-        columns = W.shape[1]
+        columns, square = W.shape[1], 0.0
         f[:] = 0.0
         whole = stop - (stop - start) % FOUR
         for p in range(start, whole, FOUR):
             x0, x1, x2, x3 = data[p], data[p + ONE], data[p + TWO], data[p + THREE]
+            square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
             w0, w1 = W[np.uint32(indices[p])], W[np.uint32(indices[p + ONE])]
             w2, w3 = W[np.uint32(indices[p + TWO])], W[np.uint32(indices[p + THREE])]
             for c in range(columns):
                 f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
         for p in range(whole, stop):
             x0, w0 = data[p], W[np.uint32(indices[p])]
+            square += x0 * x0
             for c in range(columns):
                 f[c] += x0 * w0[c]
+        return square
 
     return blocks if W.dtype == types.float64 else narrow
 
 
-def block_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
-    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in the precision of `W`, a block of columns at a time."""
+def block_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+    """Set ``f = x W`` for the sparse row `start` to `stop`, a block of columns at a time, and return ``x x``.
+
+    The products with `W` are summed in its precision.
+    """
     raise TypeError("for kernels only")
 
 
 @overload(block_sums)
 def _block_sums(indices, data, start, stop, W, f):
     def blocks(indices, data, start, stop, W, f):
-        columns, c = W.shape[1], 0
+        columns, c, square = W.shape[1], 0, 0.0
         while c + 64 <= columns:
-            CSR64(indices, data, start, stop, W, c, f)
+            square = CSR64(indices, data, start, stop, W, c, f)
             c += 64
         while c + 16 <= columns:
-            CSR16(indices, data, start, stop, W, c, f)
+            square = CSR16(indices, data, start, stop, W, c, f)
             c += 16
         if c + 8 <= columns:
-            CSR8(indices, data, start, stop, W, c, f)
+            square = CSR8(indices, data, start, stop, W, c, f)
             c += 8
         if c + 4 <= columns:
-            CSR4(indices, data, start, stop, W, c, f)
+            square = CSR4(indices, data, start, stop, W, c, f)
             c += 4
         if c + 2 <= columns:
-            CSR2(indices, data, start, stop, W, c, f)
+            square = CSR2(indices, data, start, stop, W, c, f)
             c += 2
         if c < columns:
-            CSR1(indices, data, start, stop, W, c, f)
+            square = CSR1(indices, data, start, stop, W, c, f)
+        return square
 
     return blocks
 
@@ -337,10 +345,21 @@ def _add_row(X, i, W, a):
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
-            for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-                value, w_j = X.data[p], W[np.uint32(X.indices[p])]
-                for c in range(columns):
-                    w_j[c] += value * a[c]
+            c, start, stop = 0, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            while c + 16 <= columns:
+                ADD16(X.indices, X.data, start, stop, W, c, a)
+                c += 16
+            if c + 8 <= columns:
+                ADD8(X.indices, X.data, start, stop, W, c, a)
+                c += 8
+            if c + 4 <= columns:
+                ADD4(X.indices, X.data, start, stop, W, c, a)
+                c += 4
+            if c + 2 <= columns:
+                ADD2(X.indices, X.data, start, stop, W, c, a)
+                c += 2
+            if c < columns:
+                ADD1(X.indices, X.data, start, stop, W, c, a)
 
     if W.ndim == 1:
         return csr_one if is_csr(X) else dense_one
