@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows
 from olscale.jit import flat, kernel
 from olscale.learners.base import FloatArray
-from olscale.learners.lanes import subtract_multiply
 from olscale.learners.rows import is_csr, row_scores
 from olscale.learners.second_order import (
     FINE,
@@ -31,6 +30,7 @@ from olscale.learners.second_order import (
     step,
 )
 from olscale.learners.shards import count_update
+from olscale.learners.square_lanes import subtract_multiply
 
 __all__ = ["learn_full"]
 

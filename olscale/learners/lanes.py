@@ -33,8 +33,9 @@ __all__ = [
     "first_dense",
     "lowest",
     "moving_dense",
+    "opened",
     "padded",
-    "subtract_multiply",
+    "splat",
     "whole_lanes",
 ]
 
@@ -95,7 +96,8 @@ def _vectors(columns: int, scalar: Any) -> tuple[int, Any]:
     return columns // lanes, ir.VectorType(scalar, lanes)
 
 
-def _splat(builder: Any, value: Any, vector: Any) -> Any:
+def splat(builder: Any, value: Any, vector: Any) -> Any:
+    """Return a vector of one number."""
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INT32, 0))
     mask = ir.Constant(ir.VectorType(_INT32, vector.count), [0] * vector.count)
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
@@ -120,7 +122,7 @@ class _Block:
         builder = self.builder
         if self.scalar != value.type:
             value = builder.fptrunc(value, self.scalar)
-        x, row = _splat(builder, value, self.vector), self.row(feature)
+        x, row = splat(builder, value, self.vector), self.row(feature)
         for number, total in enumerate(self.sums):
             address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
             w = builder.load(builder.bitcast(address, self.vector.as_pointer()))
@@ -131,14 +133,14 @@ class _Block:
         """Move the weights by `before` times `steps` first; they are in registers anyway."""
         builder = self.builder
         x = value if self.scalar == value.type else builder.fptrunc(value, self.scalar)
-        x = _splat(builder, x, self.vector)
+        x = splat(builder, x, self.vector)
         for total, moved in zip(self.sums, self.move(feature, before, steps), strict=True):
             builder.store(builder.fadd(builder.load(total), builder.fmul(x, moved)), total)
 
     def move(self, feature: Any, before: Any, steps: Any) -> list[Any]:
         """Move the weights by `before` times `steps`, in double precision, and return them."""
         builder, row, found = self.builder, self.row(feature), []
-        before = _splat(builder, before, steps[0].type)
+        before = splat(builder, before, steps[0].type)
         for number, step in enumerate(steps):
             address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
             address = builder.bitcast(address, self.vector.as_pointer())
@@ -186,7 +188,7 @@ def _plain(columns: int) -> Callable[..., None]:
     @intrinsic
     def block(typing_context, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 3)
+            row, weights, sums = opened(context, builder, signature, arguments, 0, 1, 3)
             block = _Block(context, builder, columns, weights, arguments[2])
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
                 block.add(builder.load(builder.gep(row.data, [loop.index])), loop.index)
@@ -204,7 +206,7 @@ def _first(columns: int) -> Callable[..., tuple[float, float]]:
         pair = types.UniTuple(types.float64, 2)
 
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            earlier, row, weights, sums, other = _opened(context, builder, signature, arguments, 0, 2, 3, 5, 6)
+            earlier, row, weights, sums, other = opened(context, builder, signature, arguments, 0, 2, 3, 5, 6)
             block = _Block(context, builder, columns, weights, arguments[4])
             size = builder.extract_value(row.shape, 0)
 
@@ -247,7 +249,7 @@ def _moving(columns: int) -> Callable[..., float]:
     @intrinsic
     def block(typing_context, before, a, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            earlier, steps, row, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 2, 3, 5)
+            earlier, steps, row, weights, sums = opened(context, builder, signature, arguments, 0, 1, 2, 3, 5)
             block = _Block(context, builder, columns, weights, arguments[4])
             vectors = block.steps(steps.data)
             square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
@@ -265,7 +267,8 @@ def _moving(columns: int) -> Callable[..., float]:
     return block  # type: ignore[no-any-return]
 
 
-def _opened(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+def opened(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+    """Return the arrays among the arguments of an intrinsic, at `places`."""
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
 
@@ -273,7 +276,7 @@ def _csr(columns: int) -> Callable[..., float]:
     @intrinsic
     def block(typing_context, indices, data, start, stop, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            features, values, weights, sums = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
+            features, values, weights, sums = opened(context, builder, signature, arguments, 0, 1, 4, 6)
             start, stop = arguments[2], arguments[3]
             block = _Block(context, builder, columns, weights, arguments[5])
             last = builder.sub(builder.extract_value(features.shape, 0), ir.Constant(_INT64, 1))
@@ -306,7 +309,7 @@ def _add_csr(columns: int) -> Callable[..., None]:
     @intrinsic
     def block(typing_context, indices, data, start, stop, W, first, a):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            features, values, weights, steps = _opened(context, builder, signature, arguments, 0, 1, 4, 6)
+            features, values, weights, steps = opened(context, builder, signature, arguments, 0, 1, 4, 6)
             block = _Block(context, builder, columns, weights, arguments[5])
             vectors = block.steps(steps.data)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
@@ -337,76 +340,11 @@ add_csr = {columns: _add_csr(columns) for columns in BLOCKS}
 
 
 @intrinsic
-def subtract_multiply(typing_context, S, h, x, g):
-    """Subtract ``h h'`` from the symmetric matrix `S` and set ``g = S x`` with the result, in one sweep over `S`.
-
-    `S` has shape (features, columns), `h` and `g` as many entries as it has columns, a multiple of `LANES`; those past the
-    features are 0.
-
-    Products and sums are float64; elements of `S` are rounded as they are stored, and multiplied as stored.
-    """
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        matrix, column, row, product = _opened(context, builder, signature, arguments, 0, 1, 2, 3)
-        width = builder.extract_value(matrix.shape, 1)
-        rest = builder.urem(width, width.type(_SQUARE_BLOCK))
-        whole = builder.sub(width, rest)
-        step = width.type(_SQUARE_BLOCK)
-        with cgutils.for_range_slice(builder, width.type(0), whole, step, intp=width.type) as (at, _):
-            _square_block(builder, _SQUARE_BLOCK, matrix, column, row, product, at)
-        for columns in range(LANES, _SQUARE_BLOCK, LANES):
-            with builder.if_then(builder.icmp_signed("==", rest, width.type(columns))):
-                _square_block(builder, columns, matrix, column, row, product, whole)
-        return context.get_dummy_value()
-
-    return types.void(S, h, x, g), codegen
-
-
-_SQUARE_BLOCK = 64
-
-
-def _square_block(builder: Any, columns: int, S: Any, h: Any, x: Any, g: Any, first: Any) -> None:
-    """Write the loop over the rows of a block of columns: their sums and their part of h stay in registers."""
-    scalar = S.data.type.pointee
-    wide, stored = ir.VectorType(_DOUBLE, LANES), ir.VectorType(scalar, LANES)
-    size, width = (builder.extract_value(S.shape, axis) for axis in range(2))
-    places = [builder.add(first, width.type(n)) for n in range(0, columns, LANES)]
-
-    def vector(array: Any, place: Any, kind: Any) -> Any:
-        return builder.bitcast(builder.gep(array.data, [place]), kind.as_pointer())
-
-    def load(address: Any) -> Any:
-        value = builder.load(address)
-        value.align = 4 if address.type.pointee.element == ir.FloatType() else 8
-        return value if value.type == wide else builder.fpext(value, wide)
-
-    steps = [load(vector(h, place, wide)) for place in places]
-    sums = [cgutils.alloca_once_value(builder, ir.Constant(wide, [0.0] * LANES)) for _ in places]
-    for total in sums:
-        builder.store(ir.Constant(wide, [0.0] * LANES), total)
-    with cgutils.for_range(builder, size) as loop:
-        row = builder.mul(loop.index, width)
-        hj, xj = (builder.load(builder.gep(array.data, [loop.index])) for array in (h, x))
-        hj, xj = _splat(builder, hj, wide), _splat(builder, xj, wide)
-        for place, step, total in zip(places, steps, sums, strict=True):
-            address = vector(S, builder.add(row, place), stored)
-            value = builder.fsub(load(address), builder.fmul(hj, step))
-            if scalar != _DOUBLE:
-                value = builder.fptrunc(value, stored)
-            builder.store(value, address).align = 8 if scalar == _DOUBLE else 4
-            if scalar != _DOUBLE:
-                value = builder.fpext(value, wide)
-            builder.store(builder.fadd(builder.load(total), builder.fmul(xj, value)), total)
-    for place, total in zip(places, sums, strict=True):
-        builder.store(builder.load(total), vector(g, place, wide)).align = 8
-
-
-@intrinsic
 def lowest(typing_context, offset, slope, f):
     """Return where ``offset - slope f`` is smallest, the first of equals (lengths are multiples of `LANES`)."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = _opened(context, builder, signature, arguments, 0, 1, 2)
+        arrays = opened(context, builder, signature, arguments, 0, 1, 2)
         size = builder.extract_value(arrays[0].shape, 0)
         doubles, places = ir.VectorType(_DOUBLE, LANES), ir.VectorType(_INT64, LANES)
         best = cgutils.alloca_once_value(builder, ir.Constant(doubles, [float("inf")] * LANES))
@@ -420,7 +358,7 @@ def lowest(typing_context, offset, slope, f):
             value = builder.fsub(a, builder.fmul(b, c))
             less = builder.fcmp_ordered("<", value, builder.load(best))
             builder.store(builder.select(less, value, builder.load(best)), best)
-            builder.store(builder.select(less, _splat(builder, at, places), builder.load(where)), where)
+            builder.store(builder.select(less, splat(builder, at, places), builder.load(where)), where)
         values, starts = builder.load(best), builder.load(where)
         starts = builder.add(starts, ir.Constant(places, list(range(LANES))))
         half = LANES // 2

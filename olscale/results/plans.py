@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olscale.errors import StoreError
+from olscale.results.json_files import read_json_files
 from olscale.results.store import Store
 
 __all__ = ["LeftOut", "Plan", "read_plans", "write_plan"]
@@ -86,16 +86,9 @@ def read_plans(store: Store) -> list[Plan]:
     StoreError
         If a plan cannot be read (its file is named).
     """
-    plans = []
-    names = [name for name in store.files.names("plans") if name.endswith(".json")]
-    for name, data in store.files.read(names):
-        try:
-            if isinstance(data, Exception):
-                raise data
-            plan = json.loads(data)
-            runs = tuple(sorted({str(id) for id in plan["runs"]}))
-            left_out = tuple(LeftOut(**part) for part in plan.get("left_out", ()))
-            plans.append(Plan(str(plan["experiment"]), runs, left_out))
-        except (OSError, ValueError, KeyError, TypeError) as fault:
-            raise StoreError(f"damaged plan {name} in the metrics store {store.path}: delete it ({fault!r})") from fault
-    return plans
+    return read_json_files(store, "plans", "plan", _plan)
+
+
+def _plan(content: Any) -> Plan:
+    runs = tuple(sorted({str(id) for id in content["runs"]}))
+    return Plan(str(content["experiment"]), runs, tuple(LeftOut(**part) for part in content.get("left_out", ())))

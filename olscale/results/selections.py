@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from olscale.errors import StoreError
+from olscale.results.json_files import read_json_files
 from olscale.results.store import Store
 
 __all__ = ["Point", "Selection", "read_selections", "write_selection"]
@@ -79,17 +79,9 @@ def read_selections(store: Store) -> list[Selection]:
     StoreError
         If a selection cannot be read (its file is named).
     """
-    found = []
-    names = [name for name in store.files.names("selections") if name.endswith(".json")]
-    for name, data in store.files.read(names):
-        try:
-            if isinstance(data, Exception):
-                raise data
-            content = json.loads(data)
-            points = tuple(Point(**point) for point in content["points"])
-            found.append(Selection(content["definition"], str(content["id"]), points, content["chosen"]))
-        except (OSError, ValueError, KeyError, TypeError) as fault:
-            raise StoreError(
-                f"damaged selection {name} in the metrics store {store.path}: delete it and evaluate again ({fault!r})"
-            ) from fault
-    return sorted(found, key=lambda selection: selection.id)
+    return sorted(read_json_files(store, "selections", "selection", _selection), key=lambda selection: selection.id)
+
+
+def _selection(content: Any) -> Selection:
+    points = tuple(Point(**point) for point in content["points"])
+    return Selection(content["definition"], str(content["id"]), points, content["chosen"])
