@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.where import where_options
+
 if TYPE_CHECKING:
     from olscale.evaluation.experiment import Experiment
 
@@ -30,11 +32,7 @@ __all__ = ["evaluate", "parse_learner"]
 @click.option("--permutations", type=click.IntRange(min=1), metavar="N", help="Number of permutations (default: 10).")
 @click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0).")
 @click.option("--transform", "transforms", metavar="NAMES", help="Transforms in order, e.g. standardize,bias.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes of a local cluster (default: cores)."
-)
-@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
-@click.option("--in-process", is_flag=True, help="Run here, without Dask.")
+@where_options
 @click.option(
     "--class-shards",
     type=click.IntRange(min=1),
@@ -50,10 +48,8 @@ def evaluate(
     permutations: int | None,
     seed: int | None,
     transforms: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    in_process: bool,
     class_shards: int | None,
+    where: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
@@ -67,8 +63,6 @@ def evaluate(
         raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
     if experiment is None and not (datasets and learners):
         raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
-    if sum([workers is not None, scheduler is not None, in_process]) > 1:
-        raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
 
     from olscale.cli.learners import find_modules_here
     from olscale.evaluation.experiment import load_experiment
@@ -81,15 +75,7 @@ def evaluate(
     else:
         spec = _experiment(datasets, learners, order, permutations, seed, transforms)
     with progress_for(sys.stderr) as progress:
-        done = run(
-            spec,
-            store,
-            workers=workers,
-            scheduler=scheduler,
-            in_process=in_process,
-            class_shards=class_shards,
-            progress=progress,
-        )
+        done = run(spec, store, class_shards=class_shards, progress=progress, **where)
     if done.computed == 0:
         click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
     else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
     from olscale.analysis.ledger import Cell
@@ -24,29 +26,20 @@ __all__ = ["reproduce"]
 )
 @click.option("--no-run", is_flag=True, help="Run nothing; print what the store has.")
 @click.option("--markdown", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the tables to this page.")
-@click.option(
-    "--workers", type=click.IntRange(min=1), metavar="N", help="Worker processes of a local cluster (default: cores)."
-)
-@click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786.")
-@click.option("--in-process", is_flag=True, help="Run here, without Dask.")
+@where_options
 def reproduce(
     names: tuple[str, ...],
     store: str,
     quick: bool,
     no_run: bool,
     markdown: str | None,
-    workers: int | None,
-    scheduler: str | None,
-    in_process: bool,
+    where: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of the pipeline NAME, and print the paper's tables with ours beside them.
 
     Then come the verdicts, a cell each: reproduced within two joint standard deviations, better, or not; and for those that
     are not, which of the settings that the pipeline tries besides would account for it. Running it again resumes.
     """
-    if sum([workers is not None, scheduler is not None, in_process]) > 1:
-        raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
-
     from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
     from olscale.report.markdown import page
     from olscale.results import open_store
@@ -58,7 +51,7 @@ def reproduce(
     if not no_run:
         for _, main, causes in chosen:
             for experiment in [main] if quick or causes is None else [main, causes]:
-                _run(experiment, store, workers, scheduler, in_process)
+                _run(experiment, store, where)
     opened = open_store(store)
     ledgers = [(main, _ledger(opened, name, main, causes)) for name, main, causes in chosen]
     for main, cells in ledgers:
@@ -67,14 +60,12 @@ def reproduce(
         _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
 
 
-def _run(experiment: Experiment, store: str, workers: int | None, scheduler: str | None, in_process: bool) -> None:
+def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
     from olscale.execution.evaluate import evaluate
     from olscale.report.progress import progress_for
 
     with progress_for(sys.stderr) as progress:
-        done = evaluate(
-            experiment, store, workers=workers, scheduler=scheduler, in_process=in_process, progress=progress
-        )
+        done = evaluate(experiment, store, progress=progress, **where)
     click.echo(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
     if progress.failed:
         click.echo(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)

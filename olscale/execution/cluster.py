@@ -12,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import dask
@@ -20,18 +19,14 @@ from distributed import Client, LocalCluster, nanny
 from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
+from olscale.execution.agreement import settings
+from olscale.execution.tls import security
+from olscale.execution.where import Where
 
-__all__ = ["connect", "settings"]
+__all__ = ["connect"]
 
 CONNECT_SECONDS = 10
-
-
-def settings() -> dict[str, Any]:
-    """Return the Dask settings that olscale ships (``olscale/execution/dask.yaml``)."""
-    import yaml
-
-    content: dict[str, Any] = yaml.safe_load(files("olscale.execution").joinpath("dask.yaml").read_text())
-    return content
+DASHBOARD = "127.0.0.1:0"
 
 
 class Deaf(AsyncProcess):
@@ -54,27 +49,21 @@ def _configure() -> None:
 
 
 @asynccontextmanager
-async def connect(workers: int | None = None, scheduler: str | None = None) -> AsyncIterator[Any]:
+async def connect(where: Where) -> AsyncIterator[Any]:
     """Yield an asynchronous Dask client.
-
-    Parameters
-    ----------
-    workers : int, optional
-        Worker processes of a local cluster, one thread each; as many as there are cores when left out.
-    scheduler : str, optional
-        Address of a running scheduler, in place of a local cluster.
 
     Raises
     ------
     ExecutionError
-        If the scheduler does not answer within ten seconds.
+        If the scheduler does not answer within ten seconds, or if there is no certificate to encrypt under.
     """
     _configure()
-    quiet = logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1
-    if scheduler is not None:
-        client = Client(scheduler, asynchronous=True, timeout=CONNECT_SECONDS)
+    secured = security(where.tls) if where.tls is not None else None
+    if where.scheduler is not None:
+        _check_encryption(where.scheduler, where.tls)
+        client = Client(where.scheduler, asynchronous=True, timeout=CONNECT_SECONDS, security=secured)
         try:
-            await _answered(client, scheduler)
+            await _answered(client, where.scheduler)
             yield client
         finally:
             with contextlib.suppress(Exception):
@@ -84,16 +73,19 @@ async def connect(workers: int | None = None, scheduler: str | None = None) -> A
     # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     has_dashboard = importlib.util.find_spec("bokeh") is not None
+    workers = where.workers or os.cpu_count() or 1
     async with (
         LocalCluster(
-            n_workers=workers or os.cpu_count() or 1,
+            n_workers=workers,
             threads_per_worker=1,
             processes=True,
             asynchronous=True,
             host="127.0.0.1",
-            dashboard_address="127.0.0.1:0" if has_dashboard else None,
-            silence_logs=quiet,
-            memory_limit=0.95 / (workers or os.cpu_count() or 1),
+            protocol="tcp://" if secured is None else "tls://",
+            security=secured,
+            dashboard_address=(where.dashboard or DASHBOARD) if has_dashboard else None,
+            silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
+            memory_limit=0.95 / workers,
         ) as cluster,
         Client(cluster, asynchronous=True) as client,
     ):
@@ -105,6 +97,18 @@ async def connect(workers: int | None = None, scheduler: str | None = None) -> A
                 *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
             )
             raise
+
+
+def _check_encryption(scheduler: str, tls: str | None) -> None:
+    """Say what Dask says of it in words that few understand."""
+    encrypted = scheduler.startswith("tls://")
+    if encrypted and tls is None and not dask.config.get("distributed.comm.tls.ca-file"):
+        raise ExecutionError(f"scheduler {scheduler} wants encryption; give the folder of its certificate with --tls")
+    if tls is not None and not encrypted:
+        raise ExecutionError(
+            f"scheduler {scheduler} does not encrypt, but --tls {tls} was given; start it with that certificate "
+            "(cluster/README.md), or leave --tls out"
+        )
 
 
 async def _answered(client: Any, scheduler: str) -> None:

@@ -19,6 +19,7 @@ from olscale.evaluation.resolve import resolve
 from olscale.evaluation.shard import cut_shards
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent
+from olscale.execution.where import Where
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
 from olscale.results.store import Store, open_store
@@ -54,6 +55,8 @@ def evaluate(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
+    tls: str | os.PathLike[str] | None = None,
+    dashboard: str | None = None,
     in_process: bool = False,
     class_shards: int | None = None,
     progress: Progress | None = None,
@@ -70,6 +73,10 @@ def evaluate(
         Processes of a local Dask cluster; as many as there are cores when left out.
     scheduler : str, optional
         Address of a running Dask scheduler, in place of a local cluster.
+    tls : path, optional
+        Folder with ``cert.pem`` and ``key.pem``, made if it is missing: Dask's connections are then encrypted.
+    dashboard : str, optional
+        ``HOST:PORT`` for the dashboard of a local cluster; any free port of this machine's own network when left out.
     in_process : bool
         Run here, without Dask. The store gets the same bytes.
     class_shards : int, optional
@@ -92,8 +99,9 @@ def evaluate(
     searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
     make_plan(found, left_out, [search.untried() for search in searches.searches])
+    where = Where(workers, scheduler, None if tls is None else str(tls), dashboard)
     if scheduler is not None and not in_process:
-        _run_loop(_reach(scheduler))
+        _run_loop(_reach(where, progress))
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
     job = _Job(target, progress, parts, class_shards)
@@ -102,7 +110,7 @@ def evaluate(
         for packs in phases:
             _run_here(packs, target.path, progress)
     else:
-        _run_on_dask(phases, target.path, progress, workers, scheduler)
+        _run_on_dask(phases, target.path, progress, where)
     return Evaluation(target, job.runs, job.computed, left_out)
 
 
@@ -187,9 +195,7 @@ def _noted(envelope: Envelope, progress: Progress) -> None:
         progress.finish(run, outcome)
 
 
-def _run_on_dask(
-    phases: Iterator[list[Pack]], store: str, progress: Progress, workers: int | None, scheduler: str | None
-) -> None:
+def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, where: Where) -> None:
     first = next(phases, None)
     if first is None:
         return
@@ -198,19 +204,21 @@ def _run_on_dask(
         from olscale.execution.cluster import connect
         from olscale.execution.driver import drive
 
-        async with connect(workers, scheduler) as client:
+        async with connect(where) as client:
             for packs in chain([first], phases):
                 await drive(client, packs, store, progress)
 
     _run_loop(run())
 
 
-async def _reach(scheduler: str) -> None:
-    """See that the scheduler answers, before a store is made for results that may never come."""
+async def _reach(where: Where, progress: Progress) -> None:
+    """See that the scheduler answers and the cluster fits, before a store is made for results that may never come."""
+    from olscale.execution.agreement import agree
     from olscale.execution.cluster import connect
 
-    async with connect(scheduler=scheduler):
-        pass
+    async with connect(where) as client:
+        for line in await agree(client):
+            progress.note(line)
 
 
 def _run_loop(job: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Run a command against a Dask cluster of its own: a scheduler here, workers on other hosts.
+# Usage: cluster/ssh.sh HOST,HOST,... WORKERS COMMAND...     WORKERS a host; {} in the command becomes the scheduler's address
+#   OLSCALE_HOST    name or address of this machine that the hosts reach it by (default: hostname)
+#   OLSCALE_TLS     folder of a certificate, made if missing: encrypts all connections; give the command --tls FOLDER too
+#   OLSCALE_REMOTE  what runs a command on a host (default: ssh -o BatchMode=yes); the host `localhost` needs none
+# Hosts need the same paths: environment, datasets, store and the certificate lie on a shared file system, or are copies.
+set -euo pipefail
+if [ $# -lt 3 ]; then
+    echo "usage: $0 HOST,HOST,... WORKERS COMMAND...   ({} becomes the scheduler's address)" >&2
+    exit 2
+fi
+IFS=, read -ra hosts <<<"$1"
+workers=$2
+shift 2
+read -ra remote <<<"${OLSCALE_REMOTE:-ssh -o BatchMode=yes}"
+
+# The interpreter olscale is installed for: $PYTHON, the checkout's .venv, or the one on the path.
+here=$(cd "$(dirname "$0")/.." && pwd)
+if [ -z "${PYTHON:-}" ]; then
+    PYTHON=$(command -v python || echo python3)
+    if [ -x "$here/.venv/bin/python" ]; then
+        PYTHON=$here/.venv/bin/python
+        export PATH="$here/.venv/bin:$PATH"
+    fi
+fi
+
+run=$(mktemp -d)
+pids=()
+stop() {
+    code=$?
+    trap - EXIT
+    ended=
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || ended=1; done
+    wait "${pids[@]}" 2>/dev/null || true
+    if [ "$code" -ne 0 ] && [ -n "$ended" ]; then tail -n 5 "$run"/*.log >&2 || true; fi
+    rm -rf "$run"
+    exit "$code"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+listen=${OLSCALE_HOST:-$(hostname)}
+if [ "${hosts[*]}" = localhost ]; then listen=127.0.0.1; fi
+tls=()
+if [ -n "${OLSCALE_TLS:-}" ]; then
+    "$PYTHON" -m olscale.execution.tls "$OLSCALE_TLS"
+    folder=$(cd "$OLSCALE_TLS" && pwd)
+    tls=(--tls-ca-file "$folder/cert.pem" --tls-cert "$folder/cert.pem" --tls-key "$folder/key.pem")
+fi
+
+DASK_CONFIG=$("$PYTHON" -c "import olscale.execution as e; print(e.__path__[0])")
+export DASK_CONFIG
+"$PYTHON" -m distributed.cli.dask_scheduler --host "$listen" --port 0 --no-dashboard ${tls:+--protocol tls} "${tls[@]}" \
+    --scheduler-file "$run/scheduler.json" >"$run/scheduler.log" 2>&1 &
+pids+=($!)
+for _ in $(seq 300); do
+    [ -s "$run/scheduler.json" ] && break
+    kill -0 "${pids[0]}" 2>/dev/null || { echo "the scheduler did not start" >&2; exit 1; }
+    sleep 0.1
+done
+address=$("$PYTHON" -c "import json, sys; print(json.load(open(sys.argv[1]))['address'])" "$run/scheduler.json")
+
+# A worker whose scheduler is gone for a minute ends by itself: nothing stays behind on a host that could not be told.
+worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "$workers" --nthreads 1 --no-dashboard
+    --death-timeout 60 "${tls[@]}")
+for host in "${hosts[@]}"; do
+    if [ "$host" = localhost ]; then
+        "${worker[@]}" --local-directory "$run" >"$run/$host.log" 2>&1 &
+    else
+        printf -v line ' %q' cd "$PWD"
+        printf -v start ' %q' exec env "DASK_CONFIG=$DASK_CONFIG" "${worker[@]}" --local-directory "${TMPDIR:-/tmp}"
+        "${remote[@]}" "$host" "$line &&$start" >"$run/$host.log" 2>&1 &
+    fi
+    pids+=($!)
+done
+
+"${@//\{\}/$address}"

@@ -1,0 +1,55 @@
+"""The options that say where runs run; every command that runs something has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import click
+
+__all__ = ["where_options"]
+
+_OPTIONS = [
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Worker processes of a local cluster (default: cores).",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."),
+    click.option(
+        "--tls",
+        metavar="DIR",
+        help="Encrypt Dask's connections under DIR/cert.pem and DIR/key.pem, made if DIR is missing.",
+    ),
+    click.option(
+        "--dashboard",
+        metavar="HOST:PORT",
+        help="Where a local cluster shows Dask's dashboard (default: a free port of 127.0.0.1).",
+    ),
+    click.option("--in-process", is_flag=True, help="Run here, without Dask."),
+]
+
+
+def where_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` the options, which reach it as one dict `where`: keywords of `olscale.evaluate`."""
+
+    @wraps(command)
+    def called(**options: Any) -> None:
+        names = ("workers", "scheduler", "tls", "dashboard", "in_process")
+        where = {name: options.pop(name) for name in names}
+        here = where["in_process"]
+        if sum([where["workers"] is not None, where["scheduler"] is not None, here]) > 1:
+            raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
+        if where["dashboard"] is not None and (here or where["scheduler"] is not None):
+            raise click.UsageError(
+                "--dashboard is for a local cluster: it cannot be given with --scheduler or --in-process"
+            )
+        if where["tls"] is not None and here:
+            raise click.UsageError("--tls encrypts Dask's connections; there are none with --in-process")
+        command(**options, where=where)
+
+    for option in reversed(_OPTIONS):
+        called = option(called)
+    return called

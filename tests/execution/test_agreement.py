@@ -1,0 +1,108 @@
+"""Driver, scheduler and workers agree on versions, sources and settings before any work."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed
+import pytest
+import yaml
+
+from olscale.execution.agreement import different_versions, differing_settings, settings
+from tests.execution.test_tls import ROOT, environment
+
+PACKAGES = {
+    "python": "3.11.7.final.0",
+    "dask": "2026.8.0",
+    "distributed": "2026.8.0",
+    "numpy": "2.2.0",
+    "scipy": "1.15.0",
+    "numba": "0.62.0",
+    "sklearn": "1.7.0",
+    "pyarrow": "20.0.0",
+    "olscale": "0.1.0",
+}
+
+
+def versions(**sides: dict[str, Any]) -> dict[str, Any]:
+    found = {side: {"packages": PACKAGES | sides.get(side, {})} for side in ("client", "scheduler", "worker")}
+    return {"client": found["client"], "scheduler": found["scheduler"], "workers": {"tcp://w:1": found["worker"]}}
+
+
+@pytest.mark.parametrize(
+    ("sides", "lines"),
+    [
+        ({}, []),
+        ({"worker": {"python": "3.11.9.final.0"}}, []),
+        ({"worker": {"python": "3.12.1.final.0"}}, ["worker tcp://w:1 has python 3.12, the driver 3.11"]),
+        ({"worker": {"sklearn": "1.6.1"}}, ["worker tcp://w:1 has scikit-learn 1.6.1, the driver 1.7.0"]),
+        ({"worker": {"olscale": None}}, ["worker tcp://w:1 has no olscale"]),
+        ({"scheduler": {"olscale": None, "numba": None}}, []),
+        ({"scheduler": {"distributed": "2026.9.0"}}, ["the scheduler has distributed 2026.9.0, the driver 2026.8.0"]),
+    ],
+)
+def test_versions_that_matter_must_be_the_driver_s(sides: dict[str, Any], lines: list[str]) -> None:
+    assert list(different_versions(versions(**sides))) == lines
+
+
+def test_every_setting_we_ship_is_one_that_the_installed_dask_knows() -> None:
+    """A key that Dask renames would be ignored without a word."""
+    known = yaml.safe_load((Path(distributed.__file__).parent / "distributed.yaml").read_text())
+
+    def check(ours: dict[str, Any], theirs: dict[str, Any], prefix: str) -> None:
+        for key, value in ours.items():
+            assert key in theirs, f"{prefix}{key} is no setting of distributed {distributed.__version__}"
+            if isinstance(value, dict) and key != "pre-spawn-environ":  # that one holds any variable
+                check(value, theirs[key], f"{prefix}{key}.")
+
+    check(settings(), known, "")
+
+
+def test_other_settings_are_named_whatever_their_spelling() -> None:
+    ours = settings()["distributed"]
+    assert list(differing_settings({"scheduler": ours, "worker tcp://w:1": ours})) == []
+    other = deepcopy(ours)
+    del other["scheduler"]["work-stealing"]
+    other["scheduler"]["work_stealing"] = True
+    other["worker"]["memory"]["pause"] = 0.8
+    lines = list(differing_settings({"scheduler": other, "worker tcp://w:1": other}))
+    assert [line.partition(", olscale")[0] for line in lines] == [
+        "scheduler runs with distributed.scheduler.work-stealing = True",
+        "worker tcp://w:1 runs with distributed.worker.memory.pause = 0.8",
+    ]
+
+
+def test_workers_with_other_sources_are_refused_before_any_work(shelf: Path, tmp_path: Path) -> None:
+    """A real cluster whose olscale differs by one comment."""
+    other, elsewhere = tmp_path / "other", tmp_path / "elsewhere"  # python -m looks in the working directory first
+    shutil.copytree(ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("__pycache__"))
+    elsewhere.mkdir()
+    with (other / "olscale" / "jit.py").open("a") as file:
+        file.write("# another\n")
+    evaluate = [sys.executable, "-m", "olscale", "evaluate", "--dataset", str(shelf / "dense"), "--learner", "pa1"]
+    evaluate += ["--store", str(tmp_path / "store"), "--scheduler", "{}"]
+    done = subprocess.run(
+        [str(ROOT / "cluster" / "local.sh"), "1", "env", f"PYTHONPATH={ROOT}", *evaluate],
+        env=environment() | {"PYTHONPATH": str(other), "PYTHON": sys.executable},
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("olscale: error: worker tcp://127.0.0.1:")
+    assert "has other sources of olscale; give driver, scheduler and workers the same" in done.stderr
+    assert not (tmp_path / "store").exists()
+
+
+def test_settings_of_the_user_win_and_are_ours_elsewhere() -> None:
+    from olscale.execution import cluster
+
+    cluster._configure()
+    assert dask.config.get("distributed.scheduler.work-stealing") is False
