@@ -1,0 +1,155 @@
+"""How long an evaluation takes on W workers: a simulation of driver, scheduler, workers and file system.
+
+Each pack of runs is told from the driver to the scheduler to a worker and back. Driver and scheduler are one thread each and
+serve one message after another; the file system of the store takes so many files a second from all workers together; a
+worker does one pack at a time. The costs are measured (`olscale.bench.scaling`); nothing here is random.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+
+__all__ = ["Costs", "Forecast", "Load", "forecast"]
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the parts of a cluster take, in seconds.
+
+    Attributes
+    ----------
+    driver, scheduler : float
+        Time of the driver's and of the scheduler's thread for a pack, from its submission to its answer.
+    driver_report, scheduler_report : float
+        The same for a report of progress.
+    start : float
+        Time of a worker for a pack beside its work: opening the dataset, unpacking the pack.
+    trip : float
+        From an answer leaving a worker to the next pack arriving there, both threads being idle.
+    record : float
+        Writing the record of a run, as the worker waits for it.
+    file : float
+        The file system's time for a record, all workers together; less than `record` where it takes several at once.
+    """
+
+    driver: float
+    scheduler: float
+    driver_report: float
+    scheduler_report: float
+    start: float
+    trip: float
+    record: float
+    file: float
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A pack: the seconds of its work on a worker, its number of runs, and the reports of progress it sends."""
+
+    seconds: float
+    runs: int = 1
+    reports: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What came out.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time.
+    efficiency : float
+        Work, over wall time times workers.
+    busy : dict of str to float
+        Share of the wall time in which driver, scheduler, file system and workers are at work.
+    """
+
+    seconds: float
+    efficiency: float
+    busy: dict[str, float]
+
+    @property
+    def bottleneck(self) -> str:
+        """The part that is busy for the largest share of the time."""
+        return max(self.busy, key=lambda part: self.busy[part])
+
+
+class _Server:
+    """Serves one request after another, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.free = self.busy = 0.0
+
+    def serve(self, now: float, seconds: float) -> float:
+        """Return when a request that comes `now` is done."""
+        self.free = max(self.free, now) + seconds
+        self.busy += seconds
+        return self.free
+
+
+def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
+    """Simulate `packs`, given out in their order, on `workers` workers.
+
+    Parameters
+    ----------
+    packs : sequence of Load
+        At least one.
+    workers : int
+    costs : Costs
+    ahead : int
+        Packs a worker that the driver gives out before one has come back.
+
+    Examples
+    --------
+    >>> free = Costs(*8 * [0.0])
+    >>> forecast(8 * [Load(1.0)], 4, free).seconds
+    2.0
+    >>> slow = Costs(0.5, *7 * [0.0])
+    >>> forecast(8 * [Load(1.0)], 4, slow).bottleneck
+    'driver'
+    """
+    driver, scheduler, files = _Server(), _Server(), _Server()
+    waiting: deque[int] = deque()
+    idle, given, worked, now = workers, 0, 0.0, 0.0
+    events: list[tuple[float, int, str]] = []
+
+    def give(at: float) -> None:
+        nonlocal given
+        heappush(events, (driver.serve(at, costs.driver / 2), given, "submitted"))
+        given += 1
+
+    while given < min(len(packs), ahead * workers):
+        give(0.0)
+    while events:
+        now, number, what = heappop(events)
+        pack = packs[number]
+        if what == "submitted":
+            heappush(events, (scheduler.serve(now, costs.scheduler / 2), number, "ready"))
+        elif what == "ready":
+            waiting.append(number)
+        elif what == "written":
+            # Reports came all along; served here they take the same time of both threads.
+            heard = scheduler.serve(now, costs.scheduler / 2 + pack.reports * costs.scheduler_report)
+            heappush(events, (heard, number, "answered"))
+        elif what == "answered":
+            idle += 1
+            done = driver.serve(now, costs.driver / 2 + pack.reports * costs.driver_report)
+            heappush(events, (done, number, "done"))
+        elif given < len(packs):
+            give(now)
+        while idle and waiting:
+            idle -= 1
+            mine = packs[waiting[0]]
+            computed = now + costs.trip + costs.start + mine.seconds
+            worked += costs.start + mine.seconds + mine.runs * costs.record
+            written = max(computed + mine.runs * costs.record, files.serve(computed, mine.runs * costs.file))
+            heappush(events, (written, waiting.popleft(), "written"))
+    busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": worked / workers}
+    work = sum(pack.seconds for pack in packs)
+    return Forecast(
+        now, work / (now * workers) if now else 1.0, {part: time / now for part, time in busy.items()} if now else {}
+    )

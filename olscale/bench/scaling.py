@@ -1,0 +1,279 @@
+"""What the parts of a cluster cost, the wall time that follows from it for 1 and 2 workers, and for up to 1,000.
+
+The costs are those of whole evaluations on a scheduler and workers in processes of their own: the processor time of driver
+and scheduler, over the packs. docs/scaling.md tells what follows from them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.resources import files
+from pathlib import Path
+from time import perf_counter, process_time, sleep
+from typing import Any
+
+import numpy as np
+
+from olscale.bench.base import Figure
+from olscale.bench.forecast import Costs, Load, forecast
+from olscale.data.ingest import ingest
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.pack import Pack, cut_packs
+from olscale.evaluation.plan import make_plan
+from olscale.execution.evaluate import evaluate
+from olscale.execution.passages import TOPIC, run_pack
+from olscale.execution.where import Where
+from olscale.results.store import open_store
+
+__all__ = ["figures"]
+
+_SHORT, _LONG = 20, 220
+_REPORTS, _RECORDS, _TRIPS = 500, 200, 50
+_WORKERS = (10, 100, 1_000)
+_PACK_SECONDS = (0.1, 1.0, 10.0, 100.0)
+
+
+def figures() -> list[Figure]:
+    """Return costs, predictions beside measurements, and simulations."""
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        here = Path(folder)
+        one, two = (stack.enter_context(_cluster(here, workers)) for workers in (1, 2))
+        _generate(here / "tiny", 64)
+        _generate(here / "plan", 20_000)
+        costs = _measure(here, two)
+        return [*_listed(costs), *_checked(here, costs, {1: one, 2: two}), *_simulated(costs)]
+
+
+def _generate(path: Path, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    np.savez(f"{path}.npz", X=rng.normal(size=(rows, 30)), y=rng.integers(0, 2, rows))
+    ingest([f"{path}.npz"], str(path))
+
+
+class _Running:
+    """A scheduler with workers in processes of their own."""
+
+    def __init__(self, address: str, pid: int) -> None:
+        import psutil
+
+        self.address, self._scheduler = address, psutil.Process(pid)
+
+    def scheduler_seconds(self) -> float:
+        times = self._scheduler.cpu_times()
+        return float(times.user + times.system)
+
+
+@contextmanager
+def _cluster(folder: Path, workers: int) -> Iterator[_Running]:
+    config = str(Path(str(files("olscale.execution").joinpath("dask.yaml"))).parent)
+    environment = dict(os.environ) | {"DASK_CONFIG": config}
+    file = folder / f"scheduler-{workers}.json"
+    commands = [
+        ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)],
+        ["dask_worker", "--scheduler-file", str(file), "--nworkers", str(workers), "--nthreads", "1"],
+    ]
+    commands[1] += ["--local-directory", str(folder)]
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for command in commands:
+            whole = [sys.executable, "-m", f"distributed.cli.{command[0]}", "--no-dashboard", *command[1:]]
+            running.append(
+                subprocess.Popen(whole, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+        address = asyncio.run(_started(file, workers))
+        yield _Running(address, running[0].pid)
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait(30)
+
+
+async def _started(file: Path, workers: int) -> str:
+    from distributed import Client
+
+    for _ in range(300):
+        if file.exists():
+            break
+        sleep(0.1)
+    else:
+        raise ExecutionError("a Dask scheduler did not start within 30 s; try `dask scheduler` by hand")
+    address: str = json.loads(file.read_text())["address"]
+    client: Any = Client(address, asynchronous=True)
+    async with client:
+        await client.wait_for_workers(workers, timeout=60)
+    return address
+
+
+def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Experiment:
+    content = {"datasets": [{"path": str(dataset)}], "learners": [learner], "protocol": {"permutations": permutations}}
+    return parse_experiment(content, "bench")
+
+
+def _packs(experiment: Experiment) -> list[Pack]:
+    plan = make_plan(experiment)
+    return list(cut_packs(plan.runs, plan.sources, 1))
+
+
+def _measure(here: Path, cluster: _Running) -> Costs:
+    driver, scheduler = _per_pack(here, cluster)
+    driver_report, scheduler_report, trip = asyncio.run(_asked(cluster))
+    record = _record_seconds(here)
+    packs = _packs(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
+    tiny = [_seconds(lambda pack=pack: run_pack(pack, str(here / "started"), _deaf)) for pack in packs]  # type: ignore[misc]
+    return Costs(
+        driver=driver,
+        scheduler=scheduler,
+        driver_report=driver_report,
+        scheduler_report=scheduler_report,
+        start=max(0.0, statistics.median(tiny) - record),
+        trip=max(0.0, trip - driver - scheduler),
+        record=record,
+        file=asyncio.run(_files(here, cluster)),
+    )
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def _deaf(rows: int, error: float) -> None:
+    pass
+
+
+def _per_pack(here: Path, cluster: _Running) -> tuple[float, float]:
+    """Return processor seconds of driver and scheduler for a pack: what a long plan takes more than a short one."""
+    spent: list[tuple[float, float]] = []
+    for permutations in (_SHORT, _SHORT, _LONG):  # the first for what is done once a process
+        experiment = _experiment(here / "tiny", {"name": "perceptron"}, permutations)
+        before = process_time(), cluster.scheduler_seconds()
+        evaluate(experiment, here / f"packs-{len(spent)}", scheduler=cluster.address)
+        spent.append((process_time() - before[0], cluster.scheduler_seconds() - before[1]))
+    (_, _), (driver, scheduler), (driver_long, scheduler_long) = spent
+    more = _LONG - _SHORT
+    return max(0.0, driver_long - driver) / more, max(0.0, scheduler_long - scheduler) / more
+
+
+def _nothing(number: int) -> int:
+    return number
+
+
+def _report_often(count: int) -> None:
+    from distributed import get_worker
+
+    for number in range(count):
+        sleep(0.002)  # or they would travel together
+        get_worker().log_event(TOPIC, {"pack": "bench", "rows": number, "error": 0.0})
+
+
+async def _asked(cluster: _Running) -> tuple[float, float, float]:
+    """Return the driver's and the scheduler's seconds a report, and the seconds of a task that does nothing."""
+    from olscale.execution.cluster import connect
+
+    async with connect(Where(scheduler=cluster.address)) as client:
+        heard = 0
+
+        def hear(event: Any) -> None:
+            nonlocal heard
+            heard += 1
+
+        client.subscribe_topic(TOPIC, hear)
+        await client.submit(_nothing, -1)
+        before = process_time(), cluster.scheduler_seconds()
+        await client.submit(_report_often, _REPORTS)
+        while heard < _REPORTS:
+            await asyncio.sleep(0.02)
+        spent = process_time() - before[0], cluster.scheduler_seconds() - before[1]
+        trips = []
+        for number in range(_TRIPS):
+            start = perf_counter()
+            await client.submit(_nothing, number, pure=False)
+            trips.append(perf_counter() - start)
+    return spent[0] / _REPORTS, spent[1] / _REPORTS, statistics.median(trips)
+
+
+def _write_again(source: str, store: str, count: int) -> float:
+    """Write copies of one record; return the seconds a record."""
+    from dataclasses import replace
+
+    records = open_store(source)
+    (run, *_) = records.done()
+    record, target = records.get(run), open_store(store, create=True)
+    copies = [replace(record, id=f"{number:032x}") for number in range(count)]
+    start = perf_counter()
+    for copy in copies:
+        target.write(copy)
+    return (perf_counter() - start) / count
+
+
+def _record_seconds(here: Path) -> float:
+    return _write_again(str(here / "packs-0"), str(here / "records"), _RECORDS)
+
+
+async def _files(here: Path, cluster: _Running) -> float:
+    """Return the seconds a record when two workers write to one store at once."""
+    from olscale.execution.cluster import connect
+
+    async with connect(Where(scheduler=cluster.address)) as client:
+        workers = await client.scheduler.ncores()
+        start = [
+            client.submit(_write_again, str(here / "packs-0"), str(here / f"at-once-{i}"), _RECORDS, workers=[worker])
+            for i, worker in enumerate(workers)
+        ]
+        slowest: float = max(await asyncio.gather(*start))
+        return slowest / len(workers)
+
+
+def _listed(costs: Costs) -> list[Figure]:
+    rows = {
+        "driver, a pack": costs.driver,
+        "scheduler, a pack": costs.scheduler,
+        "driver, a report of progress": costs.driver_report,
+        "scheduler, a report of progress": costs.scheduler_report,
+        "worker, a pack beside its work": costs.start,
+        "a pack on its way, there and back": costs.trip,
+        "worker, a record": costs.record,
+        "file system, a record of two workers at once": costs.file,
+    }
+    return [Figure(name, 1e3 * seconds, "ms") for name, seconds in rows.items()]
+
+
+def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
+    """Return predicted beside measured wall times of one plan, its packs having been timed in this process."""
+    experiment = _experiment(here / "plan", {"name": "lol"}, 40)
+    packs = _packs(experiment)
+    loads = []
+    for pack in packs:
+        seconds = _seconds(lambda pack=pack: run_pack(pack, str(here / "timed"), _deaf))  # type: ignore[misc]
+        work = seconds - costs.start - costs.record * len(pack.runs)
+        loads.append(Load(work, len(pack.runs), 1 + int(2 * seconds)))
+    found = []
+    for workers, cluster in clusters.items():
+        evaluate(_experiment(here / "plan", {"name": "lol"}, 2), here / f"warm-{workers}", scheduler=cluster.address)
+        measured = _seconds(lambda: evaluate(experiment, here / f"run-{workers}", scheduler=cluster.address))  # noqa: B023
+        predicted = forecast(loads, workers, costs).seconds
+        peer = f"the predicted {predicted:.2f} s"
+        found.append(Figure(f"{len(packs)} packs of lol, {workers} workers", measured, "s", predicted / measured, peer))
+    return found
+
+
+def _simulated(costs: Costs) -> list[Figure]:
+    found = []
+    for seconds in _PACK_SECONDS:
+        for workers in _WORKERS:
+            loads = [Load(seconds, reports=1 + int(2 * seconds))] * (10 * workers)
+            expected = forecast(loads, workers, costs)
+            note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
+            name = f"simulated: {workers} workers, packs of {seconds:g} s"
+            found.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
+    return found
