@@ -86,6 +86,7 @@ class Pack:
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
         order += "" if key.part is None else f", fold {key.part.fold}"
+        order += "" if key.projection is None else f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
             learners += f", classes {self.shards[self.shard].start} to {self.shards[self.shard].stop - 1}"
@@ -110,7 +111,7 @@ class Passage:
         self.pack = pack
         self._read_seconds = 0.0
         start = perf_counter()
-        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part)
+        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0)
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
