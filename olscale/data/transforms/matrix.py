@@ -21,7 +21,7 @@ from olscale.jit import flat, kernel
 __all__ = ["TABLE_BYTES", "Table", "matrix_row", "scatter", "table_of", "word_gaps"]
 
 TABLE_BYTES = 64 << 20
-"""Bytes of matrix rows that are kept, at most."""
+"""Bytes of matrix rows that are kept, with whose they are, at most."""
 
 _LOW, _SIXTEEN, _ONE, _ZERO = np.uint64(0xFFFF), np.uint64(16), np.uint64(1), np.uint64(0)
 _MOST_VOTES = 255
@@ -139,7 +139,8 @@ class Table:
         self._key = np.array(key, dtype=np.uint64)
         self._quantiles = half_quantiles()
         self._gaps = word_gaps(sparsity, width) if sparsity else _NONE
-        places = 1 << min((columns - 1).bit_length(), max(0, (TABLE_BYTES // (4 * width)).bit_length() - 1))
+        most = max(1, TABLE_BYTES // (4 * width + 5))
+        places = 1 << min((columns - 1).bit_length(), most.bit_length() - 1)
         # Pages of rows that nobody wants are never touched.
         self._rows = np.empty((places + 1, width), dtype=np.float32)
         self._owner = np.full(places, -1, dtype=np.int32)
