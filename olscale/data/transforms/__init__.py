@@ -17,9 +17,11 @@ from olscale.data.transforms.pipeline import (
     transform_names,
     width_after,
 )
+from olscale.data.transforms.projection import RandomProjection
 
 __all__ = [
     "Pipeline",
+    "RandomProjection",
     "Transform",
     "canonical_transform",
     "fit_transforms",
