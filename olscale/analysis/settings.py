@@ -11,8 +11,8 @@ from typing import Any
 from olscale.analysis.summary import REPLICATES, Summary
 from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
-from olscale.evaluation.plan import orders
-from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.plan import stream_keys
+from olscale.evaluation.run import Run
 from olscale.learners.registry import learner_class, make_learner
 from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
@@ -89,7 +89,7 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> list[Se
                 for version, params, tuned in _choices(experiment, spec, name, transforms, chosen):
                     found += [
                         Setting(name, transforms, spec.label or spec.name, spec.name, version, params, protocol, tuned)
-                        for protocol in _protocols(experiment, name, transforms)
+                        for protocol in _protocols(experiment, dataset, name, transforms)
                     ]
     return found
 
@@ -131,10 +131,12 @@ def _choices(
         yield str(version), matching[0].chosen if matching else None, matching[0].summary() if matching else None
 
 
-def _protocols(experiment: Experiment, dataset: str, transforms: tuple[str, ...]) -> list[dict[str, Any]]:
+def _protocols(
+    experiment: Experiment, dataset: DatasetSpec, name: str, transforms: tuple[str, ...]
+) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for shuffle, part, passes in orders(experiment.protocol, experiment.seed):
-        definition = Run(StreamKey(dataset, "", transforms, shuffle, part, passes), "", 1, {}).definition()
+    for key in stream_keys(name, "", transforms, dataset.protocol or experiment.protocol, experiment.seed):
+        definition = Run(key, "", 1, {}).definition()
         protocol = {key: value for key, value in definition["protocol"].items() if key not in REPLICATES}
         found[canonical_json(protocol)] = protocol
     return list(found.values())

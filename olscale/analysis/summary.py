@@ -18,7 +18,7 @@ from olscale.results.store import OnDamage
 
 __all__ = ["Summary", "natural", "summarise", "without_replicate"]
 
-REPLICATES = ("permutation", "fold")
+REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol that tell replicates of one run apart."""
 
 _COLUMNS = (
@@ -52,7 +52,7 @@ class Summary:
     params : dict
         All parameters, resolved.
     protocol : dict
-        The protocol without the index of the permutation or fold.
+        The protocol without the index of the permutation, fold or projection.
     metric : str
         Name of the metric; ``"outcome"`` if every run of the group failed and there is nothing to average.
     mean, std : float

@@ -31,7 +31,18 @@ __all__ = ["evaluate", "parse_learner"]
 @click.option("--order", type=click.Choice(["time", "permuted"]), help="Order of the rows (default: permuted).")
 @click.option("--permutations", type=click.IntRange(min=1), metavar="N", help="Number of permutations (default: 10).")
 @click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0).")
-@click.option("--transform", "transforms", metavar="NAMES", help="Transforms in order, e.g. standardize,bias.")
+@click.option(
+    "--transform",
+    "transforms",
+    metavar="NAMES",
+    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias.",
+)
+@click.option(
+    "--projections",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of random projections, in time order (default: 1); permutation i has projection i.",
+)
 @where_options
 @click.option(
     "--class-shards",
@@ -48,6 +59,7 @@ def evaluate(
     permutations: int | None,
     seed: int | None,
     transforms: str | None,
+    projections: int | None,
     class_shards: int | None,
     where: dict[str, Any],
 ) -> None:
@@ -57,7 +69,7 @@ def evaluate(
     results without Dask. Running the same experiment again computes nothing.
     """
     given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--order": order, "--transform": transforms}
-    given |= {"--permutations": permutations, "--seed": seed}
+    given |= {"--permutations": permutations, "--seed": seed, "--projections": projections}
     options = [name for name, value in given.items() if value not in (None, ())]
     if experiment is not None and options:
         raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
@@ -73,7 +85,7 @@ def evaluate(
     if experiment is not None:
         spec = load_experiment(experiment)
     else:
-        spec = _experiment(datasets, learners, order, permutations, seed, transforms)
+        spec = _experiment(datasets, learners, order, permutations, seed, transforms, projections)
     with progress_for(sys.stderr) as progress:
         done = run(spec, store, class_shards=class_shards, progress=progress, **where)
     if done.computed == 0:
@@ -92,14 +104,16 @@ def _experiment(
     permutations: int | None,
     seed: int | None,
     transforms: str | None,
+    projections: int | None,
 ) -> Experiment:
+    from olscale.data.transforms import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
-    protocol = {"order": order or "permuted", "permutations": permutations}
+    protocol = {"order": order or "permuted", "permutations": permutations, "projections": projections}
     content: dict[str, Any] = {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
-        "transforms": [name.strip() for name in (transforms or "").split(",") if name.strip()],
+        "transforms": split_transforms(transforms or ""),
         "datasets": [_dataset(path) for path in datasets],
         "learners": [parse_learner(text) for text in learners],
         "seed": seed or 0,

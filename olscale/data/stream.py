@@ -119,7 +119,11 @@ class Streams:
 
 
 def open_streams(
-    path: str, transforms: Sequence[str] = (), shuffle: Shuffle | None = None, part: Part | None = None
+    path: str,
+    transforms: Sequence[str] = (),
+    shuffle: Shuffle | None = None,
+    part: Part | None = None,
+    projection: int = 0,
 ) -> Streams:
     """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
 
@@ -128,11 +132,13 @@ def open_streams(
     path : str
         Dataset.
     transforms : sequence of str
-        Names of transforms.
+        Transforms with their parameters.
     shuffle : Shuffle, optional
         Order of the rows to learn from; file order when left out.
     part : Part, optional
         Which rows of the training split train, and which are tested on in place of the test split.
+    projection : int
+        Number of the random projection, where there is one.
 
     Examples
     --------
@@ -145,7 +151,7 @@ def open_streams(
     (800, 3, 200)
     """
     dataset = open_dataset(path)
-    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part)
+    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
@@ -156,13 +162,13 @@ def open_streams(
 
 
 @lru_cache(maxsize=16)
-def _fitted(path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None) -> Pipeline:
+def _fitted(path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None, projection: int) -> Pipeline:
     dataset = open_dataset(path)
     whole = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
     if part is not None:
         rows, _ = part.rows(_resident(path, fingerprint, "train").y)
         whole = Stream(dataset, "train", whole.pipeline, rows)
-    return fit_transforms(transforms, whole.chunks, dataset.columns)
+    return fit_transforms(transforms, whole.chunks, dataset.columns, projection)
 
 
 @lru_cache(maxsize=2)

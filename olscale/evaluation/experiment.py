@@ -36,8 +36,9 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from olscale.data.transforms import canonical_transform
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 
 __all__ = [
@@ -52,10 +53,42 @@ __all__ = [
 
 
 Passes = Annotated[int, Field(ge=1)]
+Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
+"""In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ProtocolSpec(_Section):
+    """How learners meet a dataset.
+
+    Attributes
+    ----------
+    order : {"time", "permuted"}
+        The file's own order, or seeded permutations of the training rows.
+    permutations : int
+        Number of permutations; for ``order = "permuted"`` only.
+    projections : int
+        Number of random projections, each a run; for ``order = "time"`` only, 1 when left out. Permutation i has projection
+        i. Without a random projection among the transforms it has no meaning.
+    split : {"given", "kfold", "stratified", "half"}
+        What the final models are tested on: the dataset's own test split, or rows held out of the training split - in
+        k folds, in k folds with equal shares of each class, or in random halves drawn anew each time.
+    folds : int
+        Number of folds, or of halvings; 10 when left out.
+    passes : int or list of int
+        How often the rows are learned from; a list stands for one protocol a number. More than 1 is a diagnostic: such
+        a run is not single-pass, and its definition says so.
+    """
+
+    order: Literal["time", "permuted"] = "permuted"
+    permutations: int | None = Field(default=None, ge=1)
+    projections: int | None = Field(default=None, ge=1)
+    split: Literal["given", "kfold", "stratified", "half"] = "given"
+    folds: int | None = Field(default=None, ge=1)
+    passes: Passes | tuple[Passes, ...] = 1
 
 
 class DatasetSpec(_Section):
@@ -69,13 +102,16 @@ class DatasetSpec(_Section):
         Name of a data set of the catalogue, in place of `path`.
     transforms : tuple of str, optional
         Transforms for this dataset in place of the experiment's.
+    protocol : ProtocolSpec, optional
+        Protocol for this dataset in place of the experiment's.
     optional : bool
         Whether to go on without it where it cannot be had.
     """
 
     path: str | None = None
     name: str | None = None
-    transforms: tuple[str, ...] | None = None
+    transforms: Transforms | None = None
+    protocol: ProtocolSpec | None = None
     optional: bool = False
 
     @model_validator(mode="after")
@@ -149,32 +185,6 @@ def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
-class ProtocolSpec(_Section):
-    """How learners meet a dataset.
-
-    Attributes
-    ----------
-    order : {"time", "permuted"}
-        The file's own order, or seeded permutations of the training rows.
-    permutations : int
-        Number of permutations; for ``order = "permuted"`` only.
-    split : {"given", "kfold", "stratified", "half"}
-        What the final models are tested on: the dataset's own test split, or rows held out of the training split - in
-        k folds, in k folds with equal shares of each class, or in random halves drawn anew each time.
-    folds : int
-        Number of folds, or of halvings; 10 when left out.
-    passes : int or list of int
-        How often the rows are learned from; a list stands for one protocol a number. More than 1 is a diagnostic: such
-        a run is not single-pass, and its definition says so.
-    """
-
-    order: Literal["time", "permuted"] = "permuted"
-    permutations: int | None = Field(default=None, ge=1)
-    split: Literal["given", "kfold", "stratified", "half"] = "given"
-    folds: int | None = Field(default=None, ge=1)
-    passes: Passes | tuple[Passes, ...] = 1
-
-
 class TuningSpec(_Section):
     """How parameters under `tune` are chosen: by the mean over parts of the training split that are held out.
 
@@ -217,7 +227,7 @@ class Experiment(_Section):
 
     name: str = "experiment"
     seed: int = Field(default=0, ge=0)
-    transforms: tuple[str, ...] = ()
+    transforms: Transforms = ()
     protocol: ProtocolSpec = ProtocolSpec()
     tuning: TuningSpec = TuningSpec()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
@@ -232,7 +242,7 @@ def load_experiment(path: str | Path) -> Experiment:
     ExperimentError
         If the file is missing, is no TOML or has a value that does not fit.
     UnknownNameError
-        If a key does not exist; the message offers the nearest one.
+        If a key or a transform does not exist; the message offers the nearest one.
     """
     path = Path(path)
     try:
@@ -278,7 +288,8 @@ def _explained(error: ValidationError, source: str) -> OlscaleError:
             "protocol": ProtocolSpec,
             "tuning": TuningSpec,
         }
-        model = section.get(str(first["loc"][0]), Experiment) if len(first["loc"]) > 1 else Experiment
+        # The innermost section that the key is in.
+        model = next((section[str(part)] for part in reversed(first["loc"][:-1]) if part in section), Experiment)
         inside = f" in {'.'.join(str(part) for part in first['loc'][:-1])}" if len(first["loc"]) > 1 else ""
         return ExperimentError(
             f"{source}: {UnknownNameError(f'key{inside}', str(first['loc'][-1]), model.model_fields)}"

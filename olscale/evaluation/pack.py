@@ -24,6 +24,9 @@ LOOK_AHEAD_ROWS = 65_536
 PACK_NUMBERS = 2e8
 """Numbers (values of rows, times runs) that a pack of a permuted stream goes through at most, if it has several runs."""
 
+PROJECTED_RUNS = 8
+"""Runs of a pack that share a projection all the same: to project a row costs more than most learners take for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -86,6 +89,7 @@ class Pack:
         key = self.runs[0].stream
         order = "time order" if key.shuffle is None else f"permutation {key.shuffle.index}"
         order += "" if key.part is None else f", fold {key.part.fold}"
+        order += "" if key.projection is None else f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
             learners += f", classes {self.shards[self.shard].start} to {self.shards[self.shard].stop - 1}"
@@ -110,7 +114,7 @@ class Passage:
         self.pack = pack
         self._read_seconds = 0.0
         start = perf_counter()
-        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part)
+        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0)
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
@@ -197,6 +201,7 @@ def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) ->
         size = -(-len(group) // min(slices, len(group)))
         if key.shuffle is not None:
             # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole.
-            size = min(size, max(1, int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))))
+            most = int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))
+            size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
         for first in range(0, len(group), size):
             yield Pack(source.path, length(key), tuple(group[first : first + size]))

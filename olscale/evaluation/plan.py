@@ -8,7 +8,7 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.stream import Part, Shuffle
-from olscale.data.transforms import width_after
+from olscale.data.transforms import has_projection, width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.pack import Source
@@ -19,7 +19,7 @@ from olscale.learners.registry import make_learner
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "orders", "plan_searches"]
+__all__ = ["Plan", "make_plan", "plan_searches", "stream_keys"]
 
 DEFAULT_REPEATS = 10
 
@@ -79,7 +79,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
             if spec.tune:
                 params = chosen[source.search(experiment, spec, settings).id]
             learners.append((spec.name, source.learner(spec, params)))
-        plan.add(source, experiment.protocol, experiment.seed, learners)
+        plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
     return Plan(experiment.name, tuple(plan.runs.values()), plan.sources, left_out)
 
 
@@ -152,8 +152,7 @@ class _Builder:
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
         added: list[list[Run]] = [[] for _ in learners]
-        for shuffle, part, passes in orders(protocol, seed):
-            key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
+        for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             for mine, (name, learner) in zip(added, learners, strict=True):
                 run = Run(key, name, learner.version, learner.resolved_params())
                 mine.append(self.runs.setdefault(run.id, run))
@@ -169,33 +168,49 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
         yield _Input(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
 
 
-def orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, Part | None, int]]:
-    """Yield order, part and passes of each stream of a dataset; every fold has permutations of its own.
+def stream_keys(
+    dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int
+) -> Iterator[StreamKey]:
+    """Yield each stream of a dataset; every fold has permutations, and random projections, of its own.
 
     Raises
     ------
     ExperimentError
-        If parts of the protocol do not fit together.
+        If parts of the protocol do not fit together, or not with the transforms.
     """
+    parts, repeats = _parts(protocol, seed)
+    projected = has_projection(transforms)
+    if protocol.projections is not None and not projected:
+        raise ExperimentError(
+            f"protocol.projections was {protocol.projections}, but no transform of {dataset} projects at random; add one, "
+            "such as project:features=100, or leave projections out"
+        )
+    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
+        for number, part in enumerate(parts):
+            for index in range(number * repeats, (number + 1) * repeats):
+                shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
+                projection = index if projected else None
+                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection)
+
+
+def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
+    """Return the parts of a protocol, None for the whole, and how often each is streamed."""
     if protocol.order == "time" and protocol.permutations is not None:
         raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
+    if protocol.order == "permuted" and protocol.projections is not None:
+        raise ExperimentError("protocol.projections needs protocol.order = 'time'; permutation i has projection i")
+    parts: list[Part | None] = [None]
+    repeats = protocol.permutations or DEFAULT_REPEATS
     if protocol.split == "given":
         if protocol.folds is not None:
             raise ExperimentError("protocol.folds needs a protocol.split other than 'given'")
-        parts: list[Part | None] = [None]
-        repeats = protocol.permutations or DEFAULT_REPEATS
     else:
         folds = protocol.folds or DEFAULT_REPEATS
         if folds < 2 and protocol.split != "half":
             raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
         parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
         repeats = protocol.permutations or 1
-    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
-        for number, part in enumerate(parts):
-            if protocol.order == "time":
-                yield None, part, passes
-            else:
-                yield from ((Shuffle(seed, number * repeats + index), part, passes) for index in range(repeats))
+    return parts, repeats if protocol.order == "permuted" else protocol.projections or 1
 
 
 def _check_classes(dataset: Dataset) -> None:

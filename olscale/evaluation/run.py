@@ -14,7 +14,10 @@ __all__ = ["Run", "StreamKey"]
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """What runs must share to be fed from one stream: dataset, transforms, order, part of the training split and passes."""
+    """What runs must share to be fed from one stream: dataset, transforms, order, part of the training split and passes.
+
+    `projection` is the number of the random projection, None without one.
+    """
 
     dataset: str
     fingerprint: str
@@ -22,6 +25,7 @@ class StreamKey:
     shuffle: Shuffle | None
     part: Part | None = None
     passes: int = 1
+    projection: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Run:
             protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
         if self.stream.passes > 1:
             protocol["passes"] = self.stream.passes
+        if self.stream.projection is not None:
+            protocol["projection"] = self.stream.projection
         return {
             "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
             "transforms": list(self.stream.transforms),

@@ -11,10 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.data.chunk import CSR, Chunk, rows_of, slice_rows, to_csr, to_dense
-from olscale.data.transforms import Pipeline, fit_transforms, transform_names
+from olscale.data.transforms import Pipeline, fit_transforms, make_transform, transform_names, width_after
 from olscale.errors import DatasetError, UnknownNameError
 
-names = st.lists(st.sampled_from(transform_names()), max_size=3)
+EVERY = [
+    "standardize",
+    "minmax",
+    "unit-norm",
+    "bias",
+    "project:3",
+    "project:6,kind=sparse",
+    "project:4,kind=very-sparse",
+]
+names = st.lists(st.sampled_from(EVERY), max_size=3)
 
 
 def rows(seed: int, count: int = 40, columns: int = 5) -> np.ndarray:
@@ -62,7 +71,7 @@ def test_dense_and_sparse_agree_in_every_bit(steps: list[str], seed: int, sizes:
     X = rows(seed)
     dense = fit_transforms(steps, cut(X, sizes), 5)
     sparse = fit_transforms(steps, cut(to_csr(X), sizes), 5)
-    assert dense.width == sparse.width == 5 + steps.count("bias")
+    assert dense.width == sparse.width == width_after(steps, 5)
     np.testing.assert_array_equal(applied(sparse, to_csr(X)), applied(dense, X))
 
 
@@ -77,6 +86,10 @@ def test_sparse_stays_sparse_sorted_and_right_in_a_slice(steps: list[str], start
     for i in range(40 - start):
         assert (np.diff(got.indices[got.indptr[i] : got.indptr[i + 1]]) > 0).all()
     np.testing.assert_allclose(to_dense(got, pipeline.width), applied(pipeline, X[start:]))
+
+
+def test_every_transform_is_tried() -> None:
+    assert {make_transform(text).name for text in EVERY} == set(transform_names())
 
 
 def test_meaning_of_each() -> None:

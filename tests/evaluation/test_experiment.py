@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.errors import ExperimentError, OlscaleError
+from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, load_experiment, parse_experiment
 
 GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}]}
@@ -32,6 +32,10 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
         ({"datasets": "d"}, "datasets was 'd'"),
         ({"learners": [{}]}, "learners.0.name is missing"),
         ({"transforms": "bias"}, "transforms was 'bias'"),
+        ({"transforms": ["project"]}, "transform project: features is missing; expected e.g. project:features=100"),
+        ({"transforms": ["project:0"]}, "transform project: features was 0, expected a whole number of at least 1"),
+        ({"datasets": [{"path": "d", "protocol": {"oder": "time"}}]}, "protocol 'oder'; did you mean 'order'?"),
+        ({"datasets": [{"path": "d", "protocol": {"projections": 0}}]}, "datasets.0.protocol.projections was 0"),
     ],
 )
 def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: str) -> None:
@@ -52,8 +56,20 @@ json = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*Experiment.model_fields, "other"]), json))
 def test_any_content_is_an_experiment_or_an_error_of_ours(content: dict[str, Any]) -> None:
-    with contextlib.suppress(ExperimentError):
+    with contextlib.suppress(ExperimentError, UnknownNameError):
         parse_experiment(content)
+
+
+def test_transforms_have_one_form() -> None:
+    short = {
+        "transforms": ["project:100,seed=3"],
+        "datasets": [{"path": "d", "transforms": ["project:kind=sparse,features=9"]}],
+    }
+    experiment = parse_experiment({**GOOD, **short})
+    assert experiment.transforms == ("project:features=100,kind=gaussian,seed=3",)
+    assert experiment.datasets[0].transforms == ("project:features=9,kind=sparse,seed=0",)
+    with pytest.raises(UnknownNameError, match="unknown transform 'projekt'; did you mean 'project'"):
+        parse_experiment({**GOOD, "transforms": ["projekt:100"]})
 
 
 def test_a_file_is_read_with_its_name_and_relative_paths(tmp_path: Path) -> None:

@@ -96,6 +96,12 @@ def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
         ),
         ({"datasets": [{"path": "nowhere"}]}, DatasetError, "nowhere does not exist"),
         ({"protocol": {"order": "time", "permutations": 2}}, ExperimentError, "needs protocol.order = 'permuted'"),
+        ({"protocol": {"projections": 2}}, ExperimentError, "protocol.projections needs protocol.order = 'time'"),
+        (
+            {"protocol": {"order": "time", "projections": 2}, "transforms": ["bias"]},
+            ExperimentError,
+            "protocol.projections was 2, but no transform of dense projects at random; add one, such as project:",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_named(

@@ -24,7 +24,10 @@ OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
 
 
 def experiment(shelf: Path, order: str, *learners: str) -> Experiment:
-    datasets = [{"path": str(shelf / "dense"), "transforms": ["standardize"]}, {"path": str(shelf / "sparse")}]
+    datasets = [
+        {"path": str(shelf / "dense"), "transforms": ["project:9", "standardize"]},
+        {"path": str(shelf / "sparse")},
+    ]
     named = [{"name": name} for name in learners or ("pa1", "lol", FOREIGN)] + ([] if learners else [OFFLINE])
     protocol = {"order": order, **({"permutations": 2} if order == "permuted" else {})}
     return parse_experiment({"datasets": datasets, "learners": named, "protocol": protocol, "transforms": ["bias"]})

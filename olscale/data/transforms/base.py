@@ -1,0 +1,48 @@
+"""What a transform is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Rows
+
+__all__ = ["FloatArray", "Transform"]
+
+FloatArray = NDArray[np.float64]
+
+
+class Transform(ABC):
+    """One step from rows to rows.
+
+    Attributes
+    ----------
+    name : str
+        Name in experiments.
+    takes_sparse : bool
+        Whether it takes sparse rows as they are; for the others they are made dense first.
+    is_random : bool
+        Whether it is drawn at random.
+    projection : int
+        Which of its draws one that is random makes.
+    """
+
+    name: ClassVar[str]
+    takes_sparse: ClassVar[bool] = False
+    is_random: ClassVar[bool] = False
+    projection: int = 0
+
+    def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:  # noqa: B027 (most need no fit)
+        """Learn what the transform needs; `chunks` starts a new pass over the dense training rows."""
+
+    def width(self, columns: int) -> int:
+        """Return the number of features after the transform."""
+        return columns
+
+    @abstractmethod
+    def apply(self, X: Any, columns: int) -> Rows:
+        """Return the transformed rows."""

@@ -1,0 +1,168 @@
+"""The matrix of a random projection, a row a feature: made when it is needed, the rows used most kept in a table.
+
+For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends on the key and the feature's
+number alone, so it is made anew where it is not kept, with the same bits.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR
+from olscale.data.transforms.normal import half_quantiles
+from olscale.data.transforms.philox import fill_words, philox
+from olscale.jit import flat, kernel
+
+__all__ = ["TABLE_BYTES", "Table", "matrix_row", "scatter", "table_of", "word_gaps"]
+
+TABLE_BYTES = 64 << 20
+"""Bytes of matrix rows that are kept, with whose they are, at most."""
+
+_LOW, _SIXTEEN, _ONE, _ZERO = np.uint64(0xFFFF), np.uint64(16), np.uint64(1), np.uint64(0)
+_MOST_VOTES = 255
+_NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
+
+
+def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
+    """Return the thresholds that turn the upper 31 bits of a word into a number of zeros between entries.
+
+    An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with probability
+    ``1 - (1 - 1 / sparsity)^(k + 1)``.
+
+    Returns
+    -------
+    uint64 array of shape (width,)
+        That probability for k = 0, 1 ... as a part of 2^31.
+    """
+    none, found = 1.0, []
+    for _ in range(width):
+        none *= 1.0 - 1.0 / sparsity
+        found.append(round((1.0 - none) * 2**31))
+    return np.array(found, dtype=np.uint64)
+
+
+@kernel
+def _add_entries(feature: int, key: Any, gaps: Any, value: float, total: Any) -> None:
+    """Add `value` times a feature's row of -1, 0 and 1 to `total`: a word an entry, its lowest bit the sign."""
+    width, at, count = gaps.shape[0], 0, 0
+    words = (_ZERO, _ZERO, _ZERO, _ZERO)
+    while at < width:
+        if count % 4 == 0:
+            words = philox(np.uint64(count // 4), np.uint64(feature), _ZERO, _ZERO, key[0], key[1])
+        word = words[count % 4]
+        drawn = word >> _ONE
+        if drawn >= gaps[width - 1 - at]:
+            break
+        gap = 0
+        while gaps[gap] <= drawn:
+            gap += 1
+        total[at + gap] += value if word & _ONE else -value
+        at, count = at + gap + 1, count + 1
+
+
+@kernel
+def matrix_row(feature: int, key: Any, quantiles: Any, gaps: Any, words: Any, row: Any) -> None:
+    """Fill `row` with what the matrix has for a feature: Gaussian numbers, or -1, 0 and 1 if there are `gaps`."""
+    if gaps.shape[0] > 0:
+        row[:] = 0.0
+        _add_entries(feature, key, gaps, 1.0, row)
+        return
+    fill_words(feature, key, words)
+    for j in range(row.shape[0]):
+        row[j] = quantiles[words[j] & _LOW] + quantiles[words[j] >> _SIXTEEN]
+
+
+@kernel
+def _gather(
+    X: Any, key: Any, quantiles: Any, gaps: Any, rows: Any, owner: Any, votes: Any, words: Any, out: Any
+) -> None:
+    """Add up the matrix's rows for each row of `X`, in ascending order of the features; the last of `rows` is spare."""
+    mask, width, kept = owner.shape[0] - 1, rows.shape[1], flat(rows)
+    for i in range(out.shape[0]):
+        total = out[i]
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            feature, value = X.indices[p], X.data[p]
+            place = feature & mask
+            if owner[place] == feature:
+                votes[place] = min(votes[place] + 1, _MOST_VOTES)
+            else:
+                # Boyer and Moore's vote: a place goes to the feature that most of those who want it are.
+                if votes[place] == 0:
+                    owner[place], votes[place] = feature, 1
+                else:
+                    votes[place] -= 1
+                    place = mask + 1
+                matrix_row(feature, key, quantiles, gaps, words, rows[place])
+            first = place * width
+            for j in range(width):
+                total[j] += value * kept[first + j]
+
+
+@kernel
+def _scatter(X: Any, key: Any, gaps: Any, out: Any) -> None:
+    """As `_gather`, for a matrix with next to nothing in it: its entries are quicker made than kept."""
+    for i in range(out.shape[0]):
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            _add_entries(X.indices[p], key, gaps, X.data[p], out[i])
+
+
+def scatter(X: CSR, key: tuple[int, int], gaps: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return the rows of `X` times a matrix with few entries, none of which is kept."""
+    out = np.zeros((len(X.indptr) - 1, len(gaps)))
+    _scatter(X, np.array(key, dtype=np.uint64), gaps, out)
+    return out
+
+
+class Table:
+    """Rows of a matrix that are kept, at most `TABLE_BYTES` of them, and the product with it.
+
+    What is kept has no influence on a product: threads may share a table, one at a time.
+
+    Parameters
+    ----------
+    key : tuple of two int
+        Key of the random words.
+    columns : int
+        Number of features.
+    width : int
+        Number of dimensions.
+    sparsity : float
+        Entries are -1 and 1, one in so many; Gaussian if 0.
+    """
+
+    def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
+        self._key = np.array(key, dtype=np.uint64)
+        self._quantiles = half_quantiles()
+        self._gaps = word_gaps(sparsity, width) if sparsity else _NONE
+        most = max(1, TABLE_BYTES // (4 * width + 5))
+        places = 1 << min((columns - 1).bit_length(), most.bit_length() - 1)
+        # Pages of rows that nobody wants are never touched.
+        self._rows = np.empty((places + 1, width), dtype=np.float32)
+        self._owner = np.full(places, -1, dtype=np.int32)
+        self._votes = np.zeros(places, dtype=np.uint8)
+        self._words = np.empty(-(-width // 4) * 4, dtype=np.uint64)
+        self._lock = Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is kept."""
+        return self._rows.nbytes + self._owner.nbytes + self._votes.nbytes
+
+    def times(self, X: CSR) -> NDArray[np.float64]:
+        """Return the rows of `X` times the matrix."""
+        out = np.zeros((len(X.indptr) - 1, self._rows.shape[1]))
+        kept = self._rows, self._owner, self._votes
+        with self._lock:
+            _gather(X, self._key, self._quantiles, self._gaps, *kept, self._words, out)
+        return out
+
+
+@lru_cache(maxsize=2)
+def table_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> Table:
+    """Return the table of a matrix; this process keeps those of two matrices."""
+    return Table(key, columns, width, sparsity)

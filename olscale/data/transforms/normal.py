@@ -1,0 +1,93 @@
+"""Gaussian numbers out of random words, the same bits on every machine: nothing but + - * / and sqrt is used.
+
+A word of 32 bits gives the sum of two quantiles of N(0, 1/2), one for each half of the word. Its distribution differs from
+N(0, 1) only in the far tails: no number is beyond 6.
+
+References
+----------
+M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988): PPND16.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.jit import kernel
+
+__all__ = ["half_quantiles", "quantile"]
+
+_HALVES = 1 << 16
+_LN2 = 0.6931471805599453
+_SQRT2 = 1.4142135623730951
+
+# Coefficients of PPND16, of the numerator and the denominator: |p - 1/2| <= 0.425, and the tails up to exp(-25).
+# fmt: off
+_CENTRE = (
+    (3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+     45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727),
+    (1.0, 42.313330701600911252, 687.18700749205790830, 5394.1960214247511077,
+     21213.794301586595867, 39307.895800092710610, 28729.085735721942674, 5226.4952788528545610),
+)
+_TAIL = (
+    (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
+     1.27045825245236838258, 0.241780725177450611770, 0.0227238449892691845833, 7.74545014278341407640e-4),
+    (1.0, 2.05319162663775882187, 1.67638483018380384940, 0.689767334985100004550,
+     0.148103976427480074590, 0.0151986665636164571966, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
+)
+# fmt: on
+
+
+@kernel
+def _polynomial(coefficients: Any, x: float) -> float:
+    total = 0.0
+    for i in range(8):
+        total = total * x + coefficients[7 - i]
+    return total
+
+
+@kernel
+def _minus_log(p: float) -> float:
+    """Return ``-ln p`` for 0 < p < 1, to some units in the last place (libraries differ in the last bits of theirs)."""
+    twos = 0
+    while p < _SQRT2 / 2.0:
+        p, twos = p * 2.0, twos + 1
+    s = (p - 1.0) / (p + 1.0)
+    square, series = s * s, 0.0
+    for odd in range(25, 1, -2):
+        series = (series + 1.0 / odd) * square
+    return twos * _LN2 - 2.0 * (s + s * series)
+
+
+@kernel
+def quantile(p: float) -> float:
+    """Return the number that a standard Gaussian is below with probability `p`, for ``exp(-25) <= p <= 1 - exp(-25)``."""
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        return q * _polynomial(_CENTRE[0], r) / _polynomial(_CENTRE[1], r)
+    r = np.sqrt(_minus_log(min(p, 1.0 - p))) - 1.6
+    far = _polynomial(_TAIL[0], r) / _polynomial(_TAIL[1], r)
+    return far if q > 0.0 else -far
+
+
+@kernel
+def _fill_quantiles(table: Any) -> None:
+    square = 0.0
+    for i in range(table.shape[0]):
+        table[i] = quantile((i + 0.5) / table.shape[0])
+        square += table[i] * table[i]
+    scale = np.sqrt(0.5 * table.shape[0] / square)
+    for i in range(table.shape[0]):
+        table[i] *= scale
+
+
+@cache
+def half_quantiles() -> NDArray[np.float32]:
+    """Return what the 65,536 values of half a word stand for: equally probable quantiles, scaled to variance 1/2."""
+    table = np.empty(_HALVES)
+    _fill_quantiles(table)
+    return table.astype(np.float32)

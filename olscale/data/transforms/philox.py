@@ -1,0 +1,48 @@
+"""Philox4x32-10: random words by their number, so that any of them can be made at any time, by anybody.
+
+References
+----------
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, section 3.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olscale.jit import kernel
+
+__all__ = ["fill_words", "philox"]
+
+_ROUNDS = 10
+_WORD, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+_MULTIPLY0, _MULTIPLY1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_RAISE0, _RAISE1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_ZERO = np.uint64(0)
+
+
+@kernel
+def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
+    """Return the four words that belong to a counter of four words and a key of two; all are uint64 below 2^32."""
+    for _ in range(_ROUNDS):
+        p0, p1 = _MULTIPLY0 * c0, _MULTIPLY1 * c2
+        c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _WORD, (p0 >> _HALF) ^ c3 ^ k1, p0 & _WORD
+        k0, k1 = (k0 + _RAISE0) & _WORD, (k1 + _RAISE1) & _WORD
+    return c0, c1, c2, c3
+
+
+@kernel
+def fill_words(number: Any, key: Any, words: Any) -> None:
+    """Fill `words`, whose length is a multiple of 4, with the blocks of the counters (0, number), (1, number) ...
+
+    Parameters
+    ----------
+    number : int
+        Less than 2^32.
+    key : uint64 array of shape (2,)
+    words : uint64 array
+    """
+    for block in range(words.shape[0] // 4):
+        a, b, c, d = philox(np.uint64(block), np.uint64(number), _ZERO, _ZERO, key[0], key[1])
+        words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = a, b, c, d

@@ -1,0 +1,220 @@
+"""Transforms by name, and several of them fitted one after another."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from olscale.data.chunk import CSR, Chunk, Rows, to_dense
+from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.projection import RandomProjection
+from olscale.data.transforms.scaling import Bias, MinMax, Standardize, UnitNorm
+from olscale.errors import DatasetError, ParameterError, UnknownNameError
+
+__all__ = [
+    "Pipeline",
+    "canonical_transform",
+    "fit_transforms",
+    "has_projection",
+    "make_transform",
+    "split_transforms",
+    "transform_names",
+    "width_after",
+]
+
+_WIDEST_DENSE = 65_536
+
+_TRANSFORMS: dict[str, type[Transform]] = {
+    step.name: step for step in (Standardize, MinMax, UnitNorm, Bias, RandomProjection)
+}
+
+
+def transform_names() -> list[str]:
+    """Return the names a `transforms` list may have."""
+    return list(_TRANSFORMS)
+
+
+def make_transform(text: str) -> Transform:
+    """Return the transform of ``NAME`` or ``NAME:param=value,param=value``.
+
+    A value alone is that of the first parameter.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such transform or parameter.
+    ParameterError
+        If a value is outside its domain, or one is missing.
+
+    Examples
+    --------
+    >>> make_transform("project:100").width(5000)
+    100
+    """
+    name, colon, rest = text.partition(":")
+    if name not in _TRANSFORMS:
+        raise UnknownNameError("transform", name, _TRANSFORMS)
+    known, given = _parameters(_TRANSFORMS[name]), rest.split(",") if colon else []
+    if known and given and "=" not in given[0]:
+        given[0] = f"{next(iter(known))}={given[0]}"
+    params: dict[str, Any] = {}
+    for pair in given:
+        key, equals, value = map(str.strip, pair.partition("="))
+        if key not in known:
+            raise UnknownNameError(f"parameter of transform {name}", key, known)
+        if not equals:
+            raise ParameterError(f"transform {text}: {pair!r} is not param=value")
+        params[key] = int(value) if value.removeprefix("-").isdecimal() else value
+    for key, default in known.items():
+        if default is inspect.Parameter.empty and key not in params:
+            raise ParameterError(f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100")
+    return _TRANSFORMS[name](**params)
+
+
+def canonical_transform(text: str) -> str:
+    """Return the one text of a transform: all its parameters, in their order.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `make_transform`.
+
+    Examples
+    --------
+    >>> canonical_transform("project:100"), canonical_transform("bias")
+    ('project:features=100,kind=gaussian,seed=0', 'bias')
+    """
+    step = make_transform(text)
+    params = ",".join(f"{key}={getattr(step, key)}" for key in _parameters(type(step)))
+    return f"{step.name}:{params}" if params else step.name
+
+
+def split_transforms(text: str) -> list[str]:
+    """Return the transforms of a list separated by commas, in which parameters have commas too.
+
+    Examples
+    --------
+    >>> split_transforms("unit-norm, project:features=100,kind=sparse, bias")
+    ['unit-norm', 'project:features=100,kind=sparse', 'bias']
+    """
+    found: list[str] = []
+    for piece in filter(None, map(str.strip, text.split(","))):
+        if found and "=" in piece and ":" not in piece:
+            found[-1] += f",{piece}"
+        else:
+            found.append(piece)
+    return found
+
+
+def has_projection(texts: Sequence[str]) -> bool:
+    """Return whether one of the transforms is drawn at random, so that there are several of it."""
+    return any(make_transform(text).is_random for text in texts)
+
+
+def width_after(texts: Sequence[str], columns: int) -> int:
+    """Return the number of features that the transforms make of `columns`.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `make_transform`.
+
+    Examples
+    --------
+    >>> width_after(["standardize", "bias"], 4)
+    5
+    """
+    for text in texts:
+        columns = make_transform(text).width(columns)
+    return columns
+
+
+def _parameters(step: type[Transform]) -> dict[str, object]:
+    """Return the names of a transform's parameters and their defaults."""
+    if "__init__" not in vars(step):
+        return {}
+    return {name: found.default for name, found in inspect.signature(step).parameters.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Fitted transforms in their order.
+
+    Attributes
+    ----------
+    steps : tuple of Transform
+        The transforms, fitted.
+    columns : int
+        Number of features before the first.
+    width : int
+        Number of features after the last.
+    """
+
+    steps: tuple[Transform, ...]
+    columns: int
+    width: int
+
+    def apply(self, chunk: Chunk) -> Chunk:
+        """Return `chunk` transformed."""
+        X, columns = chunk.X, self.columns
+        for step in self.steps:
+            X = step.apply(X if step.takes_sparse else _dense(step.name, X, columns), columns)
+            columns = step.width(columns)
+        return Chunk(X, chunk.y, columns)
+
+
+def fit_transforms(
+    texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int, projection: int = 0
+) -> Pipeline:
+    """Fit transforms, each on the rows as the ones before it leave them.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Transforms with their parameters, in order; may be empty.
+    chunks : callable
+        Starts a pass over the training split.
+    columns : int
+        Number of features of the split.
+    projection : int
+        Number of the random projection, where there is one.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `make_transform`.
+    DatasetError
+        If sparse rows are too wide to be made dense.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split = Chunk(np.array([[1.0], [3.0]]), np.array([0, 1]), 1)
+    >>> pipeline = fit_transforms(["standardize", "bias"], lambda: iter([split]), 1)
+    >>> pipeline.apply(split).X
+    array([[-1.,  1.],
+           [ 1.,  1.]])
+    """
+    done = Pipeline((), columns, columns)
+    for text in texts:
+        step, before = make_transform(text), done
+        step.projection = projection
+
+        def rows(step: Transform = step, before: Pipeline = before) -> Iterator[FloatArray]:
+            for chunk in chunks():
+                yield _dense(step.name, before.apply(chunk).X, before.width)
+
+        step.fit(rows, done.width)
+        done = Pipeline((*done.steps, step), columns, step.width(done.width))
+    return done
+
+
+def _dense(name: str, X: Rows, columns: int) -> FloatArray:
+    if isinstance(X, CSR) and columns > _WIDEST_DENSE:
+        raise DatasetError(
+            f"transform {name} makes rows dense, and {columns:,} features are too many for that (at most "
+            f"{_WIDEST_DENSE:,}); use unit-norm, which keeps rows sparse, or project them first"
+        )
+    return to_dense(X, columns)
