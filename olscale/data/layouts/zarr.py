@@ -79,6 +79,7 @@ class Writer(SplitWriter):
         self._group: Any = None
         self._columns: dict[str, _Column] = {}
         self._rows = self._entries = self._piece = 0
+        self._ends: list[tuple[int, int]] = []
 
     def append(self, block: Block) -> str:
         """Write the next chunk and return the name of the files that hold its rows."""
@@ -86,6 +87,7 @@ class Writer(SplitWriter):
             self._begin(block)
         self._columns["label"].append(block.label)
         self._rows += len(block)
+        self._ends.append((self._rows, self._entries + (block.nonzeros if isinstance(block.X, CSR) else 0)))
         if not isinstance(block.X, CSR):
             self._columns["X"].append(block.X)
             return f"{self.split}/X/c/{(self._rows - 1) // self.chunk_rows}/0"
@@ -113,6 +115,13 @@ class Writer(SplitWriter):
 
     def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
         self._columns[name] = _Column(self._group, name, dtype, piece, width)
+
+    def safe(self) -> int:
+        """Return the number of chunks all of whose rows and entries are in files."""
+        written = {name: column.written for name, column in self._columns.items()}
+        rows = min(written["label"], written["X"] if "X" in written else written["indptr"] - 1)
+        entries = min(written.get("data", 0), written.get("indices", 0))
+        return sum(last <= rows and end <= entries for last, end in self._ends)
 
     def finish(self, columns: int) -> None:
         """Write the last pieces and, for sparse rows, the attributes."""
