@@ -187,7 +187,9 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
 @click.option("--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen.")
 @click.option(
-    "--layout", type=click.Choice(["parquet", "zarr"]), help="Default: zarr for dense, parquet for sparse rows."
+    "--layout",
+    type=click.Choice(["parquet", "zarr"]),
+    help="Default: zarr for dense, parquet for sparse rows.",
 )
 @click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
 def generate(
@@ -199,9 +201,17 @@ def generate(
     layout: str | None,
     chunk_rows: int | None,
 ) -> None:
-    """Make the synthetic dataset NAME in the directory DEST."""
-    from olscale.data.generators import generate as run
+    """Make the synthetic dataset NAME in the directory DEST.
 
+    With a DEST that ends in .tar.gz, url-like is written as the URL set is published: an archive with a file a day.
+    """
+    from olscale.data.generators import generate as run
+    from olscale.data.generators import generate_archive
+
+    if dest.endswith((".tar.gz", ".tgz")):
+        count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
+        click.echo(f"wrote {dest}: {count:,} rows, {_megabytes(size)} of text")
+        return
     made = run(name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows)
     click.echo(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
 

@@ -1,7 +1,8 @@
 """Building a dataset: from pieces of batches to files and a manifest.
 
 Until ``manifest.json`` is there, the directory holds ``ingest.json``, the marker of an unfinished dataset with what it
-is made of. A build that fails removes what it made; one that is killed leaves the marker, and the next starts anew.
+is made of. A build that fails removes what it made; one that is killed leaves the marker, and the next clears what there
+is, but for what `olscale.data.resume` can use.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, o
 from olscale.data.layouts.base import SplitWriter
 from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
+from olscale.data.resume import EARLIER, PROGRESS, Journal, keep_earlier
 from olscale.data.segments import ColumnSegments
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
@@ -36,7 +38,7 @@ __all__ = ["SPOOL", "Build", "Piece", "claim"]
 
 SPOOL = "spool"
 _SPARSE = "sparse"
-_OWN = ("train", "test", _SPARSE, SPOOL, MARKER)
+_OWN = ("train", "test", _SPARSE, SPOOL, PROGRESS, f"{PROGRESS}.part", EARLIER, MARKER)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
 
@@ -48,7 +50,8 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
     Parameters
     ----------
     dest : str
-        A directory that is absent, empty, or holds an interrupted build, which is cleared.
+        A directory that is absent, empty, or holds an interrupted build, which is cleared. What one of the same recipe
+        has written is kept for `olscale.data.resume.Earlier`.
     recipe : dict
         Sources and options, kept in the marker.
 
@@ -77,10 +80,15 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         # The other process may have finished between the look and the lock.
         if not ours or directory.exists(MANIFEST):
             raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
-        made = missing or _made(directory)
-        for name in _OWN[:-1]:
-            directory.remove(name)
+        before = _marker(directory)
+        made = missing or [str(path) for path in before.get("made", ())]
         content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
+        if before == json.loads(json.dumps(content)):
+            keep_earlier(directory)
+        else:
+            directory.remove(EARLIER)
+        for name in _OWN[:-2]:
+            directory.remove(name)
         directory.write(MARKER, json.dumps(content, indent=1).encode())
         try:
             yield directory
@@ -91,15 +99,17 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
             if isinstance(error, OSError) and error.errno in _FULL:
                 raise DatasetError(f"{dest} cannot be written ({error.strerror})") from error
             raise
-        directory.remove(MARKER)
+        for name in (PROGRESS, EARLIER, MARKER):
+            directory.remove(name)
 
 
-def _made(directory: Directory) -> list[str]:
-    """Return the directories that an interrupted build made."""
+def _marker(directory: Directory) -> dict[str, Any]:
+    """Return the marker of an interrupted build: the directories that it made, and its recipe."""
     try:
-        return [str(path) for path in json.loads(directory.read(MARKER))["made"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+        content = json.loads(directory.read(MARKER))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +124,11 @@ class Piece:
         Name of the segment.
     batches : callable
         Returns a new iterator over the rows.
-    told : bool
-        Whether the reading of these rows was already told to `Progress`.
     """
 
     name: str
     segment: str
     batches: Callable[[], Iterator[Batch]]
-    told: bool = False
 
 
 @dataclass(slots=True)
@@ -157,6 +164,10 @@ class Build:
         Rows of a chunk; see `default_chunk_rows`.
     segments : str, optional
         ``"files"``: a segment for each piece. Any other: name of a numeric column whose changes begin a segment.
+    progress : callable, optional
+        Told of what is read.
+    journal : Journal, optional
+        Told of what is written.
     """
 
     def __init__(
@@ -166,6 +177,7 @@ class Build:
         chunk_rows: int | None = None,
         segments: str | None = None,
         progress: Progress | None = None,
+        journal: Journal | None = None,
     ) -> None:
         if layout is not None:
             check_layout(layout)
@@ -173,7 +185,7 @@ class Build:
             raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
         self._directory, self._asked, self._layout = directory, (layout, chunk_rows), ""
         self._chunk_rows = 0
-        self._by, self._progress = segments, progress
+        self._by, self._progress, self._journal = segments, progress, journal
         self._labels, self._columns = Labels(), Columns()
         self._splits: dict[str, _Split] = {}
         self._segments: dict[str, list[Segment]] = {}
@@ -227,7 +239,7 @@ class Build:
                     by_column.add(X, self._columns.names, piece.name)
                 rows += len(batch.target)
                 yield Block(X, self._labels.encode(batch.target, piece.name, batch.regression))
-                if self._progress is not None and not piece.told:
+                if self._progress is not None:
                     self._progress(piece.name, len(batch), nbytes(batch.X))
             if rows == start:
                 raise FormatError(piece.name, "no rows")
@@ -245,9 +257,21 @@ class Build:
             for block in rebatch(blocks, self._chunk_rows):
                 if written is not None:
                     written.result()
-                written = writing.submit(state.append, block)
+                written = writing.submit(self._append, split, state, block)
             if written is not None:
                 written.result()
+        # The next split may be long, and what is held back would be lost with the process.
+        state.writer.finish(max(1, self._columns.width))
+        self._note(split, state)
+
+    def _append(self, split: str, state: _Split, block: Block) -> None:
+        state.append(block)
+        self._note(split, state)
+
+    def _note(self, split: str, state: _Split) -> None:
+        if self._journal is not None and split in self._splits:
+            chunks = state.chunks[: state.writer.safe()]
+            self._journal.written(split, chunks, self._layout, self._chunk_rows, self._columns.width)
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, after which the dataset exists.
@@ -306,6 +330,8 @@ class Build:
         return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._columns.width)
 
     def _densify(self) -> None:
+        self._journal = None
+        self._directory.remove(PROGRESS)
         sparse, width = self._splits, self._columns.width
         layout, old_rows = self._layout, self._chunk_rows
         for split in sparse:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import io
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from olscale.data.archive import archive_pieces, is_archive
 from olscale.data.build import SPOOL, Build, Piece, claim
-from olscale.data.chunk import nbytes
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.manifest import SourceEntry
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.data.selection import drop_columns, rows_within
-from olscale.data.sources import Source, expand, segment_name, sha256_and_size
+from olscale.data.resume import Earlier, Journal
+from olscale.data.selection import Cut, drop_columns
+from olscale.data.sources import Source, expand, segment_name, sha256_and_size, stamp
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
@@ -71,7 +71,7 @@ def ingest(
     drop : sequence of str
         Columns of dense tables that are no features, as a row's number: they are left out.
     train_rows : int, optional
-        So many rows from the first on are the train split, all others the test split. The sources are read twice.
+        So many rows from the first on are the train split, all others the test split.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`.
 
@@ -91,8 +91,9 @@ def ingest(
     LIBSVM text cannot say that it is dense. Where at least a quarter of its entries (over all splits) is not zero and
     it has at most 65,536 columns, it is rewritten as a dense dataset after the last row, in one streaming pass.
 
-    Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that, and ingesting again starts
-    over and finishes.
+    Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that. Ingesting the same sources
+    again with the same options goes on, for SVMlight text, with the first source or archive member of which not all rows
+    were written (see `olscale.data.resume`), and starts over for other formats.
 
     Examples
     --------
@@ -117,23 +118,30 @@ def ingest(
         "label": label,
     }
     options |= {"drop": list(drop), "train_rows": train_rows}
-    with claim(os.fspath(dest), {**given, "options": options}) as directory, ExitStack() as stack:
-        build = Build(directory, layout, chunk_rows, segments, progress)
-        found = {split: expand(paths) for split, paths in given.items()}
-        if train_rows is not None:
-            found["test"] = found["train"]
-        elif not found["test"]:
-            found["test"] = _held_test(found["train"], format)
+    found = {split: expand(paths) for split, paths in given.items()}
+    if train_rows is not None:
+        found["test"] = found["train"]
+    elif not found["test"]:
+        found["test"] = _held_test(found["train"], format)
+    files = list(dict.fromkeys(source.file for part in found.values() for source in part if source.file))
+    stamps = {file: stamp(file) for file in files}
+    with claim(os.fspath(dest), {**given, "options": options, "stamps": stamps}) as directory, ExitStack() as stack:
+        journal = Journal(directory)
+        build = Build(directory, layout, chunk_rows, segments, progress, journal)
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
-        files = dict.fromkeys(source.file for part in found.values() for source in part if source.file)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), progress)
-        spans = {"train": (0, train_rows), "test": (train_rows or 0, None)}
-        for split, part in found.items():
-            if part:
-                build.add(split, _Pieces(reading, part, *spans[split]))
+        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), journal)
+        train = partial(reading.pieces, found["train"])
+        if train_rows is None:
+            build.add("train", _Again(train))
+            if found["test"]:
+                build.add("test", _Again(partial(reading.pieces, found["test"])))
+        else:
+            parts = Cut(train, train_rows)
+            build.add("train", _Again(parts.head))
+            build.add("test", _Again(parts.tail))
         entries = [_entry(source, split, hashes) for split, part in found.items() for source in part]
         directory.remove(SPOOL)
         build.finish(entries, densify=reading.formats == {_SPARSE_TEXT})
@@ -168,46 +176,52 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Pieces:
-    """The pieces of a split; iterating over them again reads them again."""
+class _Again:
+    """Pieces; iterating over them again reads them again."""
 
-    reading: _Reading
-    sources: Sequence[Source]
-    start: int
-    stop: int | None
+    pieces: Callable[[], Iterator[Piece]]
 
     def __iter__(self) -> Iterator[Piece]:
-        pieces = (piece for source in self.sources for piece in self.reading.pieces(source))
-        return pieces if (self.start, self.stop) == (0, None) else rows_within(pieces, self.start, self.stop)
+        return self.pieces()
 
 
 class _Reading:
-    """Reads source after source with what was learnt from the ones before."""
+    """Reads source after source with what was learnt from the ones before, or from an interrupted ingest."""
 
     def __init__(
-        self,
-        format: str | None,
-        label: str | int | None,
-        drop: tuple[str, ...],
-        spool: Path,
-        progress: Progress | None,
+        self, format: str | None, label: str | int | None, drop: tuple[str, ...], spool: Path, journal: Journal
     ) -> None:
         self.formats: set[str] = set()
-        self._format, self._drop, self._spool, self._progress = format, drop, spool, progress
+        self._format, self._drop, self._spool, self._journal = format, drop, spool, journal
+        self._earlier = Earlier(journal.directory)
         self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
-    def pieces(self, source: Source) -> Iterator[Piece]:
-        if is_archive(source.path):
-            yield from archive_pieces(source.path, partial(self._member, source.path), self._spool)
-        else:
-            yield Piece(source.path, segment_name(source.name), partial(self._batches, source.path))
+    def pieces(self, sources: Sequence[Source]) -> Iterator[Piece]:
+        for source in sources:
+            if is_archive(source.path):
+                pieces = archive_pieces(source.path, self._batches, self._spool, self._earlier.pieces)
+            else:
+                name = segment_name(source.name)
+                pieces = iter([Piece(source.path, name, partial(self._batches, source.path))])
+            for piece in pieces:
+                batches = piece.batches
+                if piece.name in self._earlier.pieces:
+                    self.formats.add(_SPARSE_TEXT)
+                    batches = partial(self._earlier.batches, piece.name)
+                yield replace(piece, batches=partial(self._noted, piece.name, batches))
 
-    def _member(self, archive: str, member: str, content: io.BufferedReader) -> Iterator[Batch]:
-        name = f"{archive}: {PurePosixPath(member).name}"
-        for batch in self._batches(name, content):
-            if self._progress is not None:
-                self._progress(name, len(batch), nbytes(batch.X))
+    def _noted(self, piece: str, batches: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
+        """Yield `batches`; all files of a dataset number their features alike, and have the label in one place."""
+        rows = 0
+        for batch in batches():
+            rows += len(batch)
+            if batch.zero_based is not None:
+                self._options = replace(self._options, zero_based=batch.zero_based)
+                self._journal.zero_based = batch.zero_based
+            if isinstance(batch.label, int):
+                self._options = replace(self._options, label=batch.label)
             yield batch
+        self._journal.read(piece, rows)
 
     def _batches(self, source: str, content: io.BufferedReader | None = None) -> Iterator[Batch]:
         format = find_format(source, self._format, content)
@@ -220,8 +234,3 @@ class _Reading:
         rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
         for batch in format.read(source, replace(self._options, chunk_rows=rows, stream=content)):
             yield drop_columns(batch, self._drop, source) if self._drop else batch
-            # All files of a dataset number their features alike, and have the label in one place.
-            if batch.zero_based is not None:
-                self._options = replace(self._options, zero_based=batch.zero_based)
-            if isinstance(batch.label, int):
-                self._options = replace(self._options, label=batch.label)

@@ -9,7 +9,7 @@ import numpy as np
 from olscale.data.chunk import CSR
 from olscale.data.layouts.base import Block, StoredRows
 
-__all__ = ["DEFAULT_CHUNK_ROWS", "default_chunk_rows", "rebatch"]
+__all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "rebatch"]
 
 DEFAULT_CHUNK_ROWS = 16_384
 _DENSE_BYTES = 32 << 20
@@ -40,18 +40,19 @@ def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
         start = 0
         while count + len(block) - start >= rows:
             stop = start + rows - count
-            yield _join([*held, _cut(block, start, stop)])
+            yield _join([*held, cut(block, start, stop)])
             held, count, start = [], 0, stop
         if start < len(block):
             # A copy where only a part is left, so that the batch it came from can go.
-            rest = _cut(block, start, len(block))
+            rest = cut(block, start, len(block))
             held.append(rest if start == 0 else _join([rest], copy=True))
             count += len(rest)
     if held:
         yield _join(held)
 
 
-def _cut(block: Block, start: int, stop: int) -> Block:
+def cut(block: Block, start: int, stop: int) -> Block:
+    """Return rows `start` to `stop` of `block` without copying."""
     X = block.X
     if isinstance(X, CSR):
         low, high = int(X.indptr[start]), int(X.indptr[stop])

@@ -15,7 +15,7 @@ from olscale.data.manifest import MANIFEST
 from olscale.data.storage import split_url
 from olscale.errors import DatasetError
 
-__all__ = ["Source", "expand", "natural_key", "segment_name", "sha256_and_size"]
+__all__ = ["Source", "expand", "natural_key", "segment_name", "sha256_and_size", "stamp"]
 
 _NAME = re.compile(r"^[a-z][a-z0-9_-]+:(?!//)", re.IGNORECASE)
 
@@ -131,3 +131,9 @@ def sha256_and_size(file: str) -> tuple[str, int]:
     with fs.open(path, "rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
         return digest.hexdigest(), stream.tell()
+
+
+def stamp(file: str) -> str:
+    """Return what changes when `file` is written anew: a digest of its size, time and place."""
+    fs, path = split_url(file)
+    return str(fs.ukey(path))

@@ -138,6 +138,15 @@ class Directory:
         else:
             self.fs.pipe_file(target, bytes(data))
 
+    def replace(self, name: str, data: bytes) -> None:
+        """Write file `name` so that any process sees the old or the new content; a power cut may leave neither."""
+        if not self.local:
+            self.fs.pipe_file(self.join(name), data)
+            return
+        part = Path(self.join(f"{name}.part"))
+        part.write_bytes(data)
+        part.replace(self.join(name))
+
     def write_whole(self, name: str, data: bytes) -> None:
         """Write file `name` atomically and durably: temporary file and rename, or one PUT."""
         if not self.local:

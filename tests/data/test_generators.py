@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from olscale.data.chunk import CSR
-from olscale.data.generators import gaussian_xor, generate, generator_names, multipie_like, url_like, webspam_like
+from olscale.data.generators import (
+    gaussian_xor,
+    generate,
+    generate_archive,
+    generator_names,
+    multipie_like,
+    url_like,
+    webspam_like,
+)
 from olscale.data.generators.rotating_xor import batches
+from olscale.data.ingest import ingest
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.base import codes_of
 from olscale.learners.local import LOL
@@ -133,3 +143,31 @@ def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None
         wrong = codes_of(learner.learn(X, target.astype(np.int64))) != target
         errors.append(wrong[20_000:].mean())
     assert errors[1] < 0.5 * errors[0]
+
+
+def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(tmp_path: Path):
+    """A member a day, Day10 before Day2; ingested, the days are in order and the rows those of the generator."""
+    file = tmp_path / "url_svmlight.tar.gz"
+    rows, columns = 11 * url_like.DAY_ROWS + 7, 5_000
+    assert generate_archive("url-like", file, rows=rows, columns=columns)[0] == rows
+    with tarfile.open(file) as tar:
+        names = tar.getnames()
+    assert names[0] == "url_svmlight/FeatureTypes"
+    assert names[1:5] == [f"url_svmlight/Day{day}.svm" for day in (0, 1, 10, 11)]
+    dataset = ingest(file, tmp_path / "url", segments="files")
+    assert [name for name, _ in dataset.segments()] == [f"Day{day}" for day in range(12)]
+    pairs = zip(dataset.chunks(), url_like.chunks(rows, columns=columns, day_rows=url_like.DAY_ROWS), strict=True)
+    for got, expected in pairs:
+        np.testing.assert_array_equal(got.y, expected.y)
+        for mine, theirs in zip(got.X, expected.X, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_archive_is_the_same_bytes_and_only_of_generators_that_have_one(tmp_path: Path):
+    files = [tmp_path / name for name in ("a.tar.gz", "b.tar.gz")]
+    for file in files:
+        generate_archive("url-like", file, rows=50, seed=1)
+    assert files[0].read_bytes() == files[1].read_bytes()
+    with pytest.raises(ParameterError, match="no published archive"):
+        generate_archive("webspam-like", tmp_path / "c.tar.gz")
+    assert not (tmp_path / "c.tar.gz").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from olscale.data.build import Piece
 from olscale.data.dataset import open_dataset
 from olscale.data.formats.base import Batch
 from olscale.data.ingest import ingest
-from olscale.data.selection import rows_within
+from olscale.data.selection import Cut
 from olscale.errors import DatasetError, FormatError, ParameterError, UnknownNameError
 
 
@@ -23,25 +24,39 @@ def lines(start: int, stop: int) -> str:
     return "".join(f"{1 - 2 * (i % 2)} 1:{i + 1} {2 + i % 7}:1 20:1\n" for i in range(start, stop))
 
 
-@given(st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=5), st.integers(0, 30), st.integers(0, 30))
-def test_a_stretch_of_rows_is_that_of_all_rows(pieces: list[list[int]], start: int, length: int) -> None:
-    position, made, everything = 0, [], []
+@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), max_size=5), st.integers(0, 30))
+def test_a_cut_gives_all_rows_once_on_either_side(pieces: list[list[int]], at: int) -> None:
+    """In one pass, and again from the start; no piece on either side is without rows."""
+    position, made, everything, opened = 0, [], [], []
     for number, sizes in enumerate(pieces):
         batches = []
         for size in sizes:
             y = np.arange(position, position + size, dtype=float)
             batches.append(Batch(y[:, None], y, 1))
-            everything.append([(str(number), value) for value in y])
+            everything += [(str(number), value) for value in y]
             position += size
-        made.append(Piece(str(number), str(number), lambda batches=batches: iter(batches)))
-    expected = [row for rows in everything for row in rows]
-    for stop in (start + length, None):
+
+        def read(number: int = number, batches: list[Batch] = batches):
+            opened.append(number)
+            return iter(batches)
+
+        made.append(Piece(str(number), str(number), read))
+
+    def rows_of(pieces: Iterator[Piece]) -> list[tuple[str, float]]:
         found = []
-        for piece in rows_within(made, start, stop):
+        for piece in pieces:
             rows = [(piece.name, value) for batch in piece.batches() for value in batch.target]
-            assert rows, "a piece without rows is left out"
+            assert rows
             found += rows
-        assert found == expected[start:stop]
+        return found
+
+    parts = Cut(lambda: iter(made), at)
+    head = rows_of(parts.head()) if at else []
+    if at:
+        assert head == everything[:at]
+        assert rows_of(parts.tail()) == everything[at:]
+        assert opened == sorted(set(opened)), "each piece is read once"
+        assert rows_of(parts.tail()) == everything[at:]
 
 
 @pytest.mark.parametrize("chunk_rows", [7, 64])

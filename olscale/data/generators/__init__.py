@@ -2,8 +2,8 @@
 
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
 constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
-width can be chosen takes a third argument, ``columns``. The same seed gives the same rows. To add one, name its module
-below.
+width can be chosen takes a third argument, ``columns``. One that stands for a set published as an archive also has
+``members``, which yields the files of that. The same seed gives the same rows. To add one, name its module below.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any
 from olscale.data.build import Build, Piece, claim
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats.base import Batch
+from olscale.data.generators.archive import write_archive
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError, UnknownNameError
 
-__all__ = ["generate", "generator_names"]
+__all__ = ["generate", "generate_archive", "generator_names"]
 
 _MODULES = {
     "gaussian-xor": "olscale.data.generators.gaussian_xor",
@@ -77,26 +78,67 @@ def generate(
     ...     dataset.rows(), dataset.segments()
     (250, (('0', 0), ('1', 100), ('2', 200)))
     """
-    if name not in _MODULES:
-        raise UnknownNameError("generator", name, _MODULES)
-    module: Any = importlib.import_module(_MODULES[name])
-    count = module.ROWS if rows is None else rows
-    if count < 1:
-        raise ParameterError(f"rows is {count}, expected at least 1")
-    if seed < 0:
-        raise ParameterError(f"seed is {seed}, expected 0 or more")
-    recipe = {"seed": seed, "rows": count}
-    if columns is not None:
-        if "columns" not in inspect.signature(module.batches).parameters:
-            raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
-        recipe["columns"] = columns
-    source = f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in recipe.items())
-    made = module.batches(count, seed) if columns is None else module.batches(count, seed, columns)
-    with claim(os.fspath(dest), {"generator": name, **recipe}) as directory:
+    module, arguments, source = _recipe(name, "batches", seed, rows, columns)
+    made = module.batches(**arguments)
+    with claim(os.fspath(dest), {"generator": name, **arguments}) as directory:
         build = Build(directory, layout, chunk_rows, "files" if module.SEGMENTS else None)
         build.add("train", _pieces(source, made))
         build.finish([SourceEntry(name=source, split="train")])
     return open_dataset(dest)
+
+
+def generate_archive(
+    name: str, file: str | os.PathLike[str], *, seed: int = 0, rows: int | None = None, columns: int | None = None
+) -> tuple[int, int]:
+    """Write the rows of a generator in the form in which the set it stands for is published.
+
+    Parameters
+    ----------
+    name : str
+        A generator with ``members``: ``url-like``.
+    file : path
+        New ``.tar.gz`` archive, replaced if it is there.
+    seed, rows, columns
+        As for `generate`.
+
+    Returns
+    -------
+    tuple of int
+        Rows, and bytes of text in the archive before compression.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        For a name that does not exist, a generator without such a form, a number out of range.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     generate_archive("url-like", f"{folder}/url_svmlight.tar.gz", rows=10)[0]
+    10
+    """
+    module, arguments, _ = _recipe(name, "members", seed, rows, columns)
+    return write_archive(os.fspath(file), module.members(**arguments))
+
+
+def _recipe(name: str, form: str, seed: int, rows: int | None, columns: int | None) -> tuple[Any, dict[str, int], str]:
+    """Return the generator's module, the arguments of its function `form`, and what to call the rows."""
+    if name not in _MODULES:
+        raise UnknownNameError("generator", name, _MODULES)
+    module: Any = importlib.import_module(_MODULES[name])
+    if not hasattr(module, form):
+        raise ParameterError(f"generator {name} has no published archive to imitate; name a directory for its dataset")
+    arguments = {"seed": seed, "rows": module.ROWS if rows is None else rows}
+    if arguments["rows"] < 1:
+        raise ParameterError(f"rows is {rows}, expected at least 1")
+    if seed < 0:
+        raise ParameterError(f"seed is {seed}, expected 0 or more")
+    if columns is not None:
+        if "columns" not in inspect.signature(getattr(module, form)).parameters:
+            raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
+        arguments["columns"] = columns
+    return module, arguments, f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in arguments.items())
 
 
 def _pieces(source: str, batches: Iterator[Batch]) -> Iterator[Piece]:

@@ -31,7 +31,7 @@ from olscale.data.chunk import CSR, Chunk
 from olscale.data.formats.base import Batch
 from olscale.errors import ParameterError
 
-__all__ = ["COLUMNS", "DAYS", "REAL", "ROWS", "SEGMENTS", "batches", "chunks"]
+__all__ = ["COLUMNS", "DAYS", "DAY_ROWS", "REAL", "ROWS", "SEGMENTS", "batches", "chunks", "members"]
 
 ROWS = 2_396_130
 COLUMNS = 3_231_961
@@ -39,7 +39,7 @@ DAYS = 121
 REAL = 64
 SEGMENTS = True
 
-_DAY_ROWS = 19_803
+DAY_ROWS = 19_803
 _FEWEST_COLUMNS = 1_000
 
 
@@ -60,9 +60,29 @@ def batches(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[Batch]:
     Batch
         CSR, of at most 19,803 rows, with targets -1 and +1.
     """
-    for start in range(0, rows, _DAY_ROWS):
-        X, malicious = _rows(start, min(start + _DAY_ROWS, rows), seed, columns, _DAY_ROWS)
+    for start in range(0, rows, DAY_ROWS):
+        X, malicious = _rows(start, min(start + DAY_ROWS, rows), seed, columns, DAY_ROWS)
         yield Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
+
+
+def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str, Batch | bytes]]:
+    """Yield the files of the published archive, in its order, with the rows of `batches`.
+
+    Parameters
+    ----------
+    rows, seed, columns
+        As for `batches`.
+
+    Yields
+    ------
+    tuple of str and Batch or bytes
+        ``url_svmlight/FeatureTypes`` (numbers of the real-valued features), then ``url_svmlight/DayN.svm``, sorted as text.
+    """
+    yield "url_svmlight/FeatureTypes", "".join(f"{feature + 1}\n" for feature in range(REAL)).encode()
+    for day in sorted(range(-(-rows // DAY_ROWS)), key=str):
+        start = day * DAY_ROWS
+        X, malicious = _rows(start, min(start + DAY_ROWS, rows), seed, columns, DAY_ROWS)
+        yield f"url_svmlight/Day{day}.svm", Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
 
 
 def chunks(

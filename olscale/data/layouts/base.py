@@ -89,8 +89,12 @@ class SplitWriter(ABC):
         """Write the next chunk and return the file (or the range of files) that holds it, for messages."""
 
     @abstractmethod
+    def safe(self) -> int:
+        """Return how many chunks a reader would find if the process ended now."""
+
+    @abstractmethod
     def finish(self, columns: int) -> None:
-        """Write what is still held back; `columns` is the final width."""
+        """Write what is still held back; `columns` is the width so far, the final one in the last call."""
 
 
 class SplitReader(ABC):

@@ -75,6 +75,10 @@ class Writer(SplitWriter):
         )
         return memoryview(self._buffer)[: sink.tell()]
 
+    def safe(self) -> int:
+        """Return the number of files."""
+        return self._chunks
+
     def finish(self, columns: int) -> None:
         """Do nothing: every file was complete when it was written."""
 

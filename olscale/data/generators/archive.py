@@ -1,0 +1,68 @@
+"""The form in which the URL set is published: a compressed tar archive with a file of SVMlight text a day.
+
+The files lie in the archive in the order of their names as text, ``Day10.svm`` before ``Day2.svm``, which is not the
+order of time: whoever reads it must put them in order.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from olscale.data.chunk import CSR
+from olscale.data.formats.base import Batch
+from olscale.data.storage import open_output
+
+__all__ = ["svmlight_text", "write_archive"]
+
+_LEVEL = 1
+
+
+def svmlight_text(batch: Batch) -> memoryview:
+    r"""Return sparse rows as SVMlight text; their values are multiples of 1/10,000 in (0, 1], their targets -1 and +1.
+
+    Examples
+    --------
+    >>> X = CSR(np.array([0, 2, 3]), np.array([0, 9, 4], dtype=np.int32), np.array([0.25, 1.0, 1.0]))
+    >>> bytes(svmlight_text(Batch(X, np.array([1.0, -1.0]), 10)))
+    b'+1 1:0.25 10:1\n-1 5:1\n'
+    """
+    from olscale.data.generators._text_kernel import PAIR_BYTES, ROW_BYTES, write_rows
+
+    X = batch.X
+    assert isinstance(X, CSR)
+    text = np.empty(PAIR_BYTES * len(X.data) + ROW_BYTES * len(batch), dtype=np.uint8)
+    return memoryview(text)[: write_rows(X.indptr, X.indices, X.data, np.asarray(batch.target), text)]  # type: ignore[arg-type]
+
+
+def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
+    """Write `members`, rows or plain bytes by name, to the ``.tar.gz`` archive `file`, which appears whole or not at all.
+
+    Neither name nor time go into the file: the same members give the same bytes.
+
+    Returns
+    -------
+    tuple of int
+        Rows, and bytes of text before compression.
+    """
+    from isal import igzip
+
+    packed: Any = igzip.IGzipFile
+    rows = size = 0
+    with (
+        open_output(file) as raw,
+        packed(filename="", fileobj=raw, mode="wb", compresslevel=_LEVEL, mtime=0) as out,
+        tarfile.open(fileobj=out, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, content in members:
+            text = svmlight_text(content) if isinstance(content, Batch) else memoryview(content)
+            rows += len(content) if isinstance(content, Batch) else 0
+            size += len(text)
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    return rows, size

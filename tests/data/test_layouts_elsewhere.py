@@ -1,0 +1,86 @@
+"""Other programs open what lies in a dataset without us."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+
+from olscale.data.chunk import to_dense
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.generators import generate
+
+ROWS, COLUMNS = 500, 2_000
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Dataset]:
+    folder = tmp_path_factory.mktemp("layouts")
+    return {
+        layout: generate("url-like", folder / layout, rows=ROWS, columns=COLUMNS, layout=layout, chunk_rows=150)
+        for layout in ("parquet", "zarr")
+    }
+
+
+def rows_of(dataset: Dataset) -> np.ndarray:
+    return np.concatenate([to_dense(chunk.X, COLUMNS) for chunk in dataset.chunks()])
+
+
+def test_duckdb_reads_parquet(datasets: dict[str, Dataset]):
+    import duckdb
+
+    files = f"{datasets['parquet'].path}/train/*.parquet"
+    query = f"select count(*), sum(len(indices)), sum(list_sum(\"values\")) from '{files}'"
+    [(rows, nonzeros, total)] = duckdb.connect().execute(query).fetchall()
+    assert (rows, nonzeros) == (ROWS, datasets["parquet"].nonzeros())
+    assert total == pytest.approx(rows_of(datasets["parquet"]).sum(), rel=1e-12)
+
+
+def test_pandas_reads_parquet(datasets: dict[str, Dataset]):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_parquet(f"{datasets['parquet'].path}/train")
+    expected = rows_of(datasets["parquet"])
+    assert len(frame) == ROWS
+    for i in (0, 149, 150, 499):
+        np.testing.assert_array_equal(frame["values"][i], expected[i][frame["indices"][i]])
+        assert len(frame["values"][i]) == np.count_nonzero(expected[i])
+
+
+def test_anndata_reads_zarr(datasets: dict[str, Dataset]):
+    """The group follows AnnData's convention for CSR."""
+    anndata = pytest.importorskip("anndata")
+    X = anndata.io.read_elem(zarr.open_group(f"{datasets['zarr'].path}/train", mode="r"))
+    assert X.shape == (ROWS, COLUMNS)
+    np.testing.assert_array_equal(X.toarray(), rows_of(datasets["zarr"]))
+
+
+def test_scipy_takes_the_arrays_of_a_zarr_group(datasets: dict[str, Dataset]):
+    import scipy.sparse
+
+    group = zarr.open_group(f"{datasets['zarr'].path}/train", mode="r")
+    assert group.attrs["encoding-type"] == "csr_matrix"
+    parts = tuple(group[name][:] for name in ("data", "indices", "indptr"))
+    X = scipy.sparse.csr_matrix(parts, shape=group.attrs["shape"])
+    np.testing.assert_array_equal(X.toarray(), rows_of(datasets["zarr"]))
+
+
+def test_arrays_that_another_program_wrote_anew_are_read(datasets: dict[str, Dataset], tmp_path: Path):
+    """Other codecs and chunks, the same numbers: as valid as our own files."""
+    dataset = generate("url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150)
+    group = zarr.open_group(f"{dataset.path}/train", mode="r+")
+    for name in ("data", "indptr"):
+        values = group[name][:]
+        del group[name]
+        group.create_array(name, data=values, chunks=(77,), compressors=None)
+    open_dataset(dataset.path).verify()
+
+
+def test_cut_off_piece_is_named(tmp_path: Path):
+    dataset = generate("url-like", tmp_path / "d", rows=ROWS, columns=COLUMNS, layout="zarr", chunk_rows=150)
+    file = tmp_path / "d" / "train" / "data" / "c" / "0"
+    for size in (len(file.read_bytes()) - 1, 3):
+        file.write_bytes(file.read_bytes()[:size])
+        with pytest.raises(Exception, match="not a whole piece"):
+            open_dataset(dataset.path).chunk("train", 0)
