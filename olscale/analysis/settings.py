@@ -11,7 +11,7 @@ from typing import Any
 from olscale.analysis.summary import REPLICATES, Summary
 from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
-from olscale.evaluation.plan import orders
+from olscale.evaluation.plan import orders, scoring_of
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import learner_class, make_learner
 from olscale.results.record import canonical_json
@@ -133,8 +133,9 @@ def _choices(
 
 def _protocols(experiment: Experiment, dataset: str, transforms: tuple[str, ...]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
+    scoring = scoring_of(experiment.protocol, experiment.seed)
     for shuffle, part, passes in orders(experiment.protocol, experiment.seed):
-        definition = Run(StreamKey(dataset, "", transforms, shuffle, part, passes), "", 1, {}).definition()
+        definition = Run(StreamKey(dataset, "", transforms, shuffle, part, passes, scoring), "", 1, {}).definition()
         protocol = {key: value for key, value in definition["protocol"].items() if key not in REPLICATES}
         found[canonical_json(protocol)] = protocol
     return list(found.values())

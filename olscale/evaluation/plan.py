@@ -11,15 +11,18 @@ from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
+from olscale.evaluation.metrics.drift import detector_version
+from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.pack import Source
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
 from olscale.learners.base import Learner
 from olscale.learners.registry import make_learner
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "orders", "plan_searches"]
+__all__ = ["Plan", "make_plan", "orders", "plan_searches", "scoring_of"]
 
 DEFAULT_REPEATS = 10
 
@@ -152,11 +155,14 @@ class _Builder:
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
         added: list[list[Run]] = [[] for _ in learners]
+        scoring = scoring_of(protocol, seed)
         for shuffle, part, passes in orders(protocol, seed):
-            key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
+            key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes, scoring)
+            _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))
             for mine, (name, learner) in zip(added, learners, strict=True):
-                run = Run(key, name, learner.version, learner.resolved_params())
-                mine.append(self.runs.setdefault(run.id, run))
+                for fold in range(scoring.folds.folds) if scoring.folds else (None,):
+                    run = Run(key, name, learner.version, learner.resolved_params(), fold)
+                    mine.append(self.runs.setdefault(run.id, run))
         return added
 
 
@@ -189,6 +195,8 @@ def orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, 
         if folds < 2 and protocol.split != "half":
             raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
         parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
+        if protocol.split in ONLINE_FOLDS:
+            parts = [None]
         repeats = protocol.permutations or 1
     for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
         for number, part in enumerate(parts):
@@ -196,6 +204,62 @@ def orders(protocol: ProtocolSpec, seed: int) -> Iterator[tuple[Shuffle | None, 
                 yield None, part, passes
             else:
                 yield from ((Shuffle(seed, number * repeats + index), part, passes) for index in range(repeats))
+
+
+def scoring_of(protocol: ProtocolSpec, seed: int) -> Scoring:
+    """Return how a protocol scores rows.
+
+    Raises
+    ------
+    ExperimentError
+        If its options do not fit together, or ask for what is not installed.
+    """
+    online = protocol.split in ONLINE_FOLDS
+    once = protocol.passes in (1, (1,))
+    if protocol.holdout_rows is not None and protocol.holdout_every is None:
+        raise ExperimentError(
+            "protocol.holdout_rows needs protocol.holdout_every: after how many rows they are held out"
+        )
+    if online and protocol.holdout_every is not None:
+        raise ExperimentError(
+            f"protocol.holdout_every does not go with split = {protocol.split!r}; leave one of them out"
+        )
+    if not once and (online or protocol.holdout_rows is not None):
+        other = f"split = {protocol.split!r}" if online else "holdout_rows"
+        raise ExperimentError(
+            f"protocol.passes does not go with {other}: a later pass would test on rows learned before"
+        )
+    return Scoring(
+        window=protocol.window,
+        fading=protocol.fading,
+        delay=protocol.delay,
+        holdout_every=protocol.holdout_every,
+        holdout_rows=protocol.holdout_rows,
+        drift=protocol.drift,
+        drift_version=detector_version(protocol.drift) if protocol.drift else "",
+        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS) if online else None,
+    )
+
+
+def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
+    scoring = key.scoring
+    if scoring.delay >= rows:
+        raise ExperimentError(
+            f"protocol.delay was {scoring.delay}, but the stream of dataset {dataset.path} has {rows} rows: no label would "
+            "arrive; expected fewer"
+        )
+    if scoring.holdout_every is None:
+        return
+    if scoring.holdout_rows is None and key.part is None and "test" not in dataset.splits:
+        raise ExperimentError(
+            f"protocol.holdout_every needs rows to hold out, and dataset {dataset.path} has no test split; "
+            "give holdout_rows, to hold out the next rows each time"
+        )
+    if scoring.holdout_every + (scoring.holdout_rows or 0) > rows:
+        raise ExperimentError(
+            f"protocol.holdout_every and holdout_rows together were {scoring.holdout_every + (scoring.holdout_rows or 0)}, "
+            f"but the stream of dataset {dataset.path} has {rows} rows: nothing would be measured; expected at most those"
+        )
 
 
 def _check_classes(dataset: Dataset) -> None:
