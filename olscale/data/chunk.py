@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CSR", "Chunk", "Rows", "nbytes", "read_only", "rows_of", "slice_rows", "take_rows", "to_csr", "to_dense"]
+__all__ = [
+    "CSR",
+    "Chunk",
+    "Rows",
+    "nbytes",
+    "read_only",
+    "rows_of",
+    "slice_rows",
+    "stack_rows",
+    "take_rows",
+    "to_csr",
+    "to_dense",
+]
 
 
 class CSR(NamedTuple):
@@ -54,6 +67,20 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     np.cumsum(lengths, out=indptr[1:])
     source = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
     return CSR(indptr, X.indices[source], X.data[source])
+
+
+def stack_rows(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of `parts`, all dense or all `CSR`, one below the other, as a copy."""
+    if not isinstance(parts[0], CSR):
+        return np.concatenate([part for part in parts if not isinstance(part, CSR)])
+    sparse = [part for part in parts if isinstance(part, CSR)]
+    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
+    lengths = np.concatenate([np.diff(part.indptr) for part in sparse])
+    return CSR(
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.concatenate([part.indices[span] for part, span in zip(sparse, spans, strict=True)]),
+        np.concatenate([part.data[span] for part, span in zip(sparse, spans, strict=True)]),
+    )
 
 
 def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Chunk, Rows, take_rows
+from olscale.data.chunk import Chunk, Rows, stack_rows, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.parts import Part
 from olscale.data.transforms import Pipeline, fit_transforms
@@ -73,6 +73,10 @@ class Stream:
             return self.dataset.chunk_count(self.split)
         return -(-self.rows // self.dataset.manifest.chunk_rows)
 
+    def first_row(self, i: int) -> int:
+        """Return the number of the first row of chunk number `i`."""
+        return i * self.dataset.manifest.chunk_rows
+
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
         if self._order is None:
@@ -101,7 +105,7 @@ class Stream:
             low, high = np.searchsorted(wanted, [first, first + len(chunk)])
             parts.append(take_rows(chunk.X, wanted[low:high] - first))
             first += len(chunk)
-        return _stack(parts)
+        return stack_rows(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,17 +187,4 @@ def _resident(path: str, fingerprint: str, split: str) -> Chunk:
             f"{_RESIDENT_BYTES / 2**30:.0f} GiB; use order = 'time'"
         )
     parts = list(dataset.chunks(split))
-    return Chunk(_stack([part.X for part in parts]), np.concatenate([part.y for part in parts]), dataset.columns)
-
-
-def _stack(parts: list[Rows]) -> Rows:
-    if not isinstance(parts[0], CSR):
-        return np.concatenate(parts)
-    sparse = [part for part in parts if isinstance(part, CSR)]
-    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
-    lengths = np.concatenate([np.diff(part.indptr) for part in sparse])
-    return CSR(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([part.indices[span] for part, span in zip(sparse, spans, strict=True)]),
-        np.concatenate([part.data[span] for part, span in zip(sparse, spans, strict=True)]),
-    )
+    return Chunk(stack_rows([part.X for part in parts]), np.concatenate([part.y for part in parts]), dataset.columns)

@@ -9,6 +9,7 @@
     [protocol]
     order = "permuted"          # or "time": the order of the file
     permutations = 10
+    window = 1000               # error over the last 1000 rows as well: see `ProtocolSpec` for more of the kind
 
     [[datasets]]
     path = "data/letter"        # relative to this file
@@ -55,6 +56,9 @@ __all__ = [
 Passes = Annotated[int, Field(ge=1)]
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
 """In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
+Split = Literal[
+    "given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap"
+]
 
 
 class _Section(BaseModel):
@@ -73,22 +77,44 @@ class ProtocolSpec(_Section):
     projections : int
         Number of random projections, each a run; for ``order = "time"`` only, 1 when left out. Permutation i has projection
         i. Without a random projection among the transforms it has no meaning.
-    split : {"given", "kfold", "stratified", "half"}
-        What the final models are tested on: the dataset's own test split, or rows held out of the training split - in
-        k folds, in k folds with equal shares of each class, or in random halves drawn anew each time.
+    split : str
+        What the final models are tested on: the dataset's own test split (``given``), or rows held out of the training
+        split - in k folds (``kfold``), in k folds with equal shares of each class (``stratified``), or in random halves
+        drawn anew each time (``half``). Or folds in one pass: k models go through the stream side by side, and each row
+        tests one and trains the others (``prequential-kfold``), trains one and tests the others
+        (``prequential-split``), or trains each a Poisson number of times and tests those where that is 0
+        (``prequential-bootstrap``).
     folds : int
-        Number of folds, or of halvings; 10 when left out.
+        Number of folds, of halvings or of models; 10 when left out.
     passes : int or list of int
         How often the rows are learned from; a list stands for one protocol a number. More than 1 is a diagnostic: such
         a run is not single-pass, and its definition says so.
+    window : int, optional
+        Also measure the error over the last so many rows.
+    fading : float, optional
+        Also measure the error with this fading factor.
+    delay : int
+        The label of a row arrives after so many more rows were predicted.
+    holdout_every : int, optional
+        Also measure the error on held-out rows each time so many rows were learned from.
+    holdout_rows : int, optional
+        Hold out so many of the next rows each time; the test split when left out.
+    drift : {"adwin", "ddm", "page-hinkley"}, optional
+        Also let this detector watch the mistakes and note its alarms.
     """
 
     order: Literal["time", "permuted"] = "permuted"
     permutations: int | None = Field(default=None, ge=1)
     projections: int | None = Field(default=None, ge=1)
-    split: Literal["given", "kfold", "stratified", "half"] = "given"
+    split: Split = "given"
     folds: int | None = Field(default=None, ge=1)
     passes: Passes | tuple[Passes, ...] = 1
+    window: int | None = Field(default=None, ge=1)
+    fading: float | None = Field(default=None, gt=0.0, lt=1.0)
+    delay: int = Field(default=0, ge=0)
+    holdout_every: int | None = Field(default=None, ge=1)
+    holdout_rows: int | None = Field(default=None, ge=1)
+    drift: Literal["adwin", "ddm", "page-hinkley"] | None = None
 
 
 class DatasetSpec(_Section):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,14 @@ from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
 from olscale.errors import DivergedError
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
+from olscale.evaluation.schedule import Schedule
 from olscale.learners.base import FloatArray, Learner, codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record
 
 __all__ = ["Fold"]
+
+T = TypeVar("T")
 
 
 class Fold:
@@ -48,7 +51,7 @@ class Fold:
     Attributes
     ----------
     position : int
-        Number of rows learned from.
+        Number of rows of the stream gone through.
     learner : Learner
         The model.
     outcome : str
@@ -68,7 +71,9 @@ class Fold:
         self.run, self.position = run, 0
         self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
         self.learner = learner or make_learner(run.learner, run.params)
-        self._metrics: list[Metric] = [metric(shape) for metric in metrics]
+        self._schedule = Schedule(run.stream.scoring, run.fold)
+        shape = self._schedule.shape(shape)
+        self._metrics: list[Metric] = [metric(shape) for metric in metrics if metric.wanted(shape.scoring)]
         self._seconds = 0.0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -83,21 +88,22 @@ class Fold:
         self._prepared = {"prepare_seconds": perf_counter() - start}
 
     def step(self, chunk: Chunk) -> None:
-        """Predict, then learn, each row of the stream's next chunk."""
+        """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
             self._guarded(lambda: self.learner.compile(chunk.X))
             self._ready = True
         start = perf_counter()
-        scores = self._guarded(lambda: self.learner.learn(chunk.X, chunk.y))
-        if scores is not None:
-            self.see(chunk, scores, perf_counter() - start)
+        scored = self._guarded(lambda: self._schedule.learn(self.learner, chunk, self.position))
+        if scored is not None:
+            self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
 
-    def see(self, chunk: Chunk, scores: FloatArray, seconds: float) -> None:
-        """Count the stream's next chunk, whose rows got `scores` before each update, learned from in `seconds`."""
+    def see(self, chunk: Chunk, scores: FloatArray, seconds: float, rows: NDArray[np.int64] | None = None) -> None:
+        """Count the stream's next chunk, whose `rows` got `scores` before each update, learned from in `seconds`."""
         if self.outcome != "ok":
             return
+        rows = np.arange(len(chunk)) if rows is None else rows
         if not np.isfinite(scores).all():
-            row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+            row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             X = to_dense(slice_rows(chunk.X, row, row + 1), chunk.columns)
             missing = (
                 "" if np.isfinite(X).all() else ", and neither is the row: it has missing values (NaN) or infinities"
@@ -105,7 +111,8 @@ class Fold:
             error = DivergedError(f"score is not finite{missing}", self.position + row)
             self.fail("diverged", str(error), raised=False, row=error.row)
             return
-        self.count(chunk.y, codes_of(scores), scores, seconds)
+        self.count(chunk.y[rows], codes_of(scores), scores, seconds)
+        self.position += len(chunk) - len(rows)
 
     def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
         """Count rows of the stream: targets, codes predicted before each update, scores."""
@@ -113,6 +120,13 @@ class Fold:
             metric.see(y, codes, scores)
         self.position += len(y)
         self._seconds += seconds
+
+    def hold_out(self, chunk: Chunk) -> None:
+        """Predict rows that are held out with the model as it is now."""
+        scores = self._guarded(lambda: self.learner.scores(chunk.X))
+        if scores is not None:
+            for metric in self._metrics:
+                metric.held_out(chunk.y, codes_of(scores))
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
@@ -125,9 +139,9 @@ class Fold:
         for metric in self._metrics:
             metric.test(y, codes, scores)
 
-    def mistakes(self) -> int:
-        """Return the mistakes so far."""
-        return int(self._metrics[0].sums["mistakes"][0])
+    def error(self) -> float:
+        """Return the cumulative error so far."""
+        return self._metrics[0].values().get("cumulative_error", 0.0)
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
@@ -142,6 +156,7 @@ class Fold:
                 "curve_rows": rows,
                 "curve_mistakes": mistakes,
                 "segments": prequential.segments(),
+                "series": [series for metric in self._metrics for series in metric.series()],
             }
         return Record(
             id=self.run.id,
@@ -161,6 +176,7 @@ class Fold:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the fold as plain arrays."""
         parts = {f"learner.{name}": array for name, array in self.learner.state().items()}
+        parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
         return {**parts, "position": np.array([self.position]), "seconds": np.array([self._seconds])}
@@ -172,11 +188,12 @@ class Fold:
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array
         self.learner.restore(groups.get("learner", {}))
+        self._schedule.restore(groups.get("schedule", {}))
         for number, metric in enumerate(self._metrics):
             metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
         self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
 
-    def _guarded(self, call: Callable[[], FloatArray | None]) -> FloatArray | None:
+    def _guarded(self, call: Callable[[], T]) -> T | None:
         """Call into the learner; whatever it raises ends this run and no other."""
         if self.outcome != "ok":
             return None

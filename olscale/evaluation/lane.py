@@ -63,5 +63,7 @@ class _Together:
 def cut_lanes(folds: Sequence[Fold]) -> list[Lane]:
     """Return lanes for `folds`, those together that can be."""
     able = [fold for fold in folds if fold.outcome == "ok"]
+    if any(fold.run.stream.scoring.interrupts for fold in able):
+        return [_Alone(fold) for fold in able]
     groups = group_for_grids([fold.learner for fold in able])
     return [_Alone(able[group[0]]) if len(group) == 1 else _Together([able[i] for i in group]) for group in groups]

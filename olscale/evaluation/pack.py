@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 
 from olscale.data.chunk import Chunk
@@ -142,17 +143,36 @@ class Passage:
         start = perf_counter()
         chunk = self._stream.chunk(i % len(self._stream))
         self._read_seconds += perf_counter() - start
-        for lane in self._lanes:
-            lane.step(chunk)
+        for piece, held_out in self._pieces(chunk, i):
+            for lane in self._lanes:
+                lane.step(piece)
+            for rows in held_out:
+                for fold in self._folds:
+                    fold.hold_out(rows)
         self._count_rows(chunk)
+
+    def _pieces(self, chunk: Chunk, i: int) -> Iterator[tuple[Chunk, Iterable[Chunk]]]:
+        """Yield chunk number `i`, cut where the protocol measures on the test split, with the rows to measure on then."""
+        scoring = self.pack.runs[0].stream.scoring
+        every = scoring.holdout_every
+        if every is None or scoring.holdout_rows or self._test is None:
+            yield chunk, ()
+            return
+        passed, number = divmod(i, len(self._stream))
+        first = passed * self._stream.rows + self._stream.first_row(number)
+        cuts = [0, *range(every - first % every, len(chunk) + 1, every)]
+        for start, stop in pairwise(cuts):
+            yield chunk[start:stop], self._test.chunks()
+        if cuts[-1] < len(chunk):
+            yield chunk[cuts[-1] :], ()
 
     def _count_rows(self, chunk: Chunk) -> None:
         self.rows += len(chunk) * len(self._folds)
 
     def error(self) -> float:
         """Return the mean cumulative error of the runs so far, for progress reports only."""
-        folds = [fold for fold in self._folds if fold.outcome == "ok" and fold.position]
-        return sum(fold.mistakes() / fold.position for fold in folds) / len(folds) if folds else 0.0
+        errors = [fold.error() for fold in self._folds if fold.outcome == "ok" and fold.position]
+        return sum(errors) / len(errors) if errors else 0.0
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""
@@ -172,7 +192,7 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
     whole = key.shuffle is None and key.part is None and key.passes == 1
     segments = dataset.segments("train") if whole else ()
-    return StreamShape(rows, len(dataset.classes or ()), tuple(segments))
+    return StreamShape(rows, len(dataset.classes or ()), tuple(segments), key.scoring)
 
 
 def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) -> Iterator[Pack]:

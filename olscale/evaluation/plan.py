@@ -11,15 +11,18 @@ from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import has_projection, width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
+from olscale.evaluation.metrics.drift import detector_version
+from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.pack import Source
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
 from olscale.learners.base import Learner
 from olscale.learners.registry import make_learner
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "plan_searches", "stream_keys"]
+__all__ = ["Plan", "make_plan", "plan_searches", "scoring_of", "stream_keys"]
 
 DEFAULT_REPEATS = 10
 
@@ -153,9 +156,11 @@ class _Builder:
         self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
         added: list[list[Run]] = [[] for _ in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
+            _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))
             for mine, (name, learner) in zip(added, learners, strict=True):
-                run = Run(key, name, learner.version, learner.resolved_params())
-                mine.append(self.runs.setdefault(run.id, run))
+                for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
+                    run = Run(key, name, learner.version, learner.resolved_params(), fold)
+                    mine.append(self.runs.setdefault(run.id, run))
         return added
 
 
@@ -179,6 +184,7 @@ def stream_keys(
         If parts of the protocol do not fit together, or not with the transforms.
     """
     parts, repeats = _parts(protocol, seed)
+    scoring = scoring_of(protocol, seed)
     projected = has_projection(transforms)
     if protocol.projections is not None and not projected:
         raise ExperimentError(
@@ -190,7 +196,7 @@ def stream_keys(
             for index in range(number * repeats, (number + 1) * repeats):
                 shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
                 projection = index if projected else None
-                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection)
+                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring)
 
 
 def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
@@ -209,8 +215,66 @@ def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
         if folds < 2 and protocol.split != "half":
             raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
         parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
+        if protocol.split in ONLINE_FOLDS:
+            parts = [None]
         repeats = protocol.permutations or 1
     return parts, repeats if protocol.order == "permuted" else protocol.projections or 1
+
+
+def scoring_of(protocol: ProtocolSpec, seed: int) -> Scoring:
+    """Return how a protocol scores rows.
+
+    Raises
+    ------
+    ExperimentError
+        If its options do not fit together, or ask for what is not installed.
+    """
+    online = protocol.split in ONLINE_FOLDS
+    once = protocol.passes in (1, (1,))
+    if protocol.holdout_rows is not None and protocol.holdout_every is None:
+        raise ExperimentError(
+            "protocol.holdout_rows needs protocol.holdout_every: after how many rows they are held out"
+        )
+    if online and protocol.holdout_every is not None:
+        raise ExperimentError(
+            f"protocol.holdout_every does not go with split = {protocol.split!r}; leave one of them out"
+        )
+    if not once and (online or protocol.holdout_rows is not None):
+        other = f"split = {protocol.split!r}" if online else "holdout_rows"
+        raise ExperimentError(
+            f"protocol.passes does not go with {other}: a later pass would test on rows learned before"
+        )
+    return Scoring(
+        window=protocol.window,
+        fading=protocol.fading,
+        delay=protocol.delay,
+        holdout_every=protocol.holdout_every,
+        holdout_rows=protocol.holdout_rows,
+        drift=protocol.drift,
+        drift_version=detector_version(protocol.drift) if protocol.drift else "",
+        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS) if online else None,
+    )
+
+
+def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
+    scoring = key.scoring
+    if scoring.delay >= rows:
+        raise ExperimentError(
+            f"protocol.delay was {scoring.delay}, but the stream of dataset {dataset.path} has {rows} rows: no label would "
+            "arrive; expected fewer"
+        )
+    if scoring.holdout_every is None:
+        return
+    if scoring.holdout_rows is None and key.part is None and "test" not in dataset.splits:
+        raise ExperimentError(
+            f"protocol.holdout_every needs rows to hold out, and dataset {dataset.path} has no test split; "
+            "give holdout_rows, to hold out the next rows each time"
+        )
+    if scoring.holdout_every + (scoring.holdout_rows or 0) > rows:
+        raise ExperimentError(
+            f"protocol.holdout_every and holdout_rows together were {scoring.holdout_every + (scoring.holdout_rows or 0)}, "
+            f"but the stream of dataset {dataset.path} has {rows} rows: nothing would be measured; expected at most those"
+        )
 
 
 def _check_classes(dataset: Dataset) -> None:

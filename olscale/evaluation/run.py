@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from olscale.data.stream import Part, Shuffle
+from olscale.evaluation.scoring import PLAIN, Scoring
 from olscale.results.record import run_id
 
 __all__ = ["Run", "StreamKey"]
@@ -14,7 +15,7 @@ __all__ = ["Run", "StreamKey"]
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:
-    """What runs must share to be fed from one stream: dataset, transforms, order, part of the training split and passes.
+    """What runs must share to be fed from one stream: dataset, transforms, order, part of the rows, passes and scoring.
 
     `projection` is the number of the random projection, None without one.
     """
@@ -26,6 +27,7 @@ class StreamKey:
     part: Part | None = None
     passes: int = 1
     projection: int | None = None
+    scoring: Scoring = PLAIN
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,15 @@ class Run:
         Version of the learner's numbers.
     params : dict
         All parameters, in canonical form.
+    fold : int, optional
+        Number of the model, where several go through the stream side by side (`Scoring.folds`).
     """
 
     stream: StreamKey
     learner: str
     version: int | str
     params: dict[str, Any] = field(hash=False)
+    fold: int | None = None
 
     def definition(self) -> dict[str, Any]:
         """Return the definition as plain JSON values."""
@@ -62,6 +67,9 @@ class Run:
             protocol["passes"] = self.stream.passes
         if self.stream.projection is not None:
             protocol["projection"] = self.stream.projection
+        protocol |= self.stream.scoring.definition()
+        if self.fold is not None:
+            protocol["fold"] = self.fold
         return {
             "dataset": {"name": self.stream.dataset, "fingerprint": self.stream.fingerprint},
             "transforms": list(self.stream.transforms),

@@ -39,7 +39,8 @@ BLOCK_ROWS = 1 << 18
 
 def can_shard(run: Run, classes: int) -> bool:
     """Tell whether a run on so many classes can be cut into class shards."""
-    if classes < 3 or any(metric.reads_scores for metric in METRICS):
+    scoring = run.stream.scoring
+    if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS if m.wanted(scoring)):
         return False
     return make_learner(run.learner, run.params).class_axes(classes) is not None
 

@@ -1,7 +1,7 @@
 """The metrics store: write one run, list what is done, read everything."""
 
 from olscale.results.plans import LeftOut, Plan, read_plans, write_plan
-from olscale.results.record import FAILED, OUTCOMES, Record, Segment, canonical_json, run_id
+from olscale.results.record import FAILED, OUTCOMES, Record, Segment, Series, canonical_json, run_id
 from olscale.results.store import Store, open_store
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Plan",
     "Record",
     "Segment",
+    "Series",
     "Store",
     "canonical_json",
     "open_store",

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from olscale.results.rows import OPTIONAL, with_nothing
+
 __all__ = ["WORTHWHILE", "read_bulk"]
 
 WORTHWHILE = 200
@@ -35,11 +37,22 @@ def read_bulk(paths: Sequence[str], ids: Sequence[str], schema: pa.Schema, colum
     import duckdb
 
     wanted = pa.schema([schema.field(name) for name in columns])
-    listed = ", ".join(f'"{name}"' for name in columns)
     with duckdb.connect() as connection:
         try:
-            rows = connection.sql(f"SELECT {listed} FROM read_parquet($1)", params=[list(paths)]).to_arrow_table()
-            table = rows.cast(wanted)
+            # Files may lack optional columns, each or all of them.
+            absent: list[str] = []
+            if optional := [name for name in OPTIONAL if name in columns]:
+                found = connection.sql("SELECT DISTINCT name FROM parquet_schema($1)", params=[list(paths)]).fetchall()
+                absent = [name for name in optional if (name,) not in found]
+            listed = ", ".join(
+                f'coalesce("{name}", []) AS "{name}"' if name in optional else f'"{name}"'
+                for name in columns
+                if name not in absent
+            )
+            union = "true" if len(absent) < len(optional) else "false"
+            query = f"SELECT {listed} FROM read_parquet($1, union_by_name={union})"
+            rows = connection.sql(query, params=[list(paths)]).to_arrow_table()
+            table = with_nothing(rows, schema, absent).select(list(columns)).cast(wanted)
         except (duckdb.Error, pa.ArrowException):
             return None
     return table if table["id"].to_pylist() == list(ids) else None

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
 
-__all__ = ["FAILED", "OUTCOMES", "Record", "Segment", "canonical_json", "is_run_id", "run_id"]
+__all__ = ["FAILED", "OUTCOMES", "Record", "Segment", "Series", "canonical_json", "is_run_id", "run_id"]
 
 OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 """How a run can end. Only ``lost`` (its workers kept dying) is worth trying again as it stands."""
@@ -48,6 +48,24 @@ class Segment(NamedTuple):
     name: str
     rows: int
     mistakes: int
+
+
+class Series(NamedTuple):
+    """A quantity measured along the stream.
+
+    Parameters
+    ----------
+    name : str
+        Name of the metric: ``window_error``, ``fading_error``, ``holdout_error`` (fractions), ``drift_alarms`` (a count).
+    rows : int64 array of shape (n_points,)
+        Rows streamed.
+    values : float64 array of shape (n_points,)
+        The quantity after so many rows.
+    """
+
+    name: str
+    rows: NDArray[np.int64]
+    values: NDArray[np.float64]
 
 
 def canonical_json(value: Any) -> str:
@@ -114,6 +132,8 @@ class Record:
         Rows streamed and cumulative mistakes by then.
     segments : sequence of (name, rows, mistakes)
         Mistakes by segment, in stream order; empty when the dataset has none.
+    series : sequence of Series
+        What else the protocol asked to be measured along the stream; empty for most.
     timings : dict of str to float
         ``fit_seconds``, ``read_seconds``, ``rows_per_second``; kept apart from the results.
     environment : dict of str to str
@@ -133,6 +153,7 @@ class Record:
     curve_rows: NDArray[np.int64] = field(default_factory=_no_counts)
     curve_mistakes: NDArray[np.int64] = field(default_factory=_no_counts)
     segments: Sequence[tuple[str, int, int]] = ()
+    series: Sequence[Series] = ()
     timings: Mapping[str, float] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -148,3 +169,6 @@ class Record:
             raise ParameterError(
                 f"curve of run {self.id} has {len(self.curve_rows)} positions for {len(self.curve_mistakes)} counts"
             )
+        for name, rows, values in self.series:
+            if len(rows) != len(values):
+                raise ParameterError(f"{name} of run {self.id} has {len(rows)} positions for {len(values)} values")

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from olscale.results.record import Record, Segment, canonical_json
+from olscale.results.record import Record, Segment, Series, canonical_json
 
-__all__ = ["RUN_SCHEMA", "TIMING_SCHEMA", "parse", "record_of", "run_bytes", "timing_bytes"]
+__all__ = ["OPTIONAL", "RUN_SCHEMA", "TIMING_SCHEMA", "parse", "record_of", "run_bytes", "timing_bytes", "with_nothing"]
 
 RUN_SCHEMA = pa.schema(
     [
@@ -36,9 +36,18 @@ RUN_SCHEMA = pa.schema(
         ("curve_rows", pa.list_(pa.int64())),
         ("curve_mistakes", pa.list_(pa.int64())),
         ("segments", pa.list_(pa.struct([("name", pa.string()), ("rows", pa.int64()), ("mistakes", pa.int64())]))),
+        (
+            "series",
+            pa.list_(
+                pa.struct([("name", pa.string()), ("rows", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
+            ),
+        ),
     ]
 )
 """Columns of a run. `run`, `params` and `protocol` are canonical JSON; the flat columns repeat parts of `run`."""
+
+OPTIONAL = ("series",)
+"""Columns that a file has only where there is something in them: the bytes of other runs stay what they always were."""
 
 TIMING_SCHEMA = pa.schema(
     [
@@ -76,6 +85,10 @@ def run_bytes(record: Record) -> bytes:
                 {"name": str(name), "rows": int(rows), "mistakes": int(mistakes)}
                 for name, rows, mistakes in record.segments
             ],
+            "series": [
+                {"name": name, "rows": np.asarray(rows, np.int64), "values": np.asarray(values, np.float64)}
+                for name, rows, values in record.series
+            ],
         },
     )
 
@@ -94,7 +107,9 @@ def timing_bytes(record: Record, finished_at: datetime) -> bytes:
 
 
 def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
-    table = pa.table({name: [value] for name, value in row.items()}, schema=schema)
+    absent = [name for name in OPTIONAL if name in row and not len(row[name])]
+    fields = [field for field in schema if field.name not in absent]
+    table = pa.table({field.name: [row[field.name]] for field in fields}, schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
     # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
     pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False)
@@ -109,11 +124,22 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     ValueError, pyarrow.ArrowException, OSError
         If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
     """
-    table = pq.ParquetFile(pa.BufferReader(data)).read(columns=list(columns), use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(data))
+    absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
+    table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)
+    table = with_nothing(table, schema, absent).select(columns)
     wanted = pa.schema([schema.field(name) for name in columns])
     if table.column_names != list(columns):
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
     return table if table.schema.equals(wanted) else table.cast(wanted)
+
+
+def with_nothing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:
+    """Return `table` with the columns `absent`, lists in which there is nothing."""
+    for name in absent:
+        field = schema.field(name)
+        table = table.append_column(field, pa.array([[]] * table.num_rows, field.type))
+    return table
 
 
 def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
@@ -127,6 +153,10 @@ def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
         curve_rows=np.array(run["curve_rows"], dtype=np.int64),
         curve_mistakes=np.array(run["curve_mistakes"], dtype=np.int64),
         segments=tuple(Segment(**segment) for segment in run["segments"]),
+        series=tuple(
+            Series(one["name"], np.array(one["rows"], dtype=np.int64), np.array(one["values"], dtype=np.float64))
+            for one in run["series"]
+        ),
         timings=dict(timing["timings"]) if timing else {},
         environment=dict(timing["environment"]) if timing else {},
     )

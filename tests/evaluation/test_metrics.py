@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.evaluation.metrics import Prequential, StreamShape, TestError
-from olscale.evaluation.metrics.prequential import CURVE_POINTS
+from olscale.evaluation.metrics import CURVE_POINTS, Prequential, StreamShape, TestError
 
 NONE = np.zeros((0, 1))
 

@@ -11,10 +11,12 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from olscale.errors import StoreError, UnknownNameError
-from olscale.results import open_store
+from olscale.results import Series, open_store
 from olscale.results.bulk import read_bulk
 from olscale.results.rows import RUN_SCHEMA
 from olscale.results.store import Store
@@ -185,6 +187,29 @@ def test_many_files_read_at_once_as_they_do_one_by_one(tmp_path, make_record, mo
         assert repr(many.read().to_pylist()) == repr(runs.to_pylist())
         assert many.timings()["id"].to_pylist() == timings["id"].to_pylist()
     assert plain.timings().equals(timings)
+
+
+def test_runs_with_and_without_series_are_one_table(tmp_path, make_record, monkeypatch):
+    """The column is in the files that need it only, so that the bytes of all others are what they always were."""
+    store = open_store(tmp_path, create=True)
+    series = [Series("window_error", np.array([10, 20]), np.array([0.5, 0.25]))]
+    for i in range(4):
+        store.write(make_record(permutation=i, series=series if i % 2 else ()))
+    one_by_one = store.read()
+    kept = [len(row["series"]) for row in one_by_one.to_pylist()]
+    assert sorted(kept) == [0, 0, 1, 1]
+    for id, count in zip(one_by_one["id"].to_pylist(), kept, strict=True):
+        [file] = tmp_path.rglob(f"runs/*/{id}.parquet")
+        assert ("series" in pq.read_schema(file).names) == bool(count)
+        assert [(s.name, s.rows.tolist(), s.values.tolist()) for s in store.get(id).series] == [
+            ("window_error", [10, 20], [0.5, 0.25])
+        ] * count
+
+    monkeypatch.setattr("olscale.results.store.WORTHWHILE", 1)
+
+    files = [str(file) for file in sorted(tmp_path.rglob("runs/*/*.parquet"))]
+    assert read_bulk(files, one_by_one["id"].to_pylist(), RUN_SCHEMA, RUN_SCHEMA.names) is not None
+    assert store.read().to_pylist() == one_by_one.to_pylist()
 
 
 def test_litter_beside_the_runs_is_not_read(tmp_path, make_record):

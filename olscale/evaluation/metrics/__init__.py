@@ -1,9 +1,24 @@
 """Metrics: what a run reports of its rows. A new one is one file here and one name in `METRICS`."""
 
-from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
+from olscale.evaluation.metrics.drift import DriftAlarms
+from olscale.evaluation.metrics.fading import FadingError
+from olscale.evaluation.metrics.holdout import HoldoutError
 from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.test_error import TestError
+from olscale.evaluation.metrics.window import WindowError
 
-__all__ = ["METRICS", "Metric", "Prequential", "StreamShape", "TestError"]
+__all__ = [
+    "CURVE_POINTS",
+    "METRICS",
+    "DriftAlarms",
+    "FadingError",
+    "HoldoutError",
+    "Metric",
+    "Prequential",
+    "StreamShape",
+    "TestError",
+    "WindowError",
+]
 
-METRICS: tuple[type[Metric], ...] = (Prequential, TestError)
+METRICS: tuple[type[Metric], ...] = (Prequential, TestError, WindowError, FadingError, HoldoutError, DriftAlarms)

@@ -9,7 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Metric", "StreamShape"]
+from olscale.evaluation.scoring import PLAIN, Scoring
+from olscale.results.record import Series
+
+__all__ = ["CURVE_POINTS", "Metric", "StreamShape"]
+
+CURVE_POINTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +29,33 @@ class StreamShape:
         Number of classes.
     segments : tuple of (str, int)
         Name and first row of each segment, in order; empty when the rows have none or are shuffled.
+    scoring : Scoring
+        What the protocol asks for beyond plain prequential evaluation.
     """
 
     rows: int
     classes: int
     segments: tuple[tuple[str, int], ...] = ()
+    scoring: Scoring = PLAIN
+
+    def points(self) -> NDArray[np.int64]:
+        """Return at most `CURVE_POINTS` evenly spaced numbers of rows, the last of them all rows, for a curve.
+
+        Examples
+        --------
+        >>> StreamShape(rows=3, classes=2).points()
+        array([1, 2, 3])
+        """
+        points = min(CURVE_POINTS, self.rows)
+        return -(-np.arange(1, points + 1, dtype=np.int64) * self.rows // max(points, 1))
 
 
 class Metric(ABC):
     """Sums over the rows of a run.
 
-    `see` gets the rows of the stream with what was predicted before each update; `test` gets test rows with the
-    predictions of the final model. All that is summed is in `sums`, a dictionary of plain arrays, so that a run can be
-    saved in mid-stream.
+    `see` gets the rows of the stream with what was predicted before each update; `held_out` gets test rows with the
+    predictions of the model in mid-stream, `test` with those of the final model. All that is summed is in `sums`, a
+    dictionary of plain arrays, so that a run can be saved in mid-stream.
 
     Attributes
     ----------
@@ -48,6 +67,12 @@ class Metric(ABC):
     reads_scores: ClassVar[bool] = False
     sums: dict[str, NDArray[Any]]
 
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        """Return whether a protocol asks for this metric."""
+        del scoring
+        return True
+
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...
 
@@ -58,6 +83,14 @@ class Metric(ABC):
     def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
         """Count test rows: targets, predicted codes and scores of the final model."""
         del y, codes, scores
+
+    def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+        """Count test rows: targets, and codes predicted by the model after the rows of the stream counted so far."""
+        del y, codes
+
+    def series(self) -> list[Series]:
+        """Return what was measured along the stream, by name."""
+        return []
 
     @abstractmethod
     def values(self) -> dict[str, float]:

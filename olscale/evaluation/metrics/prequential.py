@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 
-__all__ = ["CURVE_POINTS", "Prequential"]
-
-CURVE_POINTS = 1000
+__all__ = ["Prequential"]
 
 
 class Prequential(Metric):
@@ -28,14 +26,13 @@ class Prequential(Metric):
     """
 
     def __init__(self, shape: StreamShape) -> None:
-        points = min(CURVE_POINTS, shape.rows)
-        self._points = -(-np.arange(1, points + 1, dtype=np.int64) * shape.rows // max(points, 1))
+        self._points = shape.points()
         self._names = [name for name, _ in shape.segments]
         self._starts = np.array([start for _, start in shape.segments], dtype=np.int64)
         self.sums = {
             "rows": np.zeros(1, dtype=np.int64),
             "mistakes": np.zeros(1, dtype=np.int64),
-            "curve": np.zeros(points, dtype=np.int64),
+            "curve": np.zeros(len(self._points), dtype=np.int64),
             "segment_rows": np.zeros(len(self._names), dtype=np.int64),
             "segment_mistakes": np.zeros(len(self._names), dtype=np.int64),
         }

@@ -1,0 +1,68 @@
+"""Error with fading factors: every row counts a little less with each row that follows it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.scoring import Scoring
+from olscale.results.record import Series
+
+__all__ = ["FadingError"]
+
+
+class FadingError(Metric):
+    """`fading_error`: ``S_t / N_t`` with ``S_t = e_t + alpha S_{t-1}`` and ``N_t = 1 + alpha N_{t-1}``.
+
+    e_t is 1 for a mistake, else 0. Asked for by ``fading = alpha``; it remembers about the last ``1 / (1 - alpha)`` rows.
+    The value is that at the end of the stream; the curve has it at the positions of the curve of mistakes.
+
+    References
+    ----------
+    Gama et al., Machine Learning 90, 2013: section 3.3.
+
+    Examples
+    --------
+    >>> metric = FadingError(StreamShape(rows=3, classes=2, scoring=Scoring(fading=0.5)))
+    >>> metric.see(np.array([0, 1, 1]), np.array([1, 1, 1]), np.zeros((3, 1)))
+    >>> metric.values()["fading_error"] == 0.25 / (1 + 0.5 + 0.25)
+    True
+    """
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        """Return whether there is a fading factor."""
+        return scoring.fading is not None
+
+    def __init__(self, shape: StreamShape) -> None:
+        self._alpha, self._points = shape.scoring.fading or 0.0, shape.points()
+        self.sums = {
+            "rows": np.zeros(1, dtype=np.int64),
+            "faded": np.zeros((2, 1)),  # alpha times the sums S and N
+            "curve": np.zeros(len(self._points)),
+        }
+
+    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Go on with both sums row by row: any other order of the additions would give bits that depend on the chunks."""
+        if len(y) == 0:
+            return
+        from scipy.signal import lfilter
+
+        first = int(self.sums["rows"][0])
+        terms = np.stack([codes != y, np.ones(len(y))])
+        sums, self.sums["faded"] = lfilter([1.0], [1.0, -self._alpha], terms, zi=self.sums["faded"])
+        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
+        at = self._points[low:high] - first - 1
+        self.sums["curve"][low:high] = sums[0, at] / sums[1, at]
+        self.sums["rows"] += len(y)
+
+    def values(self) -> dict[str, float]:
+        """Return `fading_error` at the end."""
+        errors = self.series()[0].values
+        return {"fading_error": float(errors[-1])} if len(errors) else {}
+
+    def series(self) -> list[Series]:
+        """Return the curve of `fading_error`."""
+        at = self._points[self._points <= self.sums["rows"][0]]
+        return [Series("fading_error", at, self.sums["curve"][: len(at)])]

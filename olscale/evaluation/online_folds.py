@@ -1,0 +1,99 @@
+"""Folds without a second pass: k models go through one stream, and each row tests some of them and trains the others.
+
+Which, is an exact function of seed and number of the row. It comes from a counter-based generator (Philox), so that any rows
+can be asked for, in chunks of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ONLINE_FOLDS", "OnlineFolds"]
+
+_TAG = 0x464F4C4453  # keeps these draws apart from those of permutations and parts, which have the same seed
+_DRAWS_A_STEP = 4  # Philox makes four numbers for each value of its counter
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineFolds:
+    """A way to deal rows out to `folds` models.
+
+    Attributes
+    ----------
+    kind : str
+        One of `ONLINE_FOLDS`.
+    seed : int
+        Seed of the drawing.
+    folds : int
+        Number of models.
+
+    References
+    ----------
+    A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online evaluation of big data stream
+    classifiers, KDD 2015: section 3.1.
+
+    Examples
+    --------
+    Every row tests one model and trains the other two.
+
+    >>> folds = OnlineFolds("prequential-kfold", seed=0, folds=3)
+    >>> sum(folds.weights(fold, 0, 4) for fold in range(3))
+    array([2, 2, 2, 2])
+    """
+
+    kind: str
+    seed: int
+    folds: int
+
+    def weights(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+        """Return how often model number `fold` learns from each of the rows `first` to `stop`; a 0 is tested on."""
+        return ONLINE_FOLDS[self.kind](self, fold, first, stop)
+
+    def definition(self) -> dict[str, Any]:
+        """Return this as plain JSON values, in the words of other splits."""
+        return {"split": self.kind, "split_seed": self.seed, "folds": self.folds}
+
+    def _uniform(self, first: int, stop: int, *number: int) -> NDArray[np.float64]:
+        """Return a number in [0, 1) for each row."""
+        source = np.random.Philox(np.random.SeedSequence([self.seed, *number, _TAG])).advance(first // _DRAWS_A_STEP)
+        skipped = first % _DRAWS_A_STEP
+        return np.random.Generator(source).random(skipped + stop - first)[skipped:]
+
+    def _picks(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+        """Return 1 for each row that picks the model `fold`, of which each row picks one at random."""
+        picked: NDArray[np.int64] = ((self._uniform(first, stop) * self.folds).astype(np.int64) == fold).astype(
+            np.int64
+        )
+        return picked
+
+
+def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+    """Each row tests one model, drawn at random, and trains the others."""
+    return 1 - folds._picks(fold, first, stop)
+
+
+def _split(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+    """Each row trains one model, drawn at random, and tests the others."""
+    return folds._picks(fold, first, stop)
+
+
+_POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])  # P(X <= count) for the mean 1; then 1.0
+
+
+def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
+    """Each row trains each model as often as a Poisson number of mean 1 says, and tests it where that is 0."""
+    return np.searchsorted(_POISSON, folds._uniform(first, stop, fold), side="right")
+
+
+ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], NDArray[np.int64]]] = {
+    "prequential-kfold": _kfold,
+    "prequential-split": _split,
+    "prequential-bootstrap": _bootstrap,
+}
+"""Ways of dealing rows out, by name; each returns how often a model learns from each row."""

@@ -1,0 +1,144 @@
+"""When rows are scored and when they are learned from, where that is not one after the other for each row.
+
+The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test it; then it learns from
+row t - delay, if that is one of the rows that train it. However the stream is cut into chunks, the order is that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import CSR, Chunk, Rows, slice_rows, stack_rows, take_rows
+from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.scoring import Scoring
+from olscale.learners.base import FloatArray, Learner
+
+__all__ = ["Schedule", "Scored", "follow"]
+
+
+class Scored(NamedTuple):
+    """Scores of a chunk.
+
+    Parameters
+    ----------
+    rows : int64 array of shape (n_scored,)
+        Which rows of the chunk were scored, ascending.
+    scores : float64 array of shape (n_scored, outputs)
+    """
+
+    rows: NDArray[np.int64]
+    scores: FloatArray
+
+
+class Schedule:
+    """The order of predictions and updates of one run.
+
+    Parameters
+    ----------
+    scoring : Scoring
+        The protocol's options.
+    fold : int, optional
+        Number of the model, where several go through the stream side by side.
+    """
+
+    def __init__(self, scoring: Scoring, fold: int | None = None) -> None:
+        self._scoring, self._fold = scoring, fold
+        self._waiting: Chunk | None = None  # rows whose labels are still to arrive
+
+    def shape(self, stream: StreamShape) -> StreamShape:
+        """Return the shape of what is scored of a stream."""
+        if self._scoring.folds is None:
+            return stream
+        scored = np.concatenate([[0], np.cumsum(self._tested(0, stream.rows))])
+        segments = tuple((name, int(scored[first])) for name, first in stream.segments)
+        return replace(stream, rows=int(scored[-1]), segments=segments)
+
+    def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
+        """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream."""
+        delay, count = self._scoring.delay, len(chunk)
+        if not self._scoring.interrupts:
+            return Scored(np.arange(count), learner.learn(chunk.X, chunk.y))
+        known = chunk if self._waiting is None else _joined(self._waiting, chunk)
+        before = len(known) - count
+        tested = np.flatnonzero(self._tested(first, first + count))
+        weights = self._weights(first - before, first + count)
+        if delay == 0 and weights.all() and weights.sum() == count:
+            return Scored(tested, learner.learn(chunk.X, chunk.y)[tested])
+        due = np.arange(max(0, delay - first), count)  # at these rows of the chunk a label arrives
+        trained = np.repeat(due, weights[due + before - delay])
+        # Without delay a row that is both tested on and learned from is one event: `learn` predicts it first.
+        alone = tested if delay else tested[weights[tested] == 0]
+        when = np.concatenate([2 * alone, 2 * trained + 1])
+        order = np.argsort(when, kind="stable")
+        row = np.concatenate([alone + before, trained + before - delay])[order]
+        learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
+        events = Chunk(take_rows(known.X, row), known.y[row], known.columns)
+        scores = follow(learner, events.X, events.y, learning)
+        kept = np.searchsorted(
+            when[order] // 2, tested
+        )  # the first event of each row is the one before any update by it
+        if delay:
+            keep = min(delay, first + count)
+            last = np.arange(len(known) - keep, len(known))
+            self._waiting = Chunk(take_rows(known.X, last), known.y[last], known.columns)
+        return Scored(tested, scores[kept])
+
+    def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
+        folds = self._scoring.folds
+        if folds is None:
+            return np.ones(stop - first, dtype=bool)
+        tested: NDArray[np.bool_] = self._weights(first, stop) == 0
+        return tested
+
+    def _weights(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Return how often each row is learned from."""
+        folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
+        if folds is not None and self._fold is not None:
+            return folds.weights(self._fold, first, stop)
+        if every and held:
+            return (np.arange(first, stop) % (every + held) < every).astype(np.int64)
+        return np.ones(stop - first, dtype=np.int64)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
+        if self._waiting is None:
+            return {}
+        X = self._waiting.X
+        rows = X._asdict() if isinstance(X, CSR) else {"X": X}
+        return {**rows, "y": self._waiting.y, "columns": np.array([self._waiting.columns])}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`."""
+        self._waiting = None
+        if state:
+            X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
+            self._waiting = Chunk(X, state["y"], int(state["columns"][0]))
+
+
+def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np.bool_]) -> FloatArray:
+    """Score rows one after another and learn from those where `learning`; return the scores, each before its update.
+
+    Examples
+    --------
+    >>> from olscale.learners.registry import make_learner
+    >>> learner = make_learner("pa", {})
+    >>> learner.begin(1, 2)
+    >>> follow(learner, np.array([[2.0], [2.0], [2.0]]), np.array([1, 1, 1]), np.array([False, True, False]))[:, 0]
+    array([0., 0., 1.])
+    """
+    turns = np.flatnonzero(np.diff(learning)) + 1
+    found = []
+    for start, stop in pairwise([0, *turns.tolist(), len(y)]):
+        rows = slice_rows(X, start, stop)
+        found.append(learner.learn(rows, y[start:stop]) if learning[start : start + 1].any() else learner.scores(rows))
+    return np.concatenate(found)
+
+
+def _joined(before: Chunk, chunk: Chunk) -> Chunk:
+    return Chunk(stack_rows([before.X, chunk.X]), np.concatenate([before.y, chunk.y]), chunk.columns)

@@ -1,0 +1,403 @@
+"""Options of a protocol against their definitions, row by row, in plain Python."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from olscale.data.chunk import Chunk, slice_rows, to_csr
+from olscale.data.stream import open_streams
+from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.fold import Fold
+from olscale.evaluation.metrics import DriftAlarms, FadingError, HoldoutError, Metric, StreamShape, WindowError
+from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
+from olscale.evaluation.pack import Passage, cut_packs
+from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.schedule import Schedule
+from olscale.evaluation.scoring import Scoring
+from olscale.learners.base import codes_of
+from olscale.learners.registry import learner_names, make_learner
+from olscale.results.record import Record
+from olscale.results.rows import run_bytes
+
+NONE = np.zeros((0, 1))
+CUTS = st.lists(st.integers(0, 400), max_size=5)
+
+
+def plan(shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any) -> Plan:
+    content = {"datasets": [{"path": str(shelf / dataset)}], "learners": [{"name": name} for name in learners]}
+    return make_plan(parse_experiment(content | {"protocol": {"order": "time"} | protocol}))
+
+
+def records(made: Plan) -> list[Record]:
+    """Run a plan, one pack after another."""
+    found = []
+    for pack in cut_packs(made.runs, made.sources, 1):
+        passage = Passage(pack)
+        for i in range(passage.chunks):
+            passage.step(i)
+        found += passage.finish()
+    return found
+
+
+def counted(metric: Metric, wrong: np.ndarray, cuts: list[int]) -> Metric:
+    for start, stop in pairwise([0, *sorted(min(cut, len(wrong)) for cut in cuts), len(wrong)]):
+        metric.see(np.zeros(stop - start, dtype=np.int64), wrong[start:stop].astype(np.int64), NONE)
+    return metric
+
+
+def mistakes(rows: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).random(rows) < 0.3
+
+
+@given(st.integers(1, 2500), st.integers(0, 99), st.integers(1, 600), CUTS)
+@settings(max_examples=60)
+def test_the_window_is_the_last_rows_whatever_the_chunks(rows: int, seed: int, window: int, cuts: list[int]) -> None:
+    wrong = mistakes(rows, seed)
+    metric = counted(WindowError(StreamShape(rows, 2, scoring=Scoring(window=window))), wrong, cuts)
+    last: deque[bool] = deque(maxlen=window)
+    errors = {}
+    for i, one in enumerate(wrong, start=1):
+        last.append(one)
+        errors[i] = sum(last) / len(last)
+    [(name, at, values)] = metric.series()
+    assert (name, values.tolist()) == ("window_error", [errors[i] for i in at.tolist()])
+    assert metric.values() == {"window_error": errors[rows]}
+    assert len(metric.sums["last"]) <= window
+
+
+@given(st.integers(1, 2500), st.integers(0, 99), st.sampled_from([0.5, 0.99, 0.9999]), CUTS)
+@settings(max_examples=60)
+def test_fading_is_the_recursion_with_the_same_bits_whatever_the_chunks(
+    rows: int, seed: int, alpha: float, cuts: list[int]
+) -> None:
+    wrong, shape = mistakes(rows, seed), StreamShape(rows, 2, scoring=Scoring(fading=alpha))
+    metric, whole = counted(FadingError(shape), wrong, cuts), counted(FadingError(shape), wrong, [])
+    mistaken = weight = 0.0
+    errors = {}
+    for i, one in enumerate(wrong, start=1):
+        mistaken, weight = one + alpha * mistaken, 1.0 + alpha * weight
+        errors[i] = mistaken / weight
+    [(name, at, values)] = metric.series()
+    assert name == "fading_error"
+    np.testing.assert_allclose(values, [errors[i] for i in at.tolist()], rtol=1e-12)
+    assert metric.values() == whole.values() == {"fading_error": values[-1]}
+    np.testing.assert_array_equal(values, whole.series()[0].values)
+
+
+@given(st.integers(1, 600), st.integers(0, 99), st.integers(1, 80), st.integers(1, 40), CUTS)
+@settings(max_examples=60)
+def test_rows_held_out_are_the_next_ones_each_time(
+    rows: int, seed: int, every: int, held: int, cuts: list[int]
+) -> None:
+    wrong = mistakes(rows, seed)
+    scoring = Scoring(holdout_every=every, holdout_rows=held)
+    [(_, at, values)] = counted(HoldoutError(StreamShape(rows, 2, scoring=scoring)), wrong, cuts).series()
+    expected = [
+        (first, wrong[first : first + held].mean())
+        for first in range(every, rows, every + held)
+        if first + held <= rows
+    ]
+    assert list(zip(at.tolist(), values.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("name", ["adwin", "ddm", "page-hinkley"])
+def test_alarms_are_the_detectors_also_after_a_restart(name: str) -> None:
+    drift = pytest.importorskip("river.drift")
+    rng = np.random.default_rng(0)
+    wrong = rng.random(4000) < np.where(np.arange(4000) < 2500, 0.1, 0.6)
+    detector = {"adwin": drift.ADWIN, "ddm": drift.binary.DDM, "page-hinkley": drift.PageHinkley}[name]()
+    expected = []
+    for i, one in enumerate(wrong, start=1):
+        detector.update(int(one))
+        if detector.drift_detected:
+            expected.append(i)
+    assert any(2500 < row < 3200 for row in expected)
+    shape = StreamShape(4000, 2, scoring=Scoring(drift=name))
+    first = counted(DriftAlarms(shape), wrong[:2600], [64, 1000])
+    second = DriftAlarms(shape)
+    second.sums = {key: array.copy() for key, array in first.sums.items()}
+    counted(second, wrong[2600:], [7])
+    [(_, at, numbers)] = second.series()
+    assert at.tolist() == expected
+    assert numbers.tolist() == list(range(1, len(expected) + 1))
+    assert second.values() == {"drift_alarms": len(expected)}
+
+
+def test_a_detector_needs_river(monkeypatch: pytest.MonkeyPatch, shelf: Path) -> None:
+    from importlib.metadata import PackageNotFoundError
+
+    def absent(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("olscale.evaluation.metrics.drift.version", absent)
+    with pytest.raises(ExperimentError, match=r"needs River, which is not installed: pip install 'olscale\[drift\]'"):
+        plan(shelf, drift="adwin")
+
+
+def test_an_unknown_detector_is_named() -> None:
+    from olscale.evaluation.metrics.drift import detector_version
+
+    with pytest.raises(UnknownNameError, match="unknown drift detector 'adwim'; did you mean 'adwin'"):
+        detector_version("adwim")
+
+
+# --- the order of predictions and updates ---
+
+
+def made_stream(kind: str, classes: int, rows: int = 150) -> Chunk:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, classes, rows)
+    X = rng.normal(size=(classes, 5))[y] + rng.normal(size=(rows, 5))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    return Chunk(X if kind == "dense" else to_csr(X), y, 5)
+
+
+def oracle(name: str, chunk: Chunk, classes: int, scoring: Scoring, fold: int | None) -> tuple[dict[int, Any], Any]:
+    """Return scores of the tested rows and the learner afterwards, from one-row calls in the order of the definition."""
+    learner = make_learner(name, {})
+    learner.begin(chunk.columns, classes)
+    found = {}
+
+    def times(row: int) -> int:
+        if scoring.folds is not None:
+            return int(scoring.folds.weights(fold or 0, row, row + 1)[0])
+        if scoring.holdout_rows:
+            assert scoring.holdout_every
+            return int(row % (scoring.holdout_every + scoring.holdout_rows) < scoring.holdout_every)
+        return 1
+
+    for t in range(len(chunk)):
+        x, tested = slice_rows(chunk.X, t, t + 1), scoring.folds is None or times(t) == 0
+        if scoring.delay == 0:
+            if times(t) == 0:
+                found[t] = learner.scores(x)[0]
+            for _ in range(times(t)):
+                score = learner.learn(x, chunk.y[t : t + 1])[0]
+                if tested:
+                    found[t] = score
+            continue
+        if tested:
+            found[t] = learner.scores(x)[0]
+        due = t - scoring.delay
+        if due >= 0:
+            for _ in range(times(due)):
+                learner.learn(slice_rows(chunk.X, due, due + 1), chunk.y[due : due + 1])
+    return found, learner
+
+
+SCORINGS = {
+    "delay 1": (Scoring(delay=1), None),
+    "delay 37": (Scoring(delay=37), None),
+    "holdout": (Scoring(holdout_every=20, holdout_rows=7), None),
+    "holdout and delay": (Scoring(holdout_every=20, holdout_rows=7, delay=9), None),
+    **{kind: (Scoring(folds=OnlineFolds(kind, 5, 3)), 1) for kind in ONLINE_FOLDS},
+    "bootstrap and delay": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay=11), 2),
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize(("scoring", "fold"), SCORINGS.values(), ids=SCORINGS)
+@pytest.mark.parametrize("name", ["pa1", "lol", "arow", "pamo1"])
+def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
+    name: str, scoring: Scoring, fold: int | None, kind: str
+) -> None:
+    """However the chunks are cut: the same scores and the same model, to the last bit."""
+    chunk = made_stream(kind, 3)
+    expected, model = oracle(name, chunk, 3, scoring, fold)
+    assert 0 < len(expected) <= len(chunk)
+    for cuts in ([], [64], [1, 2, 30, 31, 140], list(range(len(chunk)))):
+        learner, schedule = make_learner(name, {}), Schedule(scoring, fold)
+        learner.begin(chunk.columns, 3)
+        rows, scores = [], []
+        for start, stop in pairwise([0, *cuts, len(chunk)]):
+            scored = schedule.learn(learner, chunk[start:stop], start)
+            rows.append(scored.rows + start)
+            scores.append(scored.scores)
+        assert np.concatenate(rows).tolist() == list(expected)
+        np.testing.assert_array_equal(np.concatenate(scores), np.array(list(expected.values())))
+        for key, array in model.state_.items():
+            np.testing.assert_array_equal(learner.state_[key], array)
+
+
+def test_the_label_comes_after_so_many_predictions() -> None:
+    """A delay of 2: rows 0, 1 and 2 meet the model that knows nothing, row 3 the one that knows row 0."""
+    ones = np.ones((5, 1))
+    learner, schedule = make_learner("pa", {}), Schedule(Scoring(delay=2))
+    learner.begin(1, 2)
+    scored = schedule.learn(learner, Chunk(ones, np.ones(5, dtype=np.int64), 1), 0)
+    assert scored.scores[:, 0].tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
+    assert learner.state_["seen"][0] == 3
+
+
+def test_any_learner_can_wait_for_labels() -> None:
+    chunk = made_stream("dense", 2)
+    for name in [*learner_names(), "sklearn.linear_model:Perceptron"]:
+        learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
+        learner.begin(chunk.columns, 2)
+        if learner.looks_ahead:
+            learner.prepare(chunk.X)
+        assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)
+
+
+@given(st.sampled_from(sorted(ONLINE_FOLDS)), st.integers(0, 5), st.integers(0, 300), st.integers(0, 300))
+@settings(max_examples=60)
+def test_folds_are_the_same_whatever_rows_are_asked_for(kind: str, seed: int, first: int, count: int) -> None:
+    folds = OnlineFolds(kind, seed, 4)
+    for fold in range(4):
+        whole = folds.weights(fold, 0, 600)
+        np.testing.assert_array_equal(folds.weights(fold, first, first + count), whole[first : first + count])
+
+
+def test_each_way_of_dealing_rows_out_is_the_papers() -> None:
+    rows, k = 20_000, 5
+    dealt = {
+        kind: np.array([OnlineFolds(kind, 1, k).weights(fold, 0, rows) for fold in range(k)]) for kind in ONLINE_FOLDS
+    }
+    assert (dealt["prequential-kfold"].sum(axis=0) == k - 1).all()
+    assert (dealt["prequential-split"].sum(axis=0) == 1).all()
+    counts = np.bincount(dealt["prequential-bootstrap"].ravel(), minlength=4)[:4] / (rows * k)
+    np.testing.assert_allclose(counts, np.exp(-1) / np.array([1, 1, 2, 6]), atol=0.006)
+    shares = (dealt["prequential-kfold"] == 0).mean(axis=1)
+    np.testing.assert_allclose(shares, 1 / k, atol=0.012)
+    boot = dealt["prequential-bootstrap"]
+    assert abs(np.corrcoef(boot)[0, 1]) < 0.03, "models draw independently of each other"
+
+
+# --- whole runs ---
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "window": {"window": 50},
+    "fading": {"fading": 0.99},
+    "delay": {"delay": 70},
+    "holdout": {"holdout_every": 45},
+    "holdout rows": {"holdout_every": 45, "holdout_rows": 10},
+    "drift": {"drift": "ddm"},
+    "kfold": {"split": "prequential-kfold", "folds": 3},
+    "everything": {
+        "window": 50,
+        "fading": 0.99,
+        "delay": 20,
+        "holdout_every": 90,
+        "holdout_rows": 30,
+        "drift": "adwin",
+    },
+}
+
+
+@pytest.mark.parametrize("dataset", ["dense", "sparse"])
+@pytest.mark.parametrize("protocol", OPTIONS.values(), ids=OPTIONS)
+def test_a_run_restored_in_mid_stream_gives_the_same_record(
+    shelf: Path, protocol: dict[str, Any], dataset: str
+) -> None:
+    run = plan(shelf, dataset, **protocol).runs[-1]
+    stream = open_streams(str(shelf / dataset)).train
+    shape = StreamShape(stream.rows, 2, scoring=run.stream.scoring)
+    whole, first, second = (Fold(run, shape, stream.columns) for _ in range(3))
+    for i in range(len(stream)):
+        if i == 3:
+            saved = first.state()
+            assert all(array.dtype.kind in "fiu" for array in saved.values())
+            second.restore(saved)
+        whole.step(stream.chunk(i))
+        (first if i < 3 else second).step(stream.chunk(i))
+    assert whole.outcome == "ok"
+    assert run_bytes(second.record()) == run_bytes(whole.record())
+
+
+def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path) -> None:
+    [record] = records(plan(shelf, holdout_every=45))
+    streams = open_streams(str(shelf / "dense"))
+    assert streams.test is not None
+    rows = np.concatenate([chunk.X for chunk in streams.train.chunks()])
+    y = np.concatenate([chunk.y for chunk in streams.train.chunks()])
+    expected = []
+    for stop in range(45, 401, 45):
+        learner = make_learner("pa1", {})
+        learner.begin(streams.train.columns, 2)
+        learner.learn(rows[:stop], y[:stop])
+        wrong = [codes_of(learner.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
+        expected.append((stop, float(np.concatenate(wrong).mean())))
+    [(name, at, values)] = record.series
+    assert (name, list(zip(at.tolist(), values.tolist(), strict=True))) == ("holdout_error", expected)
+    assert record.metrics["holdout_error"] == pytest.approx(np.mean(values))
+    [plain] = records(plan(shelf))
+    assert {k: v for k, v in record.metrics.items() if k != "holdout_error"} == dict(plain.metrics)
+
+
+def test_models_of_a_prequential_kfold_test_each_row_once(shelf: Path) -> None:
+    made = plan(shelf, split="prequential-kfold", folds=4)
+    assert len(made.runs) == len({run.id for run in made.runs}) == 4
+    [pack] = cut_packs(made.runs, made.sources, 1)  # one reading of the stream
+    assert len(pack.runs) == 4
+    found = records(made)
+    assert sum(int(record.curve_rows[-1]) for record in found) == 400
+    assert len({record.metrics["mistakes"] / record.curve_rows[-1] for record in found}) > 1
+    for record, run in zip(found, pack.runs, strict=True):
+        stream = open_streams(str(shelf / "dense")).train
+        rows = np.concatenate([chunk.X for chunk in stream.chunks()])
+        whole = Chunk(rows, np.concatenate([chunk.y for chunk in stream.chunks()]), stream.columns)
+        scores, _ = oracle("pa1", whole, 2, run.stream.scoring, run.fold)
+        wrong = codes_of(np.array(list(scores.values()))) != whole.y[list(scores)]
+        assert record.metrics["mistakes"] == wrong.sum()
+
+
+def test_segments_of_a_fold_are_those_of_its_rows() -> None:
+    folds = OnlineFolds("prequential-kfold", 0, 3)
+    shape = StreamShape(90, 2, (("a", 0), ("b", 40)), Scoring(folds=folds))
+    tested = folds.weights(2, 0, 90) == 0
+    assert Schedule(shape.scoring, 2).shape(shape).rows == tested.sum()
+    assert Schedule(shape.scoring, 2).shape(shape).segments == (("a", 0), ("b", tested[:40].sum()))
+
+
+def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> None:
+    key = StreamKey("digits", "f" * 64, (), None)
+    assert Run(key, "perceptron", 1, {}).id == "552b175c388e3eb27b95aa4d80b2354e"
+    with_window = StreamKey("digits", "f" * 64, (), None, scoring=Scoring(window=100))
+    assert Run(with_window, "perceptron", 1, {}).definition()["protocol"] == {"order": "time", "window": 100}
+    plain = [run.id for run in plan(shelf).runs]
+    assert [run.id for run in plan(shelf, delay=0).runs] == plain
+    found = [run.id for protocol in OPTIONS.values() for run in plan(shelf, **protocol).runs]
+    assert len({*found, *plain}) == len(found) + 1
+
+
+def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -> None:
+    protocol = plan(shelf, split="prequential-split", folds=2).runs[1].definition()["protocol"]
+    assert protocol == {"order": "time", "split": "prequential-split", "split_seed": 0, "folds": 2, "fold": 1}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said"),
+    [
+        ({"holdout_rows": 5}, "holdout_rows needs protocol.holdout_every"),
+        ({"holdout_every": 5, "split": "prequential-kfold"}, "does not go with split = 'prequential-kfold'"),
+        ({"split": "prequential-kfold", "passes": 2}, "passes does not go with split = 'prequential-kfold'"),
+        ({"holdout_every": 5, "holdout_rows": 5, "passes": [1, 2]}, "passes does not go with holdout_rows"),
+        ({"split": "prequential-split", "folds": 1}, "folds was 1, expected at least 2"),
+        ({"delay": 400}, "has 400 rows: no label would arrive; expected fewer"),
+        ({"holdout_every": 390, "holdout_rows": 11}, "together were 401, but .* nothing would be measured"),
+        ({"window": 0}, "protocol.window was 0"),
+        ({"fading": 1.0}, "protocol.fading was 1.0"),
+        ({"delay": "arrival"}, "protocol.delay was 'arrival'"),
+        ({"drift": "kswin"}, "protocol.drift was 'kswin': Input should be 'adwin', 'ddm' or 'page-hinkley'"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(shelf: Path, protocol: dict[str, Any], said: str) -> None:
+    with pytest.raises(ExperimentError, match=said) as fault:
+        plan(shelf, **protocol)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_holdout_without_a_test_split_says_what_to_do(shelf: Path) -> None:
+    with pytest.raises(ExperimentError, match="digits has no test split; give holdout_rows"):
+        plan(shelf, "digits", holdout_every=100)
+    assert len(plan(shelf, "digits", holdout_every=100, split="kfold", folds=3).runs) == 3
