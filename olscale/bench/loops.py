@@ -9,7 +9,7 @@ import numpy as np
 from olscale.data.chunk import CSR
 from olscale.jit import kernel, prefetch
 
-__all__ = ["bare_max_out", "bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
+__all__ = ["bare_gather", "bare_max_out", "bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
 
 _AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
 
@@ -70,6 +70,17 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
                 nearest, best = k, squares[k] - 2.0 * near
         total += nearest
     return total
+
+
+@kernel
+def bare_gather(X: Any, matrix: Any, out: Any) -> None:
+    """Add up the rows of `matrix` for each sparse row, to `out`."""
+    for i in range(out.shape[0]):
+        total = out[i]
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            value, row = X.data[p], matrix[X.indices[p]]
+            for j in range(total.shape[0]):
+                total[j] += value * row[j]
 
 
 def lol_numpy(X: Any, y: Any, k: int, C: float, lam: float) -> Any:

@@ -10,6 +10,7 @@ from olscale.analysis.published import read_published
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation import pipelines
 from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline, pipeline_names
+from olscale.evaluation.plan import stream_keys
 
 
 def test_an_unknown_name_lists_the_names_with_the_nearest() -> None:
@@ -52,7 +53,17 @@ def test_every_published_method_and_dataset_is_declared(source: str) -> None:
     labels = {spec.label or spec.name for spec in experiment.learners}
     cells = [cell for cell in read_published() if cell.source == source]
     assert {cell.learner for cell in cells} <= labels
-    assert {cell.dataset for cell in cells} - datasets <= {"url"}  # it needs random projection
+    assert {cell.dataset for cell in cells} <= datasets
     for cell in cells:
         meeting = [s for s in experiment.learners if (s.label or s.name) == cell.learner and s.meets(cell.dataset)]
-        assert len(meeting) == 1 or cell.dataset == "url", (cell.dataset, cell.learner)
+        assert len(meeting) == 1, (cell.dataset, cell.learner)
+
+
+@pytest.mark.parametrize(("form", "projections"), [("", 10), (QUICK, 3)])
+def test_url_is_projected_in_time_order(form: str, projections: int) -> None:
+    experiment = load_pipeline("lol-2016", form)
+    [url] = [spec for spec in experiment.datasets if spec.name == "url"]
+    assert (url.optional, url.transforms) == (True, ("project:features=100,kind=gaussian,seed=0",))
+    assert url.protocol is not None
+    keys = list(stream_keys("url", "", url.transforms or (), url.protocol, experiment.seed))
+    assert [(key.shuffle, key.projection) for key in keys] == [(None, i) for i in range(projections)]

@@ -1,7 +1,7 @@
 """The matrix of a random projection, a row a feature: made when it is needed, the rows used most kept in a table.
 
 For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Each row depends on the key and the feature's
-number alone, so it is made anew where it is not kept, with the same bits.
+number alone, so it is made anew where it is not kept, with the same bits. A matrix with next to nothing in it is held whole.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
-from olscale.data.transforms.normal import half_quantiles
+from olscale.data.transforms.normal import gaussian, quantiles
 from olscale.data.transforms.philox import fill_words, philox
 from olscale.jit import flat, kernel
 
-__all__ = ["TABLE_BYTES", "Table", "matrix_row", "scatter", "table_of", "word_gaps"]
+__all__ = ["TABLE_BYTES", "Listed", "Table", "matrix_of", "matrix_row", "word_gaps"]
 
 TABLE_BYTES = 64 << 20
 """Bytes of matrix rows that are kept, with whose they are, at most."""
 
-_LOW, _SIXTEEN, _ONE, _ZERO = np.uint64(0xFFFF), np.uint64(16), np.uint64(1), np.uint64(0)
+_ONE, _ZERO = np.uint64(1), np.uint64(0)
+_DENSEST_LISTED = 3.0
 _MOST_VOTES = 255
 _NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
@@ -47,8 +48,11 @@ def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
 
 
 @kernel
-def _add_entries(feature: int, key: Any, gaps: Any, value: float, total: Any) -> None:
-    """Add `value` times a feature's row of -1, 0 and 1 to `total`: a word an entry, its lowest bit the sign."""
+def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
+    """Write the entries of a feature, the place counted from 1 times the sign, and return their number.
+
+    An entry takes a word: the lowest bit is its sign.
+    """
     width, at, count = gaps.shape[0], 0, 0
     words = (_ZERO, _ZERO, _ZERO, _ZERO)
     while at < width:
@@ -61,26 +65,27 @@ def _add_entries(feature: int, key: Any, gaps: Any, value: float, total: Any) ->
         gap = 0
         while gaps[gap] <= drawn:
             gap += 1
-        total[at + gap] += value if word & _ONE else -value
-        at, count = at + gap + 1, count + 1
+        at += gap + 1
+        found[count] = at if word & _ONE else -at
+        count += 1
+    return count
 
 
 @kernel
-def matrix_row(feature: int, key: Any, quantiles: Any, gaps: Any, words: Any, row: Any) -> None:
+def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row: Any) -> None:
     """Fill `row` with what the matrix has for a feature: Gaussian numbers, or -1, 0 and 1 if there are `gaps`."""
     if gaps.shape[0] > 0:
         row[:] = 0.0
-        _add_entries(feature, key, gaps, 1.0, row)
+        for entry in range(_entries(feature, key, gaps, scratch)):
+            row[abs(scratch[entry]) - 1] = np.sign(scratch[entry])
         return
-    fill_words(feature, key, words)
+    fill_words(feature, key, scratch)
     for j in range(row.shape[0]):
-        row[j] = quantiles[words[j] & _LOW] + quantiles[words[j] >> _SIXTEEN]
+        row[j] = gaussian(np.uint64(scratch[j]), table)
 
 
 @kernel
-def _gather(
-    X: Any, key: Any, quantiles: Any, gaps: Any, rows: Any, owner: Any, votes: Any, words: Any, out: Any
-) -> None:
+def _gather(X: Any, key: Any, table: Any, gaps: Any, rows: Any, owner: Any, votes: Any, scratch: Any, out: Any) -> None:
     """Add up the matrix's rows for each row of `X`, in ascending order of the features; the last of `rows` is spare."""
     mask, width, kept = owner.shape[0] - 1, rows.shape[1], flat(rows)
     for i in range(out.shape[0]):
@@ -97,25 +102,66 @@ def _gather(
                 else:
                     votes[place] -= 1
                     place = mask + 1
-                matrix_row(feature, key, quantiles, gaps, words, rows[place])
+                matrix_row(feature, key, table, gaps, scratch, rows[place])
             first = place * width
             for j in range(width):
                 total[j] += value * kept[first + j]
 
 
 @kernel
-def _scatter(X: Any, key: Any, gaps: Any, out: Any) -> None:
-    """As `_gather`, for a matrix with next to nothing in it: its entries are quicker made than kept."""
+def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> int:
+    """Note where the entries of each feature end, and themselves if there is room; return their number."""
+    total = 0
+    for feature in range(ends.shape[0]):
+        count = _entries(feature, key, gaps, scratch)
+        if total + count <= listed.shape[0]:
+            listed[total : total + count] = scratch[:count]
+        total += count
+        ends[feature] = total
+    return total
+
+
+@kernel
+def _scatter(X: Any, ends: Any, listed: Any, out: Any) -> None:
+    """Add up the entries for each row of `X`, in ascending order of the features."""
     for i in range(out.shape[0]):
+        total = out[i]
         for p in range(X.indptr[i], X.indptr[i + 1]):
-            _add_entries(X.indices[p], key, gaps, X.data[p], out[i])
+            feature, value = X.indices[p], X.data[p]
+            for entry in range(ends[feature - 1] if feature > 0 else 0, ends[feature]):
+                place = listed[entry]
+                if place > 0:
+                    total[place - 1] += value
+                else:
+                    total[-place - 1] -= value
 
 
-def scatter(X: CSR, key: tuple[int, int], gaps: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return the rows of `X` times a matrix with few entries, none of which is kept."""
-    out = np.zeros((len(X.indptr) - 1, len(gaps)))
-    _scatter(X, np.array(key, dtype=np.uint64), gaps, out)
-    return out
+class Listed:
+    """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry.
+
+    Parameters
+    ----------
+    key, columns, width, sparsity
+        As for `Table`.
+    """
+
+    def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
+        words, gaps, scratch = np.array(key, dtype=np.uint64), word_gaps(sparsity, width), np.empty(width, np.int64)
+        self._width, self._ends = width, np.empty(columns, dtype=np.int32)
+        count = _list_entries(words, gaps, scratch, self._ends, np.empty(0, dtype=np.int32))
+        self._listed = np.empty(count, dtype=np.int32)
+        _list_entries(words, gaps, scratch, self._ends, self._listed)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that is held."""
+        return self._ends.nbytes + self._listed.nbytes
+
+    def times(self, X: CSR) -> NDArray[np.float64]:
+        """Return the rows of `X` times the matrix."""
+        out = np.zeros((len(X.indptr) - 1, self._width))
+        _scatter(X, self._ends, self._listed, out)
+        return out
 
 
 class Table:
@@ -137,7 +183,7 @@ class Table:
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
         self._key = np.array(key, dtype=np.uint64)
-        self._quantiles = half_quantiles()
+        self._quantiles = quantiles()
         self._gaps = word_gaps(sparsity, width) if sparsity else _NONE
         most = max(1, TABLE_BYTES // (4 * width + 5))
         places = 1 << min((columns - 1).bit_length(), most.bit_length() - 1)
@@ -145,7 +191,7 @@ class Table:
         self._rows = np.empty((places + 1, width), dtype=np.float32)
         self._owner = np.full(places, -1, dtype=np.int32)
         self._votes = np.zeros(places, dtype=np.uint8)
-        self._words = np.empty(-(-width // 4) * 4, dtype=np.uint64)
+        self._scratch = np.empty(-(-width // 4) * 4, dtype=np.int64)
         self._lock = Lock()
 
     @property
@@ -158,11 +204,11 @@ class Table:
         out = np.zeros((len(X.indptr) - 1, self._rows.shape[1]))
         kept = self._rows, self._owner, self._votes
         with self._lock:
-            _gather(X, self._key, self._quantiles, self._gaps, *kept, self._words, out)
+            _gather(X, self._key, self._quantiles, self._gaps, *kept, self._scratch, out)
         return out
 
 
 @lru_cache(maxsize=2)
-def table_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> Table:
-    """Return the table of a matrix; this process keeps those of two matrices."""
-    return Table(key, columns, width, sparsity)
+def matrix_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> Table | Listed:
+    """Return a matrix, whole if it has few entries; this process keeps two of them."""
+    return (Listed if sparsity > _DENSEST_LISTED else Table)(key, columns, width, sparsity)

@@ -41,8 +41,9 @@ def fill_words(number: Any, key: Any, words: Any) -> None:
     number : int
         Less than 2^32.
     key : uint64 array of shape (2,)
-    words : uint64 array
+    words : int64 or uint64 array
     """
+    k0, k1 = key[0], key[1]
     for block in range(words.shape[0] // 4):
-        a, b, c, d = philox(np.uint64(block), np.uint64(number), _ZERO, _ZERO, key[0], key[1])
+        a, b, c, d = philox(np.uint64(block), np.uint64(number), _ZERO, _ZERO, k0, k1)
         words[4 * block], words[4 * block + 1], words[4 * block + 2], words[4 * block + 3] = a, b, c, d

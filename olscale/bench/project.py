@@ -1,0 +1,71 @@
+"""Random projection of URL-like rows to 100 dimensions, beside scikit-learn and a bare loop over a matrix in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.loops import bare_gather, csr_parts
+from olscale.data.chunk import Chunk
+from olscale.data.generators.url_like import chunks
+from olscale.data.transforms import fit_transforms
+from olscale.data.transforms.matrix import matrix_of
+
+__all__ = ["figures"]
+
+_WIDTH = 100
+_DAY_ROWS = 19_803
+_PEER_ROWS = 4_096
+_UNIT = "k rows/s"
+
+
+def figures(rows: int = 65_536, rounds: int = 3) -> list[Figure]:
+    """Return the speeds of all kinds, whose matrix is yet to be made, and of peers that have their matrix ready."""
+    made = list(chunks(rows, day_rows=_DAY_ROWS))
+    # The matrices of peers are no wider than these rows need.
+    columns = 1 + max(int(csr_parts(chunk.X).indices.max()) for chunk in made)
+    stream = [Chunk(chunk.X, chunk.y, columns) for chunk in made]
+    bare = _bare(stream, columns)
+    table = [bare]
+    for kind, density in (("gaussian", None), ("sparse", 1 / 3), ("very-sparse", columns**-0.5)):
+        peer = _sklearn(stream[0][:_PEER_ROWS], kind, density)
+        table += [peer, _ours(stream, kind, bare.name), _ours(stream, kind, peer.name, " to scikit-learn")]
+    return compare(table, _UNIT, rounds)
+
+
+def _ours(stream: Sequence[Chunk], kind: str, peer: str, title: str = "") -> Contestant:
+    pipeline = fit_transforms([f"project:features={_WIDTH},kind={kind}"], lambda: iter(stream), stream[0].columns)
+
+    def project(_: object) -> None:
+        for chunk in stream:
+            pipeline.apply(chunk)
+
+    return Contestant(f"{kind}{title}", project, sum(map(len, stream)) / 1e3, matrix_of.cache_clear, peer)
+
+
+def _bare(stream: Sequence[Chunk], columns: int) -> Contestant:
+    matrix = np.random.default_rng(0).standard_normal((columns, _WIDTH), dtype=np.float32)
+
+    def gather(_: object) -> None:
+        for chunk in stream:
+            bare_gather(chunk.X, matrix, np.zeros((len(chunk), _WIDTH)))
+
+    return Contestant("bare gather, whole matrix in memory", gather, sum(map(len, stream)) / 1e3)
+
+
+def _sklearn(chunk: Chunk, kind: str, density: float | None) -> Contestant:
+    import scipy.sparse
+    from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+
+    X = csr_parts(chunk.X)
+    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    parts = np.array(X.data[span]), np.array(X.indices[span]), (X.indptr - X.indptr[0]).astype(np.int32)
+    rows: Any = scipy.sparse.csr_matrix(parts, shape=(len(chunk), chunk.columns))
+    model: Any = GaussianRandomProjection(_WIDTH, random_state=0)
+    if density is not None:
+        model = SparseRandomProjection(_WIDTH, density=density, dense_output=True, random_state=0)
+    model.fit(rows)
+    return Contestant(f"scikit-learn, {kind}", lambda _: model.transform(rows), len(chunk) / 1e3)
