@@ -24,8 +24,8 @@ SEGMENTS = "segment_error"
 ALONG = (*CURVES, SEGMENTS)
 """What can be asked for along the stream."""
 
-FIELDS = ("dataset", "transforms", "learner", "params", "protocol", "curve", "rows", "segment", "mean", "std", "n")
-FIELDS += ("fingerprint", "version")
+_SETTING = ("dataset", "transforms", "learner", "params", "protocol")
+FIELDS = (*_SETTING, "curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version")
 
 _POSITIONS = 10
 """Positions of a curve in a table; the files have up to 1,000."""
@@ -79,16 +79,10 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
     s = line.summary
     mean, std = _moments(line)
     at = list(line.names) if isinstance(line, SegmentErrors) else line.rows.tolist()
-    setting = {
-        "dataset": s.dataset,
-        "transforms": list(s.transforms),
-        "learner": s.learner,
-        "params": s.params,
-        "protocol": s.protocol,
-        "curve": name,
-    }
+    setting = {field: getattr(s, field) for field in _SETTING}
     return [
         setting
+        | {"curve": name}
         | {"rows": None if isinstance(line, SegmentErrors) else place}
         | {"segment": place if isinstance(line, SegmentErrors) else None}
         | {"mean": float(mean[i]), "std": float(std[i]), "n": len(line.errors)}
