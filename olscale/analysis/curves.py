@@ -1,4 +1,4 @@
-"""Error as the stream goes on: curves and segments of a store, the replicates of a run side by side."""
+"""Errors and alarms as the stream goes on: curves and segments of a store, the replicates of a run side by side."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from olscale.analysis.summary import Summary, without_replicate
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
-__all__ = ["Curve", "SegmentErrors", "curves", "segment_errors"]
+__all__ = ["CURVES", "Curve", "SegmentErrors", "curves", "segment_errors"]
+
+CURVES = ("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms")
+"""What there are curves of: the first of every run, the others where the protocol asked for them."""
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """Cumulative error of one setting of a learner, for each of its replicates.
+    """A metric of one setting of a learner along the stream, for each of its replicates.
 
     Parameters
     ----------
     summary : Summary
-        Cumulative error at the end of the stream; tells dataset, learner, parameters and protocol.
+        The metric over the whole stream; tells dataset, learner, parameters and protocol.
     rows : int64 array of shape (n_points,)
         Rows streamed.
     errors : float64 array of shape (n_replicates, n_points)
-        Fraction of those rows that was predicted wrongly before the update.
+        The metric after so many rows: a fraction of rows predicted wrongly before their update, or a number of alarms.
     """
 
     summary: Summary
@@ -56,18 +59,26 @@ class SegmentErrors:
     errors: NDArray[np.float64]
 
 
-def curves(store: Store, summaries: list[Summary], points: int = 200, on_damage: OnDamage = "raise") -> list[Curve]:
+def curves(
+    store: Store,
+    summaries: list[Summary],
+    points: int = 200,
+    on_damage: OnDamage = "raise",
+    metric: str = "cumulative_error",
+) -> list[Curve]:
     """Return the curves of the runs behind `summaries` that ended ``ok``.
 
     Parameters
     ----------
     store : Store
     summaries : list of Summary
-        From `summarise`; those of the metric ``cumulative_error`` say which curves are wanted.
+        From `summarise`; those of `metric` say which curves are wanted.
     points : int
         At most so many positions a curve, evenly spaced; the last row is always one.
     on_damage : {"raise", "skip"}
         What to do about damaged files.
+    metric : str
+        One of `CURVES`. Alarms have a position wherever a replicate has one.
 
     Returns
     -------
@@ -79,16 +90,31 @@ def curves(store: Store, summaries: list[Summary], points: int = 200, on_damage:
     StoreError
         If a file of the store is damaged.
     """
+    if metric == "drift_alarms":
+        return _alarms(store, summaries, on_damage)
     found = []
-    for summary, runs in _replicates(store, summaries, ("curve_rows", "curve_mistakes"), on_damage):
-        runs = [run for run in runs if len(run["curve_rows"])]
-        if not runs:
+    mistakes = metric == "cumulative_error"
+    columns = ("curve_rows", "curve_mistakes") if mistakes else ("series",)
+    for summary, runs in _replicates(store, summaries, columns, on_damage, metric):
+        lines = [(run["curve_rows"], run["curve_mistakes"]) if mistakes else run["series"] for run in runs]
+        lines = [line for line in lines if len(line[0])]
+        if not lines:
             continue
-        rows = min((run["curve_rows"] for run in runs), key=lambda rows: int(rows[-1]))
+        rows = min((rows for rows, _ in lines), key=lambda rows: int(rows[-1]))
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, points).round().astype(int))]
-        # Folds may differ by a row in length, and then in the positions of their curves.
-        mistakes = np.array([np.interp(rows, run["curve_rows"], run["curve_mistakes"]) for run in runs])
-        found.append(Curve(summary, rows, mistakes / rows))
+        # Folds may differ in length, and then in the positions of their curves.
+        values = np.array([np.interp(rows, *line) for line in lines])
+        found.append(Curve(summary, rows, values / rows if mistakes else values))
+    return found
+
+
+def _alarms(store: Store, summaries: list[Summary], on_damage: OnDamage) -> list[Curve]:
+    found = []
+    for summary, runs in _replicates(store, summaries, ("series",), on_damage, "drift_alarms"):
+        lines = [run["series"][0] for run in runs]
+        rows = np.unique(np.concatenate(lines))
+        counts = np.array([np.searchsorted(line, rows, side="right") for line in lines], dtype=np.float64)
+        found.append(Curve(summary, rows, counts))
     return found
 
 
@@ -105,22 +131,41 @@ def segment_errors(store: Store, summaries: list[Summary], on_damage: OnDamage =
 
 
 def _replicates(
-    store: Store, summaries: list[Summary], columns: tuple[str, ...], on_damage: OnDamage
+    store: Store,
+    summaries: list[Summary],
+    columns: tuple[str, ...],
+    on_damage: OnDamage,
+    metric: str = "cumulative_error",
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
+    if not any(s.metric == metric for s in summaries):
+        return []
     table = store.read(("id", *_KEY, "protocol", "outcome", *columns), on_damage)
     table = table.filter(np.array([outcome == "ok" for outcome in table["outcome"].to_pylist()], dtype=bool))
     cells = {name: table[name].to_pylist() for name in (*_KEY, "protocol")}
     # A list column of numbers stays an array: a Python object a number would take minutes in a large store.
-    data = {
-        name: table[name].to_pylist() if name == "segments" else [cell.values.to_numpy() for cell in table[name]]
-        for name in columns
-    }
+    data: dict[str, list[Any]] = {}
+    for name in columns:
+        if name == "segments":
+            data[name] = table[name].to_pylist()
+        elif name == "series":
+            data[name] = [_series(cell, metric) for cell in table[name]]
+        else:
+            data[name] = [cell.values.to_numpy() for cell in table[name]]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for i in range(table.num_rows):
         setting = [tuple(cells[name][i]) if name == "transforms" else cells[name][i] for name in _KEY]
         groups[*setting, without_replicate(cells["protocol"][i])].append({name: data[name][i] for name in columns})
-    wanted = [(s, groups.get(_group(s), [])) for s in summaries if s.metric == "cumulative_error"]
+    wanted = [(s, groups.get(_group(s), [])) for s in summaries if s.metric == metric]
     return [(summary, runs) for summary, runs in wanted if runs]
+
+
+def _series(cell: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return positions and values of the series `name` of a run; none if it has no such series."""
+    names = cell.values.field("name").to_pylist()
+    if name not in names:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    rows, values = (cell.values.field(part)[names.index(name)].values.to_numpy() for part in ("rows", "values"))
+    return rows, values
 
 
 def _group(s: Summary) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.protocol import protocol_options
 from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
@@ -28,20 +29,13 @@ __all__ = ["evaluate", "parse_learner"]
 @click.option(
     "--learner", "learners", metavar="LEARNER", multiple=True, help="NAME:param=value,param=value; repeatable."
 )
-@click.option("--order", type=click.Choice(["time", "permuted"]), help="Order of the rows (default: permuted).")
-@click.option("--permutations", type=click.IntRange(min=1), metavar="N", help="Number of permutations (default: 10).")
+@protocol_options
 @click.option("--seed", type=click.IntRange(min=0), metavar="S", help="Seed of the permutations (default: 0).")
 @click.option(
     "--transform",
     "transforms",
     metavar="NAMES",
     help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias.",
-)
-@click.option(
-    "--projections",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of random projections, in time order (default: 1); permutation i has projection i.",
 )
 @where_options
 @click.option(
@@ -55,21 +49,19 @@ def evaluate(
     store: str,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
-    order: str | None,
-    permutations: int | None,
     seed: int | None,
     transforms: str | None,
-    projections: int | None,
     class_shards: int | None,
     where: dict[str, Any],
+    protocol: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
     Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
     results without Dask. Running the same experiment again computes nothing.
     """
-    given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--order": order, "--transform": transforms}
-    given |= {"--permutations": permutations, "--seed": seed, "--projections": projections}
+    given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--transform": transforms, "--seed": seed}
+    given |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
     options = [name for name, value in given.items() if value not in (None, ())]
     if experiment is not None and options:
         raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
@@ -85,7 +77,7 @@ def evaluate(
     if experiment is not None:
         spec = load_experiment(experiment)
     else:
-        spec = _experiment(datasets, learners, order, permutations, seed, transforms, projections)
+        spec = _experiment(datasets, learners, protocol, seed, transforms)
     with progress_for(sys.stderr) as progress:
         done = run(spec, store, class_shards=class_shards, progress=progress, **where)
     if done.computed == 0:
@@ -100,16 +92,13 @@ def evaluate(
 def _experiment(
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
-    order: str | None,
-    permutations: int | None,
+    protocol: dict[str, Any],
     seed: int | None,
     transforms: str | None,
-    projections: int | None,
 ) -> Experiment:
     from olscale.data.transforms import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
-    protocol = {"order": order or "permuted", "permutations": permutations, "projections": projections}
     content: dict[str, Any] = {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},

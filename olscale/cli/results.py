@@ -28,6 +28,12 @@ skip_damaged_option = click.option(
     help="How to print.",
 )
 @click.option("--metric", metavar="NAME", help="Show this metric instead of the errors.")
+@click.option(
+    "--curve",
+    metavar="NAME",
+    help="Show this along the stream: cumulative_error, window_error, fading_error, holdout_error, drift_alarms or "
+    "segment_error.",
+)
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
 @click.option("--tuning", is_flag=True, help="Also show the runs by which parameters were chosen.")
@@ -36,6 +42,7 @@ def results(
     store: str,
     format_: str,
     metric: str | None,
+    curve: str | None,
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
     tuning: bool,
@@ -44,28 +51,37 @@ def results(
     """Print the results in the metrics store STORE.
 
     Tables have a row for each learner and a column for each dataset: the test error (in percent) where there is a test
-    split, and the cumulative error of the stream. json and csv have every metric, one object or line each.
+    split, and the cumulative error of the stream. json and csv have every metric, one object or line each; with --curve
+    one for each position of the curve, or for each segment.
     """
+    if metric and curve:
+        raise click.UsageError("--metric and --curve exclude each other")
     from olscale.analysis import summarise
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
+    from olscale.report.along import along, along_csv, along_json, along_tables
     from olscale.results import open_store
 
     opened = open_store(store)
     found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
     name_damaged(opened)
     chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
+    lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
     if format_ == "json":
-        click.echo(as_json(chosen), nl=False)
+        click.echo(along_json(lines, curve) if curve else as_json(chosen), nl=False)
     elif format_ == "csv":
-        click.echo(as_csv(chosen), nl=False)
+        click.echo(along_csv(lines, curve) if curve else as_csv(chosen), nl=False)
     elif not chosen:
         click.echo(f"the metrics store {store} holds no finished runs yet", err=True)
-    elif format_ == "latex":
-        click.echo(latex(tables(chosen, metric)), nl=False)
-    elif sys.stdout.isatty():
-        print_rich(tables(chosen, metric))
+    elif curve and not lines:
+        click.echo(f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it", err=True)
     else:
-        click.echo(plain(tables(chosen, metric), ascii_only=not _can_print("±")), nl=False)
+        made = along_tables(lines, curve) if curve else tables(chosen, metric)
+        if format_ == "latex":
+            click.echo(latex(made), nl=False)
+        elif sys.stdout.isatty():
+            print_rich(made)
+        else:
+            click.echo(plain(made, ascii_only=not _can_print("±")), nl=False)
 
 
 @click.command()

@@ -36,7 +36,7 @@ class OnlineFolds:
     References
     ----------
     A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online evaluation of big data stream
-    classifiers, KDD 2015: section 3.1.
+    classifiers, KDD 2015.
 
     Examples
     --------

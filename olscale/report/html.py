@@ -19,7 +19,8 @@ h3 { font-size: 1.05rem; margin-top: 1.5rem; }
 nav ul { columns: 16rem; padding-left: 1.2rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
-caption { text-align: left; font-weight: 600; white-space: nowrap; padding-bottom: .3rem; }
+caption { text-align: left; font-weight: 600; padding-bottom: .3rem; }
+caption span { display: inline-block; width: max-content; max-width: min(56rem, 90vw); }
 th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; }
 th[scope=row] { font-weight: 400; }
 th[scope=row], td.text, th.text { text-align: left; } td.text { white-space: normal; min-width: 6rem; }
@@ -40,7 +41,8 @@ def table_html(table: Table) -> str:
         for name, line in zip(table.rows, table.entries, strict=True)
     ]
     return (
-        f'<div class="wide"><table><caption>{escape(table.title)}</caption><thead><tr><th class="text">learner</th>{head}'
+        f'<div class="wide"><table><caption><span>{escape(table.title)}</span></caption>'
+        f'<thead><tr><th class="text">learner</th>{head}'
         f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{paragraphs(table.notes, 'note')}"
     )
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from html import escape
 from typing import TypeVar
 
-from olscale.analysis.curves import Curve, SegmentErrors, segment_errors
+from olscale.analysis.curves import CURVES, Curve, SegmentErrors, segment_errors
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
-from olscale.report.figures import curve_figure, parameter_figure, segment_figure, surface_figure
+from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
 from olscale.report.figures.choice import best_of_each, labelled, same_stream, streams
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
 from olscale.report.html import rows_html
 from olscale.report.papers.base import Source
-from olscale.report.tables import HEADLINES
+from olscale.report.tables import HEADLINES, heading
 
 __all__ = ["failures", "overview", "stream_sections"]
 
@@ -44,18 +44,19 @@ def failures(status: Status) -> str:
 
 
 def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
-    """Return a section for each data set (and way of meeting it): curves, segments, parameters."""
+    """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
     ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
-    all_curves = source.curves(ends)
+    all_curves = {metric: source.curves([s for s in source.summaries if s.n], metric) for metric in CURVES}
     all_segments = segment_errors(source.store, ends, source.on_damage)
     sections = []
     for title, group in streams([s for s in source.summaries if s.n]).items():
         parts = []
-        curves = [curve for curve in all_curves if same_stream(curve.summary, group[0])]
-        if curves:
-            shown, note = _legible(curves)
-            caption = f"{title}: cumulative error{_means(list(shown.values()))}{note}."
-            parts.append(gallery.add(f"{title}-curves", curve_figure({"": shown}), caption))
+        for metric, found in all_curves.items():
+            curves = [curve for curve in found if same_stream(curve.summary, group[0])]
+            if curves and metric == "drift_alarms":
+                parts.append(_alarms(title, curves, all_curves, gallery))
+            elif curves:
+                parts.append(_curves(title, metric, curves, gallery))
         segments = [errors for errors in all_segments if same_stream(errors.summary, group[0])]
         if segments:
             by_label, note = _legible(segments)
@@ -67,12 +68,35 @@ def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[st
     return sections
 
 
+def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery) -> str:
+    shown, note = _legible(curves)
+    protocol = curves[0].summary.protocol
+    which = {
+        "window_error": f" over the last {protocol.get('window', 0):,} rows",
+        "fading_error": f" with the fading factor {protocol.get('fading')}",
+        "holdout_error": f" every {protocol.get('holdout_every', 0):,} rows",
+    }.get(metric, "")
+    caption = f"{title}: {metric.replace('_', ' ')}{which}{_means(list(shown.values()))}{note}."
+    name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
+    return gallery.add(f"{title}-{name}", curve_figure({"": shown}), caption)
+
+
+def _alarms(title: str, curves: list[Curve], others: dict[str, list[Curve]], gallery: Gallery) -> str:
+    shown, note = _legible(curves)
+    ends = [int(c.rows[-1]) for c in others["cumulative_error"] if same_stream(c.summary, curves[0].summary)]
+    runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
+    by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
+    caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
+    return gallery.add(f"{title}-drift-alarms", alarm_figure(shown, max(ends, default=None)), caption)
+
+
 def _legible(found: list[T]) -> tuple[dict[str, T], str]:
     """Return what one panel can show, by label, and what its caption must then say."""
     labels = labelled(found)
     if len(found) <= _MOST:
         return labels, ""
-    kept, note = best_of_each(found), "; of each learner the setting of least cumulative error"
+    kept = best_of_each(found)
+    note = f"; of each learner the setting of least {heading(found[0].summary.metric).lower().removesuffix(' (%)')}"
     if len(kept) > _MOST:
         note += f", the best {_MOST} of {len(kept)} learners"
         kept = sorted(kept, key=lambda one: one.summary.mean)[:_MOST]

@@ -20,6 +20,7 @@ __all__ = [
     "Entry",
     "Table",
     "column_labels",
+    "entry_form",
     "heading",
     "protocol_text",
     "row_labels",
@@ -28,7 +29,15 @@ __all__ = [
     "value_text",
 ]
 
-HEADLINES = ("test_error", "cumulative_error", "rmse")
+HEADLINES = (
+    "test_error",
+    "cumulative_error",
+    "window_error",
+    "fading_error",
+    "holdout_error",
+    "drift_alarms",
+    "rmse",
+)
 """Metrics shown when none is asked for, those of them that a store has."""
 
 HIGHER_IS_BETTER = frozenset({"auc", "rows_per_second"})
@@ -128,8 +137,8 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     ----------
     summaries : iterable of Summary
     metric : str, optional
-        The metric to show. By default the test error where there is a test split, the cumulative error, and the
-        RMSE, each in a table of its own.
+        The metric to show. By default `HEADLINES`: the test error where there is a test split, the cumulative error and
+        what else the protocol asked for, each in a table of its own.
 
     Returns
     -------
@@ -165,7 +174,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     labels, notes = row_labels(present)
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=_row_order)))
 
-    form = _form(metric)
+    form = entry_form(metric)
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
     for (row, column), metrics in present.items():
@@ -258,17 +267,18 @@ def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Ent
     means = [summary.mean for summary in column if summary is not None and not math.isnan(summary.mean)]
     if not means:
         return
-    best = _form(metric)((max if higher else min)(means))
+    best = entry_form(metric)((max if higher else min)(means))
     for line in entries:
         entry = line[j]
         if entry.mean == best:  # as shown: what reads as a tie is marked as one
             line[j] = replace(entry, best=True)
 
 
-def _form(metric: str) -> Callable[[float], str]:
+def entry_form(metric: str) -> Callable[[float], str]:
+    """Return what writes a figure of a metric: errors in percent, counts whole."""
     if metric.endswith("_error"):
         return lambda value: f"{100 * value:.2f}"
-    if metric in ("mistakes", "updates", "model_bytes", "rows_per_second"):
+    if metric in ("mistakes", "updates", "model_bytes", "rows_per_second", "drift_alarms"):
         return lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
     return lambda value: f"{value:.4g}"
 
@@ -284,7 +294,10 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
     """Return the words for a protocol."""
     order = str(protocol.get("order", "unknown"))
     words = {"time": "time order", "permuted": "permuted order"}
-    rest = [f"{name} {value_text(value)}" for name, value in sorted(protocol.items()) if name != "order"]
+    shown = {name: value_text(value) for name, value in sorted(protocol.items()) if name != "order"}
+    if version := shown.pop("drift_version", ""):
+        shown["drift"] += f" ({version})"
+    rest = [f"{name.replace('_', ' ')} {text}" for name, text in shown.items()]
     return ", ".join([words.get(order, f"{order} order"), *rest])
 
 

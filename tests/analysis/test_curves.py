@@ -7,7 +7,7 @@ import pytest
 
 from olscale.analysis import summarise
 from olscale.analysis.curves import curves, segment_errors
-from olscale.results import open_store
+from olscale.results import Series, open_store
 
 
 @pytest.fixture
@@ -71,3 +71,33 @@ def test_segment_errors(store):
 
     assert found["arow"].names == ("Day0", "Day1")
     np.testing.assert_allclose(found["arow"].errors.mean(axis=0), [8 / 40, 1 / 60])
+
+
+@pytest.fixture
+def watched(tmp_path, make_record):
+    """Two replicates with a curve of window errors and alarms, one without an alarm."""
+    store = open_store(tmp_path / "watched", create=True)
+    for i, alarms in enumerate(([30, 70], [])):
+        series = [
+            Series("window_error", np.array([50, 100]), np.array([0.5, 0.1 * i])),
+            Series("drift_alarms", np.array(alarms, dtype=np.int64), np.arange(1.0, len(alarms) + 1)),
+        ]
+        metrics = {"cumulative_error": 0.3, "window_error": 0.1 * i, "drift_alarms": float(len(alarms))}
+        store.write(make_record(permutation=i, metrics=metrics, series=series))
+    store.write(make_record(learner="pa", metrics={"cumulative_error": 0.2}))
+    return store
+
+
+def test_curves_of_other_metrics_are_those_of_the_runs_that_have_them(watched):
+    [curve] = curves(watched, summarise(watched), metric="window_error")
+
+    assert (curve.summary.learner, curve.summary.metric, curve.rows.tolist()) == ("pa1", "window_error", [50, 100])
+    assert sorted(map(tuple, curve.errors)) == [(0.5, 0.0), (0.5, 0.1)]
+    assert curves(watched, summarise(watched), metric="fading_error") == []
+
+
+def test_alarms_are_counted_at_the_rows_of_all_replicates(watched):
+    [curve] = curves(watched, summarise(watched), metric="drift_alarms")
+
+    assert curve.rows.tolist() == [30, 70]
+    assert sorted(map(tuple, curve.errors)) == [(0.0, 0.0), (1.0, 2.0)]

@@ -47,6 +47,10 @@ def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:
         (["--learner", "pa", "--workers", "2", "--in-process"], 2, "exclude each other"),
         (["--learner", "pa", "--workers", "2", "--scheduler", "tcp://h:1"], 2, "exclude each other"),
         ([], 2, "give an EXPERIMENT.toml, or --dataset and --learner"),
+        (["--learner", "pa", "--holdout-rows", "5"], 1, "protocol.holdout_rows needs protocol.holdout_every"),
+        (["--learner", "pa", "--fading", "1"], 2, "is not in the range 0.0<x<1.0"),
+        (["--learner", "pa", "--drift", "adwim"], 2, "'adwim' is not one of 'adwin', 'ddm', 'page-hinkley'"),
+        (["--learner", "pa", "--split", "prequential-kfold", "--holdout-every", "9"], 1, "leave one of them out"),
         (["missing.toml"], 2, "--dataset cannot be given beside an experiment file"),
     ],
 )
@@ -187,3 +191,23 @@ def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
     done = CliRunner().invoke(evaluate, args)
     assert "catalogue" not in done.stderr, "a directory of that name comes first"
     assert done.stdout == "1 of 1 runs computed, results in s\n"
+
+
+def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path: Path) -> None:
+    """Every option has the name of its key, and the same run behind it."""
+    from olscale.evaluation.experiment import ProtocolSpec
+
+    options = {"order": "time", "window": 50, "fading": 0.9, "delay": 3, "holdout_every": 40, "holdout_rows": 10}
+    options |= {"drift": "ddm"}
+    words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+    learner = ["--learner", "pa", "--in-process", "--store", tmp_path / "s"]
+    done = run("evaluate", "--dataset", shelf / "dense", *learner, *words)
+    assert done.returncode == 0, done.stderr
+    assert len(open_store(str(tmp_path / "s")).done()) == 1
+    lines = "\n".join(f"{key} = {value!r}" for key, value in options.items())
+    content = f"[protocol]\n{lines}\n[[datasets]]\npath = '{shelf / 'dense'}'\n[[learners]]\nname = 'pa'\n"
+    (tmp_path / "e.toml").write_text(content)
+    again = run("evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s")
+    assert "nothing to compute" in again.stdout, again.stderr
+    there = {parameter.name for parameter in evaluate.params}
+    assert ProtocolSpec.model_fields.keys() - {"passes"} <= there

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from olscale.cli import olscale as command
 from olscale.report.papers import PAPERS
-from olscale.results import open_store, write_plan
+from olscale.results import Series, open_store, run_id, write_plan
 
 
 @pytest.fixture
@@ -149,3 +150,34 @@ def test_damaged_files_are_left_out_on_demand(store, tmp_path):
 
     assert (refused.exit_code, result.exit_code) == (1, 0)
     assert damaged.name in result.stderr
+
+
+def test_what_the_protocol_asked_for_is_drawn(tmp_path, make_record):
+    store = open_store(tmp_path / "watched", create=True)
+    names = ("window_error", "fading_error", "holdout_error")
+    record = make_record(
+        metrics={"cumulative_error": 0.2, "drift_alarms": 1.0, **dict.fromkeys(names, 0.1)},
+        curve_rows=np.array([50, 100]),
+        curve_mistakes=np.array([20, 30]),
+        series=[
+            *(Series(name, np.array([50, 100]), np.array([0.3, 0.1])) for name in names),
+            Series("drift_alarms", np.array([70]), np.array([1.0])),
+        ],
+    )
+    options = {"window": 50, "fading": 0.9, "holdout_every": 25, "drift": "adwin", "drift_version": "river 0"}
+    run_of = {**record.run, "protocol": {**record.run["protocol"], **options}}
+    store.write(replace(record, run=run_of, id=run_id(run_of)))
+    out = tmp_path / "out"
+
+    assert run("report", store.path, "--out", str(out)).exit_code == 0
+
+    page = (out / "index.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 5
+    for caption in (
+        "digits: window error over the last 50 rows (",
+        "digits: fading error with the fading factor 0.9 (",
+        "digits: holdout error every 25 rows (",
+        "digits: rows at which adwin (river 0) raised an alarm (",
+    ):
+        assert caption.removesuffix(" (") + ". (" in page
+    assert "Drift alarms, permuted order, drift adwin (river 0), fading 0.9" in page

@@ -6,11 +6,12 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from olscale.cli import olscale as command
-from olscale.results import open_store, write_plan
+from olscale.results import Series, open_store, write_plan
 
 
 @pytest.fixture
@@ -103,3 +104,77 @@ def test_status_counts_and_shows_progress(store):
     assert result.exit_code == 0
     assert "7 (6 ok, 1 diverged)" in result.stdout
     assert "demo  6/7 runs done (85 %)" in result.stdout
+
+
+@pytest.fixture
+def watched(tmp_path, make_record):
+    store = open_store(tmp_path / "watched", create=True)
+    for learner, error in (("pa", 0.2), ("arow", 0.1)):
+        for i in range(2):
+            record = make_record(
+                learner=learner,
+                permutation=i,
+                metrics={"cumulative_error": error, "window_error": error, "drift_alarms": 1.0 - i},
+                segments=[("day 0", 40, 10), ("day 1", 60, 6 * i)],
+                series=[
+                    Series("window_error", np.array([50, 100]), np.array([0.5, error + i / 10])),
+                    Series("drift_alarms", np.array([70][i:]), np.array([1.0][i:])),
+                ],
+            )
+            store.write(record)
+    return store
+
+
+def test_what_the_protocol_asked_for_has_tables_of_its_own(watched):
+    text = run("results", watched.path).stdout
+
+    assert [text.count(f"{name} (%), permuted") for name in ("Cumulative error", "Window error")] == [1, 1]
+    assert "Drift alarms, permuted order" in text
+
+
+def test_a_curve_as_csv_json_and_table(watched):
+    found = list(
+        csv.DictReader(io.StringIO(run("results", watched.path, "--curve", "window_error", "--format", "csv").stdout))
+    )
+    last = [row for row in found if row["learner"] == "pa" and row["rows"] == "100"]
+    assert len(found) == 4
+    assert [(row["curve"], row["segment"], row["n"]) for row in last] == [("window_error", "", "2")]
+    assert float(last[0]["mean"]) == pytest.approx(0.25)
+    assert float(last[0]["std"]) == pytest.approx(0.1 / 2**0.5)
+
+    objects = json.loads(run("results", watched.path, "--curve", "window_error", "--format", "json").stdout)
+    assert [(o["learner"], o["rows"], o["protocol"]) for o in objects] == [
+        (learner, rows, {"order": "permuted", "seed": 0}) for learner in ("arow", "pa") for rows in (50, 100)
+    ]
+    text = run("results", watched.path, "--curve", "window_error").stdout
+    assert "Window error (%), digits" in text
+    assert "50.00 ± 0.00  25.00 ± 7.07" in text
+
+
+def test_segments_and_alarms_along_the_stream(watched):
+    segments = json.loads(run("results", watched.path, "--curve", "segment_error", "--format", "json").stdout)
+    assert [(o["segment"], o["mean"]) for o in segments if o["learner"] == "pa"] == [("day 0", 0.25), ("day 1", 0.05)]
+    assert "day 0" in run("results", watched.path, "--curve", "segment_error").stdout
+    alarms = json.loads(run("results", watched.path, "--curve", "drift_alarms", "--format", "json").stdout)
+    assert [(o["rows"], o["mean"]) for o in alarms] == [(70, 0.5), (70, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--curve", "windw_error"], 1, "unknown curve 'windw_error'; did you mean 'window_error'?"),
+        (["--curve", "window_error", "--metric", "updates"], 2, "--metric and --curve exclude each other"),
+    ],
+)
+def test_a_curve_that_cannot_be_shown_is_one_line(watched, options, code, said):
+    result = run("results", watched.path, *options)
+
+    assert result.exit_code == code
+    assert said in result.stderr
+
+
+def test_a_curve_that_no_run_has_says_where_to_ask_for_it(store):
+    result = run("results", store.path, "--curve", "fading_error")
+
+    assert result.exit_code == 0
+    assert "no run shown has fading_error along the stream" in result.stderr

@@ -12,6 +12,7 @@ from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ReportError
 from olscale.evaluation.plane import plane_of, snapshots
 from olscale.report.figures import (
+    alarm_figure,
     boundary_figure,
     curve_figure,
     parameter_figure,
@@ -168,3 +169,18 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
     with pytest.raises(ReportError, match=r"cannot write .*file/figures"):
         save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / "file" / "figures", "x")
+
+
+def test_alarms_are_strokes_at_their_rows():
+    alarms = [([10, 40], [[1.0, 2.0], [0.0, 1.0]]), ([], np.zeros((2, 0)))]
+    shown = {
+        label: Curve(summary(metric="drift_alarms"), np.array(rows, dtype=np.int64), np.array(counts))
+        for label, (rows, counts) in zip(("pa", "arow"), alarms, strict=True)
+    }
+
+    [panel] = alarm_figure(shown, rows=100).axes
+
+    strokes = [[segment[0][0] for segment in line.get_segments()] for line in panel.collections]
+    assert strokes == [[10, 40], []]
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["pa", "arow"]
+    assert panel.get_xlim() == (0, 100)

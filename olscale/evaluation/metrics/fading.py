@@ -20,7 +20,7 @@ class FadingError(Metric):
 
     References
     ----------
-    Gama et al., Machine Learning 90, 2013: section 3.3.
+    Gama et al., Machine Learning 90, 2013.
 
     Examples
     --------

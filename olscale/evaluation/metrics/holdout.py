@@ -20,7 +20,7 @@ class HoldoutError(Metric):
 
     References
     ----------
-    Gama et al., Machine Learning 90, 2013: section 3, holdout evaluation.
+    Gama et al., Machine Learning 90, 2013: the holdout estimator.
 
     Examples
     --------

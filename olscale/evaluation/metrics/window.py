@@ -20,7 +20,7 @@ class WindowError(Metric):
 
     References
     ----------
-    J. Gama, R. Sebastiao, P. P. Rodrigues, On evaluating stream learning algorithms, Machine Learning 90, 2013: section 3.2.
+    J. Gama, R. Sebastiao, P. P. Rodrigues, On evaluating stream learning algorithms, Machine Learning 90, 2013.
 
     Examples
     --------

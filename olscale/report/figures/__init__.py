@@ -1,5 +1,6 @@
 """Figures: one kind a file, drawn from a store's aggregates or from learners in the plane. They need matplotlib."""
 
+from olscale.report.figures.alarms import alarm_figure
 from olscale.report.figures.boundaries import boundary_figure
 from olscale.report.figures.curves import curve_figure
 from olscale.report.figures.parameters import parameter_figure
@@ -8,6 +9,7 @@ from olscale.report.figures.style import save
 from olscale.report.figures.surfaces import surface_figure
 
 __all__ = [
+    "alarm_figure",
     "boundary_figure",
     "curve_figure",
     "parameter_figure",

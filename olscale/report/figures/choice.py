@@ -14,7 +14,7 @@ from olscale.results import canonical_json
 __all__ = ["best_of_each", "labelled", "like", "same_stream", "streams"]
 
 
-T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep)
+T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep, Curve | SegmentErrors)
 
 
 def _summary(one: Summary | Curve | SegmentErrors | Sweep) -> Summary:

@@ -1,4 +1,4 @@
-"""Cumulative error as rows come."""
+"""Errors as rows come: the cumulative one, and those of the last rows or of rows held out."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from olscale.analysis.curves import Curve
 from olscale.report.figures.style import looks, panels, styled
+from olscale.report.figures.words import metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def curve_figure(
     title: str = "",
     across: int = 2,
 ) -> Figure:
-    """Draw cumulative error against rows, a panel for each title and a line for each label.
+    """Draw an error against rows, a panel for each title and a line for each label.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def curve_figure(
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
-            panel.set(title=name, xlabel="rows", ylabel="cumulative error (%)")
+            panel.set(title=name, xlabel="rows", ylabel=metric_text(next(iter(curves.values())).summary.metric))
             panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
             panel.set_ylim(*_span(curves))
             panel.locator_params(axis="x", nbins=4)

@@ -38,9 +38,9 @@ class Source:
     summaries: list[Summary]
     on_damage: OnDamage = "raise"
 
-    def curves(self, summaries: list[Summary]) -> list[Curve]:
-        """Return the curves of some of the summaries."""
-        return curves(self.store, summaries, on_damage=self.on_damage)
+    def curves(self, summaries: list[Summary], metric: str = "cumulative_error") -> list[Curve]:
+        """Return the curves of a metric of some of the summaries."""
+        return curves(self.store, summaries, on_damage=self.on_damage, metric=metric)
 
 
 @dataclass(frozen=True, slots=True)

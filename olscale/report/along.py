@@ -1,0 +1,138 @@
+"""What was measured along the stream, and on its segments, as tables, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segment_errors
+from olscale.analysis.summary import Summary
+from olscale.errors import UnknownNameError
+from olscale.report.figures.choice import labelled, streams
+from olscale.report.tables import Entry, Table, entry_form, heading
+from olscale.results import Store, canonical_json
+from olscale.results.store import OnDamage
+
+__all__ = ["ALONG", "along", "along_csv", "along_json", "along_tables"]
+
+SEGMENTS = "segment_error"
+ALONG = (*CURVES, SEGMENTS)
+"""What can be asked for along the stream."""
+
+_SETTING = ("dataset", "transforms", "learner", "params", "protocol")
+FIELDS = (*_SETTING, "curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version")
+
+_POSITIONS = 10
+"""Positions of a curve in a table; the files have up to 1,000."""
+
+Line = Curve | SegmentErrors
+
+
+def along(store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise") -> list[Line]:
+    """Return what the runs behind `summaries` have of one of `ALONG`.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such curve.
+    StoreError
+        If a file of the store is damaged.
+    """
+    if name not in ALONG:
+        raise UnknownNameError("curve", name, ALONG)
+    found: Sequence[Line]
+    if name == SEGMENTS:
+        found = segment_errors(store, summaries, on_damage)
+    else:
+        found = curves(store, summaries, 1000, on_damage, name)
+    return list(found)
+
+
+def along_json(lines: Sequence[Line], name: str) -> str:
+    """Return a JSON list of objects, one a line: a position of a curve, or a segment, of one setting of a learner.
+
+    Fields: those that tell the setting apart as in `olscale.report.as_json`, ``curve`` (its name), ``rows`` (streamed by
+    then; null for a segment), ``segment`` (its name; null for a position), ``mean``, ``std``, ``n`` (over the replicates).
+    """
+    texts = [json.dumps(row) for line in lines for row in _rows(line, name)]
+    return "[\n" + ",\n".join(texts) + "\n]\n" if texts else "[]\n"
+
+
+def along_csv(lines: Sequence[Line], name: str) -> str:
+    """Return CSV with a header and the fields of `along_json`; objects are JSON texts, nulls are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for row in (row for line in lines for row in _rows(line, name)):
+        shown = row | {"transforms": ",".join(row["transforms"])}
+        shown |= {key: canonical_json(row[key]) for key in ("params", "protocol")}
+        writer.writerow(shown.values())
+    return text.getvalue()
+
+
+def _rows(line: Line, name: str) -> list[dict[str, Any]]:
+    s = line.summary
+    mean, std = _moments(line)
+    at = list(line.names) if isinstance(line, SegmentErrors) else line.rows.tolist()
+    setting = {field: getattr(s, field) for field in _SETTING}
+    return [
+        setting
+        | {"curve": name}
+        | {"rows": None if isinstance(line, SegmentErrors) else place}
+        | {"segment": place if isinstance(line, SegmentErrors) else None}
+        | {"mean": float(mean[i]), "std": float(std[i]), "n": len(line.errors)}
+        | {"fingerprint": s.fingerprint, "version": s.version}
+        for i, place in enumerate(at)
+    ]
+
+
+def _moments(line: Line) -> tuple[Any, Any]:
+    errors = line.errors
+    return errors.mean(axis=0), errors.std(axis=0, ddof=1) if len(errors) > 1 else np.zeros(errors.shape[1])
+
+
+def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
+    """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
+    form = entry_form(name)
+    before = Entry(form(0.0) if name == "drift_alarms" else "", note="-")  # at a place before a line's first
+    made = []
+    for title, group in streams(lines).items():
+        labels = labelled(group)
+        places, texts = _places(list(labels.values()))
+        entries = []
+        for line in labels.values():
+            mean, std = _moments(line)
+            picked = _at(line, places)
+            several = len(line.errors) > 1
+            entries.append(
+                tuple(Entry(form(mean[i]), form(std[i]) if several else "") if i >= 0 else before for i in picked)
+            )
+        notes = (
+            () if isinstance(group[0], SegmentErrors) else ("Columns: rows streamed." if places else "None raised.",)
+        )
+        made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), notes))
+    return made
+
+
+def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
+    first = group[0]
+    if isinstance(first, SegmentErrors):
+        return list(first.names), list(first.names)
+    every = np.unique(np.concatenate([line.rows for line in group if isinstance(line, Curve)]))
+    if len(every) == 0:
+        return [], []
+    tenths = every[-1] * np.arange(1, _POSITIONS + 1) // _POSITIONS
+    picked = np.unique(every[np.maximum(0, np.searchsorted(every, tenths, side="right") - 1)])
+    return list(picked), [f"{row:,}" for row in picked]
+
+
+def _at(line: Line, places: list[Any]) -> list[int]:
+    """Return the last point of the line at or before each place; -1 if there is none."""
+    if isinstance(line, SegmentErrors):
+        return list(range(len(line.names)))
+    return [int(i) for i in np.searchsorted(line.rows, places, side="right") - 1]
