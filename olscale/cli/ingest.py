@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -57,6 +58,12 @@ class _SeveralTests(click.Command):
     metavar="N",
     help="The first N rows train, all others are the test split.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Parse large SVMlight text in N processes of a local Dask cluster; the same bytes.",
+)
 def ingest(
     source: tuple[str, ...],
     dest: str,
@@ -68,6 +75,7 @@ def ingest(
     label: str | None,
     drop: tuple[str, ...],
     train_rows: int | None,
+    workers: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
 
@@ -78,7 +86,13 @@ def ingest(
     from olscale.data.ingest import ingest as run
 
     start = time.perf_counter()
-    with meter("reading") as progress:
+    with ExitStack() as stack:
+        parsers = None
+        if workers is not None:
+            from olscale.execution.cluster import parsers as start_parsers
+
+            parsers = stack.enter_context(start_parsers(workers))
+        progress = stack.enter_context(meter("reading"))
         dataset = run(
             source,
             dest,
@@ -91,6 +105,7 @@ def ingest(
             drop=drop,
             train_rows=train_rows,
             progress=progress,
+            parsers=parsers,
         )
     seconds = time.perf_counter() - start
     manifest = dataset.manifest

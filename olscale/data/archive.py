@@ -15,7 +15,6 @@ from collections.abc import Callable, Container, Iterator
 from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from olscale.data.build import Piece
 from olscale.data.formats import TEXT_FORMATS, known_suffixes
@@ -31,8 +30,8 @@ _DATA = frozenset((".txt", ".dat", ".data", ".t", ".trn", ".tst", ".train", ".te
 _NOTES = re.compile(r"(\.|readme|license|copying|featuretypes)", re.IGNORECASE)
 _READ_BYTES = 1 << 20
 
-Parse = Callable[[str, BufferedReader], Iterator[Batch]]
-"""Given the name of a piece and its text, yields its rows."""
+Parse = Callable[[str, Path], Iterator[Batch]]
+"""Given the name of a piece and the file its text was set aside in, yields its rows."""
 
 
 def is_archive(source: str) -> bool:
@@ -111,9 +110,7 @@ def archive_pieces(archive: str, parse: Parse, spool: Path, stored: Container[st
 
 
 def _batches(parse: Parse, name: str, file: Path) -> Iterator[Batch]:
-    raw: Any = file.open("rb", buffering=0)
-    with BufferedReader(raw, _READ_BYTES) as text:
-        yield from parse(name, text)
+    yield from parse(name, file)
     file.unlink()
 
 

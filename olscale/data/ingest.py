@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +16,10 @@ from olscale.data.build import SPOOL, Build, Piece, claim
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_source
 from olscale.data.manifest import SourceEntry
+from olscale.data.memory import keep_freed_memory
+from olscale.data.ranges import Parsers, read_ranges
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.data.resume import Earlier, Journal
 from olscale.data.selection import Cut, drop_columns
@@ -45,6 +47,7 @@ def ingest(
     drop: Sequence[str] = (),
     train_rows: int | None = None,
     progress: Progress | None = None,
+    parsers: Parsers | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
@@ -74,6 +77,8 @@ def ingest(
         So many rows from the first on are the train split, all others the test split.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`.
+    parsers : Parsers, optional
+        Other processes, in which large SVMlight text is parsed, range by range; the dataset has the same bytes.
 
     Returns
     -------
@@ -118,6 +123,7 @@ def ingest(
         "label": label,
     }
     options |= {"drop": list(drop), "train_rows": train_rows}
+    keep_freed_memory()
     found = {split: expand(paths) for split, paths in given.items()}
     if train_rows is not None:
         found["test"] = found["train"]
@@ -132,7 +138,7 @@ def ingest(
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), journal)
+        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), journal, parsers)
         train = partial(reading.pieces, found["train"])
         if train_rows is None:
             build.add("train", _Again(train))
@@ -189,10 +195,17 @@ class _Reading:
     """Reads source after source with what was learnt from the ones before, or from an interrupted ingest."""
 
     def __init__(
-        self, format: str | None, label: str | int | None, drop: tuple[str, ...], spool: Path, journal: Journal
+        self,
+        format: str | None,
+        label: str | int | None,
+        drop: tuple[str, ...],
+        spool: Path,
+        journal: Journal,
+        parsers: Parsers | None,
     ) -> None:
         self.formats: set[str] = set()
         self._format, self._drop, self._spool, self._journal = format, drop, spool, journal
+        self._parsers = parsers
         self._earlier = Earlier(journal.directory)
         self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
@@ -223,14 +236,22 @@ class _Reading:
             yield batch
         self._journal.read(piece, rows)
 
-    def _batches(self, source: str, content: io.BufferedReader | None = None) -> Iterator[Batch]:
-        format = find_format(source, self._format, content)
-        if content is not None and format.name not in TEXT_FORMATS:
-            raise FormatError(
-                source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
-            )
-        self.formats.add(format.name)
-        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
-        rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
-        for batch in format.read(source, replace(self._options, chunk_rows=rows, stream=content)):
-            yield drop_columns(batch, self._drop, source) if self._drop else batch
+    def _batches(self, source: str, file: Path | None = None) -> Iterator[Batch]:
+        """Yield the rows of `source`, whose text is in `file` where it is a member of an archive."""
+        with ExitStack() as stack:
+            text = None if file is None else stack.enter_context(open_source(str(file)))
+            format = find_format(source, self._format, text)
+            if text is not None and format.name not in TEXT_FORMATS:
+                raise FormatError(
+                    source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
+                )
+            self.formats.add(format.name)
+            # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
+            rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
+            options = replace(self._options, chunk_rows=rows, stream=text)
+            batches = None
+            if self._parsers is not None and format.name == _SPARSE_TEXT:
+                unopened = replace(options, stream=None)
+                batches = read_ranges(source, str(file or source), unopened, self._parsers, self._spool)
+            for batch in batches or format.read(source, options):
+                yield drop_columns(batch, self._drop, source) if self._drop else batch

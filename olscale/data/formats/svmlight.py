@@ -173,9 +173,12 @@ class _Parser:
             self._zero_based = True
         base = 0 if self._zero_based else 1
         rows, nonzeros = self._rows, int(self._indptr[self._rows])
-        X = CSR(
-            self._indptr[: rows + 1].copy(), self._indices[:nonzeros] - np.int32(base), self._data[:nonzeros].copy()
-        )
+        # The large arrays are handed on, not copied: the next batch gets new ones.
+        indices, data = self._indices[:nonzeros], self._data[:nonzeros]
+        self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
+        if base:
+            indices -= np.int32(base)
+        X = CSR(self._indptr[: rows + 1].copy(), indices, data)
         self._columns = max(self._columns, self._largest + 1 - base)
         self._emitted += rows
         self._rows = 0
