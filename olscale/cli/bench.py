@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.bench import BENCHMARKS
+
 if TYPE_CHECKING:
     from olscale.bench import Figure
 
 __all__ = ["bench"]
 
 
-@click.command()
+@click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
 def bench(names: tuple[str, ...], file: str | None) -> None:
-    """Run the speed benchmarks NAME (parse, linear, local, dask, scaling; default: all).
+    """Run speed benchmarks NAME; all of them if none is named.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
     """
