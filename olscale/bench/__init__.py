@@ -20,6 +20,7 @@ BENCHMARKS = {
     "parse": "olscale.bench.parse",
     "linear": "olscale.bench.linear",
     "local": "olscale.bench.local",
+    "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
     "scaling": "olscale.bench.scaling",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,18 @@ def test_the_numpy_versions_are_the_learners() -> None:
     model.begin(5, 2)
     np.testing.assert_allclose(model.learn(X, y)[:, 0], lol_numpy(X, y, 8, 1.0, 1.0), atol=1e-9)
     assert np.mean((X @ arow_numpy(X, X[:, 0] > 0.0) > 0.0) == (X[:, 0] > 0.0)) > 0.95
+
+
+def test_permuting_is_measured_with_its_peak() -> None:
+    from olscale.bench.permute import figures
+
+    found = figures(rounds=1, rows=20_000)
+    peaks = ["limit over peak"] * 2 if sys.platform == "linux" else [""]
+    assert [figure.peer for figure in found] == [
+        *("", "PA-I, file order, parquet", *peaks),
+        *("", "PA-I, file order, zarr", *peaks),
+    ]
+    assert all(figure.value is None or figure.value > 0.0 for figure in found)
 
 
 def test_a_missing_peer_says_how_to_get_it() -> None:
