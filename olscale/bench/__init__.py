@@ -22,6 +22,7 @@ BENCHMARKS = {
     "local": "olscale.bench.local",
     "soft-local": "olscale.bench.soft_local",
     "project": "olscale.bench.project",
+    "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
     "scaling": "olscale.bench.scaling",
 }

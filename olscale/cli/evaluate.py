@@ -44,6 +44,12 @@ __all__ = ["evaluate", "parse_learner"]
     metavar="N",
     help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers would be idle).",
 )
+@click.option(
+    "--memory-limit",
+    metavar="SIZE",
+    help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the worker's); larger ones "
+    "are permuted on disk.",
+)
 def evaluate(
     experiment: str | None,
     store: str,
@@ -52,6 +58,7 @@ def evaluate(
     seed: int | None,
     transforms: str | None,
     class_shards: int | None,
+    memory_limit: str | None,
     where: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
@@ -79,7 +86,7 @@ def evaluate(
     else:
         spec = _experiment(datasets, learners, protocol, seed, transforms)
     with progress_for(sys.stderr) as progress:
-        done = run(spec, store, class_shards=class_shards, progress=progress, **where)
+        done = run(spec, store, class_shards=class_shards, memory_limit=memory_limit, progress=progress, **where)
     if done.computed == 0:
         click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
     else:

@@ -134,7 +134,11 @@ class Dataset:
         ParameterError
             When there is no chunk `i`.
         """
-        block, manifest = self.block(split, i), self.manifest
+        return self.decoded(self.block(split, i))
+
+    def decoded(self, block: Block) -> Chunk:
+        """Return rows as they are stored as a chunk."""
+        manifest = self.manifest
         y = class_codes(block.label, manifest.classes, manifest.label_names)
         X = block.X if isinstance(block.X, CSR) else block.X.astype(np.float64, copy=False)
         return Chunk(X, y, manifest.columns)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from olscale.data.allocation import keep_freed_memory
 from olscale.data.archive import archive_pieces, is_archive
 from olscale.data.build import SPOOL, Build, Piece, claim
 from olscale.data.dataset import Dataset, Progress, open_dataset
@@ -18,7 +19,6 @@ from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.data.manifest import SourceEntry
-from olscale.data.memory import keep_freed_memory
 from olscale.data.ranges import Parsers, read_ranges
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.data.resume import Earlier, Journal

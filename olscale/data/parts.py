@@ -49,6 +49,11 @@ class Part:
         """The share of the rows that train."""
         return 0.5 if self.kind == "half" else 1.0 - 1.0 / self.folds
 
+    @property
+    def reads_labels(self) -> bool:
+        """Whether it matters which class a row has; otherwise only the number of rows does."""
+        return self.kind == "stratified"
+
     def rows(self, y: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Return the rows that train and those held out, ascending, for a split with class codes `y`.
 

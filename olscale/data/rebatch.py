@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from olscale.data.chunk import CSR
+from olscale.data.chunk import CSR, stack_rows
 from olscale.data.layouts.base import Block, StoredRows
 
 __all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "rebatch"]
@@ -65,14 +65,4 @@ def cut(block: Block, start: int, stop: int) -> Block:
 def _join(blocks: list[Block], *, copy: bool = False) -> Block:
     if len(blocks) == 1 and not copy:
         return blocks[0]
-    label = np.concatenate([block.label for block in blocks])
-    parts = [block.X for block in blocks]
-    sparse = [X for X in parts if isinstance(X, CSR)]
-    if not sparse:
-        return Block(np.concatenate([X for X in parts if not isinstance(X, CSR)]), label)
-    lengths = np.concatenate([np.diff(X.indptr) for X in sparse])
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return Block(
-        CSR(indptr, np.concatenate([X.indices for X in sparse]), np.concatenate([X.data for X in sparse])), label
-    )
+    return Block(stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks]))

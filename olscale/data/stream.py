@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk, Rows, stack_rows, take_rows
 from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.memory import default_limit
+from olscale.data.ordered import ordered_rows
 from olscale.data.parts import Part
 from olscale.data.transforms import Pipeline, fit_transforms
-from olscale.errors import DatasetError
 
 __all__ = ["Part", "Shuffle", "Stream", "Streams", "open_streams"]
 
-_RESIDENT_BYTES = 4 << 30
 _SAMPLE = 0x53414D504C45
 
 
@@ -51,6 +51,8 @@ class Stream:
         Fitted transforms.
     order : int64 array of shape (rows,), optional
         Which rows of the split, in which order; all in file order when left out.
+    limit : int, optional
+        Bytes of memory that an `order` may take; `default_limit` when left out. The chunks are the same.
 
     Attributes
     ----------
@@ -61,16 +63,19 @@ class Stream:
     """
 
     def __init__(
-        self, dataset: Dataset, split: str, pipeline: Pipeline, order: NDArray[np.int64] | None = None
+        self,
+        dataset: Dataset,
+        split: str,
+        pipeline: Pipeline,
+        order: NDArray[np.int64] | None = None,
+        limit: int | None = None,
     ) -> None:
         self.dataset, self.split, self.pipeline = dataset, split, pipeline
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
-        self._order = order
+        self._ordered = None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
 
     def __len__(self) -> int:
-        if self._order is None:
-            return self.dataset.chunk_count(self.split)
         return -(-self.rows // self.dataset.manifest.chunk_rows)
 
     def first_row(self, i: int) -> int:
@@ -78,13 +83,9 @@ class Stream:
         return i * self.dataset.manifest.chunk_rows
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i`."""
-        if self._order is None:
-            return self.pipeline.apply(self.dataset.chunk(self.split, i))
-        size = self.dataset.manifest.chunk_rows
-        whole = _resident(self.dataset.path, self.dataset.fingerprint, self.split)
-        index = self._order[i * size : (i + 1) * size]
-        return self.pipeline.apply(Chunk(take_rows(whole.X, index), whole.y[index], whole.columns))
+        """Return chunk number `i`; least is read if they are asked for one after another."""
+        rows = self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
+        return self.pipeline.apply(rows)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `start` on."""
@@ -128,6 +129,7 @@ def open_streams(
     shuffle: Shuffle | None = None,
     part: Part | None = None,
     projection: int = 0,
+    limit: int | None = None,
 ) -> Streams:
     """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
 
@@ -143,6 +145,14 @@ def open_streams(
         Which rows of the training split train, and which are tested on in place of the test split.
     projection : int
         Number of the random projection, where there is one.
+    limit : int, optional
+        Bytes of memory that rows out of file order may take; half the machine's when left out. Nothing but memory and
+        speed depends on it.
+
+    Raises
+    ------
+    ParameterError
+        If the limit is too small for the order of the rows and a few chunks.
 
     Examples
     --------
@@ -155,36 +165,32 @@ def open_streams(
     (800, 3, 200)
     """
     dataset = open_dataset(path)
-    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection)
+    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
-        return Streams(Stream(dataset, "train", pipeline, order), test)
-    rows, held_out = part.rows(_resident(path, dataset.fingerprint, "train").y)
+        return Streams(Stream(dataset, "train", pipeline, order, limit), test)
+    rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
     rows = rows if shuffle is None else rows[shuffle.order(len(rows))]
-    return Streams(Stream(dataset, "train", pipeline, rows), Stream(dataset, "train", pipeline, held_out))
+    return Streams(Stream(dataset, "train", pipeline, rows, limit), Stream(dataset, "train", pipeline, held_out, limit))
 
 
 @lru_cache(maxsize=16)
-def _fitted(path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None, projection: int) -> Pipeline:
+def _fitted(
+    path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None, projection: int, limit: int | None
+) -> Pipeline:
     dataset = open_dataset(path)
-    whole = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
-    if part is not None:
-        rows, _ = part.rows(_resident(path, fingerprint, "train").y)
-        whole = Stream(dataset, "train", whole.pipeline, rows)
-    return fit_transforms(transforms, whole.chunks, dataset.columns, projection)
+    train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
+    if part is not None and transforms:
+        rows, _ = part.rows(_labels(path, fingerprint, part.reads_labels))
+        train = Stream(dataset, "train", train.pipeline, rows, limit)
+    return fit_transforms(transforms, train.chunks, dataset.columns, projection)
 
 
 @lru_cache(maxsize=2)
-def _resident(path: str, fingerprint: str, split: str) -> Chunk:
-    """Return a whole split: a shuffled stream visits its rows in no order that a disk would like."""
+def _labels(path: str, fingerprint: str, read: bool) -> NDArray[np.int64]:
+    """Return the class codes of the training split, or as many zeros, in no memory, where only their number matters."""
     dataset = open_dataset(path)
-    width = dataset.columns if dataset.kind == "dense" else dataset.nonzeros(split) / max(1, dataset.rows(split)) * 1.5
-    size = int(dataset.rows(split) * width * 8)
-    if size > _RESIDENT_BYTES:
-        raise DatasetError(
-            f"{path}: a permutation of its {split} split needs {size / 2**30:.1f} GiB in memory, the limit is "
-            f"{_RESIDENT_BYTES / 2**30:.0f} GiB; use order = 'time'"
-        )
-    parts = list(dataset.chunks(split))
-    return Chunk(stack_rows([part.X for part in parts]), np.concatenate([part.y for part in parts]), dataset.columns)
+    if not read:
+        return np.broadcast_to(np.int64(0), dataset.rows("train"))
+    return np.concatenate([chunk.y for chunk in dataset.chunks("train")])

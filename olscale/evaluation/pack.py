@@ -9,6 +9,7 @@ from time import perf_counter
 
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
+from olscale.data.memory import default_limit
 from olscale.data.stream import open_streams
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.lane import cut_lanes
@@ -23,7 +24,7 @@ LOOK_AHEAD_ROWS = 65_536
 
 
 PACK_NUMBERS = 2e8
-"""Numbers (values of rows, times runs) that a pack of a permuted stream goes through at most, if it has several runs."""
+"""Numbers (values of rows, times runs) that a pack on a permutation or part goes through at most, if it has several runs."""
 
 PROJECTED_RUNS = 8
 """Runs of a pack that share a projection all the same: to project a row costs more than most learners take for it."""
@@ -39,11 +40,14 @@ class Source:
         Where the dataset is.
     rows, numbers : int
         Rows of its training split, and values in them that are stored.
+    bytes : int
+        Bytes of the training split in memory.
     """
 
     path: str
     rows: int
     numbers: int
+    bytes: int = 0
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key`, to a row, all passes together."""
@@ -67,6 +71,8 @@ class Pack:
         Classes of each class shard, if the pack is a run in class shards; they make up all classes.
     shard : int, optional
         Which of the `shards` this is; all of them when left out.
+    memory_limit : int, optional
+        Bytes of memory that rows out of file order may take; half the machine's when left out. No result depends on it.
     """
 
     path: str
@@ -74,6 +80,7 @@ class Pack:
     runs: tuple[Run, ...]
     shards: tuple[range, ...] = ()
     shard: int | None = None
+    memory_limit: int | None = None
 
     def parts(self) -> list[Pack]:
         """Return the packs that run one after another or at once to run this one: its class shards, or itself."""
@@ -115,7 +122,7 @@ class Passage:
         self.pack = pack
         self._read_seconds = 0.0
         start = perf_counter()
-        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0)
+        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0, pack.memory_limit)
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
@@ -195,7 +202,9 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     return StreamShape(rows, len(dataset.classes or ()), tuple(segments), key.scoring)
 
 
-def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) -> Iterator[Pack]:
+def cut_packs(
+    runs: Sequence[Run], sources: Mapping[str, Source], parts: int, memory_limit: int | None = None
+) -> Iterator[Pack]:
     """Yield packs, at least `parts` of them where there are so many runs; longest streams first.
 
     Parameters
@@ -206,7 +215,10 @@ def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) ->
         The datasets, by fingerprint.
     parts : int
         How many packs can run at the same time.
+    memory_limit : int, optional
+        That of the packs.
     """
+    held = default_limit() // parts if memory_limit is None else memory_limit
     groups: dict[StreamKey, list[Run]] = {}
     for run in runs:
         groups.setdefault(run.stream, []).append(run)
@@ -219,9 +231,10 @@ def cut_packs(runs: Sequence[Run], sources: Mapping[str, Source], parts: int) ->
     for key in sorted(groups, key=length, reverse=True):
         group, source = groups[key], sources[key.fingerprint]
         size = -(-len(group) // min(slices, len(group)))
-        if key.shuffle is not None:
-            # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole.
+        if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
+            # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole. What is not is
+            # read from disk anew by each pack.
             most = int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))
             size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
         for first in range(0, len(group), size):
-            yield Pack(source.path, length(key), tuple(group[first : first + size]))
+            yield Pack(source.path, length(key), tuple(group[first : first + size]), memory_limit=memory_limit)

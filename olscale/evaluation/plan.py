@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.held import held_bytes
 from olscale.data.stream import Part, Shuffle
 from olscale.data.transforms import has_projection, width_after
 from olscale.errors import ExperimentError
@@ -153,7 +154,7 @@ class _Builder:
         dataset = source.dataset
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
-        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
+        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers, held_bytes(dataset, "train"))
         added: list[list[Run]] = [[] for _ in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from olscale.data.memory import parse_size
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
@@ -59,6 +60,7 @@ def evaluate(
     dashboard: str | None = None,
     in_process: bool = False,
     class_shards: int | None = None,
+    memory_limit: int | str | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
@@ -82,6 +84,9 @@ def evaluate(
     class_shards : int, optional
         Into how many class shards to cut each one-vs-all run on more than two classes; 1 for none. Left out, runs are cut
         if there are workers that would be idle. The store gets the same bytes.
+    memory_limit : int or str, optional
+        Bytes, or a size such as ``"2GB"``: memory that the rows of a permutation or a fold may take in each worker. Larger
+        ones are permuted by way of a scratch file. Half the worker's memory when left out. The store gets the same bytes.
     progress : Progress, optional
         Gets told of progress.
 
@@ -95,6 +100,7 @@ def evaluate(
         If the experiment, a dataset, the store or the cluster is at fault.
     """
     progress = progress or Silent()
+    limit = None if memory_limit is None else parse_size(memory_limit)
     found, left_out = resolve(experiment, progress.note)
     searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
@@ -104,7 +110,7 @@ def evaluate(
         _run_loop(_reach(where, progress))
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
-    job = _Job(target, progress, parts, class_shards)
+    job = _Job(target, progress, parts, class_shards, limit)
     phases = job.phases(found, left_out, searches)
     if in_process:
         for packs in phases:
@@ -122,6 +128,7 @@ class _Job:
     progress: Progress
     parts: int
     class_shards: int | None
+    memory_limit: int | None
     runs: int = 0
     computed: int = 0
 
@@ -141,7 +148,7 @@ class _Job:
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
         if missing:
-            packs = list(cut_packs(missing, plan.sources, self.parts))
+            packs = list(cut_packs(missing, plan.sources, self.parts, self.memory_limit))
             yield list(cut_shards(packs, self.parts, self.class_shards))
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:

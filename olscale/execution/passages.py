@@ -6,8 +6,9 @@ back is an `Envelope`, so that a fault of the data or the store is never mistake
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 import numpy as np
@@ -121,7 +122,23 @@ def clear_scratch(pack: Pack, store: str) -> None:
 
 
 def _passage(pack: Pack, store: str) -> Passage:
+    if pack.memory_limit is None:
+        pack = replace(pack, memory_limit=_share_of_worker())
     return Passage(pack) if pack.shard is None else ShardPassage(pack, Scratch(open_store(store), pack.runs[0].id))
+
+
+def _share_of_worker() -> int | None:
+    """Return half the memory of a thread of the Dask worker this is; None if it is none, or one without a limit."""
+    if "distributed.worker" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        worker = get_worker()
+    except ValueError:
+        return None
+    limit = worker.memory_manager.memory_limit
+    return limit // 2 // worker.state.nthreads if limit else None
 
 
 def _topic(pack: Pack) -> Callable[[int, float], None]:
@@ -150,7 +167,7 @@ class StreamActor:
     def advance(self, first: int, last: int) -> Envelope:
         """Feed chunks number `first` to `last` - 1; a stream that does not stand at `first` is left where it is."""
         try:
-            self._passage = self._passage or Passage(self._pack)
+            self._passage = self._passage or _passage(self._pack, self._store)
             for i in range(first, min(last, self._passage.chunks)) if first == self._position else ():
                 self._passage.step(i)
                 self._position = i + 1
@@ -161,7 +178,7 @@ class StreamActor:
     def finish(self, position: int) -> Envelope:
         """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
         try:
-            passage = self._passage or Passage(self._pack)
+            passage = self._passage or _passage(self._pack, self._store)
             if position != self._position:
                 return Envelope(self._position, passage.chunks)
             return Envelope(position, passage.chunks, outcomes=write_records(passage, self._store))

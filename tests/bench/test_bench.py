@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,18 @@ def test_the_bare_gather_is_the_product_and_all_kinds_are_measured() -> None:
     assert found["gaussian to scikit-learn"].peer == "scikit-learn, gaussian"
 
 
+def test_permuting_is_measured_with_its_peak() -> None:
+    from olscale.bench.permute import figures
+
+    found = figures(rounds=1, rows=20_000)
+    peaks = ["limit over peak"] * 2 if sys.platform == "linux" else [""]
+    assert [figure.peer for figure in found] == [
+        *("", "PA-I, file order, parquet", *peaks),
+        *("", "PA-I, file order, zarr", *peaks),
+    ]
+    assert all(figure.value is None or figure.value > 0.0 for figure in found)
+
+
 def test_a_missing_peer_says_how_to_get_it() -> None:
     (figure,) = missing("Peer", "no_such_module_here")
     assert "pip install 'olscale[bench]'" in figure.note
@@ -121,7 +134,7 @@ def test_unknown_benchmark() -> None:
 
 def test_the_help_lists_every_benchmark() -> None:
     shown = CliRunner().invoke(olscale, ["bench", "--help"]).output
-    assert f"({', '.join(BENCHMARKS)}; default: all)" in " ".join(shown.split())
+    assert f"Benchmarks: {', '.join(BENCHMARKS)}." in " ".join(shown.split())
 
 
 def test_json_names_the_machine() -> None:

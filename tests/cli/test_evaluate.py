@@ -97,6 +97,19 @@ def test_every_option_reaches_the_runs_and_a_second_call_computes_nothing(shelf:
     assert run(*args).stdout == f"nothing to compute: all 8 runs are in {tmp_path / 's'}\n"
 
 
+def test_a_memory_limit_changes_nothing_but_memory(shelf: Path, tmp_path: Path) -> None:
+    args = ["evaluate", "--dataset", shelf / "sparse", "--learner", "pa1", "--permutations", "2", "--in-process"]
+    for store, limit in (("a", "1GB"), ("b", "36kB")):
+        assert run(*args, "--store", tmp_path / store, "--memory-limit", limit).returncode == 0
+    one, other = (sorted((tmp_path / store / "runs").rglob("*.parquet")) for store in "ab")
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    for limit, said in (("9kB", "a memory limit of 9.0 kB is too small"), ("much", "memory limit was 'much'")):
+        done = run(*args, "--store", tmp_path / "c", "--memory-limit", limit)
+        assert done.returncode == 1
+        assert said in done.stderr.splitlines()[-1]
+        assert "Traceback" not in done.stderr
+
+
 def test_class_shards_give_the_same_bytes(shelf: Path, tmp_path: Path) -> None:
     """The run that cannot be cut stays whole; no scratch file is left."""
     args = ["evaluate", "--dataset", shelf / "digits", "--learner", "lol:k=10", "--learner", "pa", "--in-process"]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data import stream as module
 from olscale.data.chunk import to_dense
 from olscale.data.dataset import Dataset
 from olscale.data.ingest import ingest
 from olscale.data.stream import Shuffle, Stream, open_streams
-from olscale.errors import DatasetError
 
 ROWS = 53
 SAMPLED = [2, 7, 10, 11, 18, 19, 21, 22, 26, 30, 32, 34, 36, 37, 42, 46, 47, 48, 51, 52]
@@ -108,11 +105,3 @@ def test_permutations_are_uniform() -> None:
 def test_seeds_and_indices_differ() -> None:
     orders = {tuple(Shuffle(seed, index).order(50).tolist()) for seed in range(10) for index in range(10)}
     assert len(orders) == 100
-
-
-def test_too_large_to_permute_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.svm").write_text("1 1:1\n2 1:2\n")
-    path = ingest(tmp_path / "a.svm", tmp_path / "d").path
-    monkeypatch.setattr(module, "_RESIDENT_BYTES", 8)
-    with pytest.raises(DatasetError, match="use order = 'time'"):
-        open_streams(path, shuffle=Shuffle(0, 0)).train.chunk(0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.stream import Shuffle
+from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.pack import PACK_NUMBERS, Source, cut_packs
@@ -151,3 +151,17 @@ def test_folds_that_make_no_sense_are_refused(shelf: Path, protocol: dict[str, o
     content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}], "protocol": protocol}
     with pytest.raises(ExperimentError, match=message):
         make_plan(parse_experiment(content))
+
+
+@pytest.mark.parametrize("part", [None, Part("half", 0, 0, 2)])
+@pytest.mark.parametrize("shuffle", [None, Shuffle(0, 0)])
+def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
+    part: Part | None, shuffle: Shuffle | None
+) -> None:
+    runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), f"learner-{j}", 1, {}) for j in range(6)]
+    sources = {"0" * 64: Source("d", 100, int(PACK_NUMBERS), bytes=1_000)}
+    held, not_held = (list(cut_packs(runs, sources, 1, memory_limit=limit)) for limit in (1_000, 999))
+    whole_file = shuffle is None and part is None
+    assert [len(pack.runs) for pack in held] == ([6] if whole_file else [1] * 6 if part is None else [2] * 3)
+    assert [len(pack.runs) for pack in not_held] == [6]
+    assert {pack.memory_limit for pack in held} == {1_000}

@@ -1,0 +1,74 @@
+"""A permutation out of core beside the order of the file: both read a dataset from disk and feed PA-I, all told."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.linear import learner
+from olscale.data.chunk import Chunk
+from olscale.data.generators import generate, url_like
+from olscale.data.stream import Shuffle, open_streams
+
+__all__ = ["figures"]
+
+_FILE, _PERMUTED = "PA-I, file order, {}", "PA-I, permuted out of core, {}"
+
+
+def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
+    """Return speeds and peaks of memory for rows like URL's, in both layouts, with a limit of an eighth of their size."""
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
+        paths = {layout: f"{folder}/{layout}" for layout in ("parquet", "zarr")}
+        return [figure for layout, path in paths.items() for figure in _layout(path, layout, rows, rounds)]
+
+
+def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
+    dataset = generate("url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 36))
+    limit = (dataset.nonzeros() * 12 + rows * 16) // 8
+    prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
+    in_order, permuted = _FILE.format(layout), _PERMUTED.format(layout)
+    target = ">= 0.5" if layout == "parquet" else ""  # the layout that sparse rows have unless another is asked for
+    table = [
+        Contestant(in_order, lambda made: _pass(made, path, limit, None), rows / 1e6, prepare),
+        Contestant(
+            permuted, lambda made: _pass(made, path, limit, Shuffle(0, 0)), rows / 1e6, prepare, in_order, target
+        ),
+    ]
+    found = compare(table, "M rows/s", rounds)
+    if sys.platform != "linux":
+        return [*found, Figure(f"peak memory, {layout}", note="measured on Linux only")]
+    for shuffle, name in ((None, in_order), (Shuffle(0, 0), permuted)):
+        # A process of its own: the peak of this one is that of all it ever did.
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+            peak = process.submit(_peak, path, limit, shuffle).result()
+        asked = ">= 1" if shuffle else ""
+        found.append(Figure(f"peak memory: {name}", peak / 1e6, "MB", limit / peak, "limit over peak", asked))
+    return found
+
+
+def _chunks(path: str, limit: int, shuffle: Shuffle | None) -> Iterator[Chunk]:
+    return open_streams(path, shuffle=shuffle, limit=limit).train.chunks()
+
+
+def _pass(made: object, path: str, limit: int, shuffle: Shuffle | None) -> None:
+    for chunk in _chunks(path, limit, shuffle):
+        made.learn(chunk.X, chunk.y)  # type: ignore[attr-defined]
+
+
+def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
+    """Return the bytes by which a process with an untrained learner has grown at the peak of its first pass (Linux)."""
+    made = learner("pa1", {}, list(url_like.chunks(100))).prepare()
+    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+    before = _resident("VmRSS")
+    _pass(made, path, limit, shuffle)
+    return _resident("VmHWM") - before
+
+
+def _resident(what: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))

@@ -1,0 +1,126 @@
+"""Rows of a split in any order, by way of buckets in a scratch file: one pass over the split, then bucket by bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from olscale.data.buckets import Buckets
+from olscale.data.chunk import Chunk, take_rows
+from olscale.data.dataset import Dataset
+from olscale.data.held import Held, held_bytes, let_go
+from olscale.data.layouts.base import Block
+from olscale.data.memory import size_text
+from olscale.errors import ParameterError
+
+__all__ = ["Scattered", "chunk_bytes"]
+
+_Placed = Iterator[tuple[NDArray[Any], Block]]
+
+_SHORTEST_PIECE = 1 << 16
+"""Bytes that a run should have for each bucket at least: shorter reads would be seeks and little else."""
+_PIECE = 1 << 20
+"""Bytes beyond which longer pieces gain nothing."""
+
+
+class Scattered:
+    """Rows that are put down in buckets when the first of them is asked for.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split : str
+    order : int64 array of shape (rows,)
+        Different rows of the split.
+    limit : int
+        Bytes of memory that may be taken.
+
+    Raises
+    ------
+    ParameterError
+        If `limit` is not enough for the order itself and a few chunks.
+    """
+
+    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
+        self._dataset, self._split, self._limit = dataset, split, limit
+        self._order, self._rows = order, len(order)
+        self._title = f"{dataset.path} ({split} split)"
+        self._sizes = self._bucket_sizes()
+        self._first: Buckets | None = None
+        self._second: tuple[int, Buckets] | None = None
+        self._held: tuple[int, Held, NDArray[np.int64]] | None = None
+
+    def chunk(self, i: int) -> Chunk:
+        """Return chunk number `i`; its bucket stays in memory until a chunk of another one is asked for."""
+        rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
+        number, start = divmod(i * rows, size)
+        if self._held is None or self._held[0] != number:
+            self._held = None  # or there would be two
+            self._held = number, *self._read(number)
+        _, held, where = self._held
+        return self._dataset.decoded(held.take(where[start : start + rows]))
+
+    def _bucket_sizes(self) -> tuple[int, ...]:
+        """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
+        chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
+        chunk = chunk_bytes(self._dataset, self._split)
+        # The order, its inverse, and a chunk: to decode it takes three times its size, to sort it once more.
+        needed = 12 * rows + 4 * chunk
+        if self._limit < needed:
+            raise ParameterError(
+                f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and four "
+                f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
+            )
+        row = held_bytes(self._dataset, self._split) / rows + 8
+        size = max(1, int(self._limit / 2 / row) // chunk_rows) * chunk_rows
+        count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
+        return (size,) if count <= most else (size * -(-count // most), size)
+
+    def _read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
+        if self._first is None:
+            let_go(0)  # all of the limit is ours
+            self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
+            self._order = np.empty(0, np.int64)
+            pa.default_memory_pool().release_unused()  # what decoding took; a bucket would not fit into it
+        if len(self._sizes) == 1:
+            return self._first.read(number)
+        wide, narrow = divmod(number, self._sizes[0] // self._sizes[1])
+        if self._second is None or self._second[0] != wide:
+            self._second = None
+            rows = min(self._sizes[0], self._rows - wide * self._sizes[0])
+            self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
+        return self._second[1].read(narrow)
+
+    def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
+        run = min(self._limit // 8, -(-rows // size) * _PIECE)
+        buckets = Buckets(rows, size, run, self._title)
+        for position, block in source:
+            buckets.add(position, block)
+            del position, block  # or there would be two when the next is read
+        return buckets
+
+    def _file_order(self) -> _Placed:
+        """Yield the rows that are in the order as they come, with the positions that they have there."""
+        rows = self._dataset.rows(self._split)
+        position: NDArray[Any] = np.full(rows, -1, np.int32 if rows < 1 << 31 else np.int64)
+        position[self._order] = np.arange(len(self._order), dtype=position.dtype)
+        for i, start in enumerate(self._dataset.chunk_starts(self._split)):
+            block = self._dataset.block(self._split, i)
+            mine = position[start : start + len(block)]
+            if mine.min() < 0:
+                kept = np.flatnonzero(mine >= 0)
+                block, mine = Block(take_rows(block.X, kept), block.label[kept]), mine[kept]
+            yield mine, block
+            del mine, block
+
+
+def chunk_bytes(dataset: Dataset, split: str) -> int:
+    """Return the mean bytes of a whole chunk of `split` as learners get it."""
+    rows = min(dataset.rows(split), dataset.manifest.chunk_rows)
+    if dataset.kind == "dense":
+        return rows * (dataset.columns + 1) * 8
+    return int(rows * held_bytes(dataset, split) / max(1, dataset.rows(split)))
