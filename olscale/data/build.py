@@ -6,12 +6,11 @@ is made of. A build that fails removes what it made; one that is killed leaves t
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +28,7 @@ from olscale.data.layouts.base import SplitWriter
 from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.data.segments import ColumnSegments
-from olscale.data.storage import Directory
+from olscale.data.storage import UNWRITABLE, Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
 __all__ = ["SPOOL", "Build", "Piece", "claim"]
@@ -37,7 +36,6 @@ __all__ = ["SPOOL", "Build", "Piece", "claim"]
 SPOOL = "spool"
 _SPARSE = "sparse"
 _OWN = ("train", "test", _SPARSE, SPOOL, MARKER)
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
 
 
@@ -78,18 +76,21 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         if not ours or directory.exists(MANIFEST):
             raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
         made = missing or _made(directory)
-        for name in _OWN[:-1]:
-            directory.remove(name)
-        content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
-        directory.write(MARKER, json.dumps(content, indent=1).encode())
         try:
+            for name in _OWN[:-1]:
+                directory.remove(name)
+            content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
+            directory.write(MARKER, json.dumps(content, indent=1).encode())
             yield directory
         except Exception as error:
-            for name in _OWN:
-                directory.remove(name)
+            with suppress(OSError):  # of a disk that has become read-only; the marker then says that it is not finished
+                for name in _OWN:
+                    directory.remove(name)
             directory.remove_empty(made)
-            if isinstance(error, OSError) and error.errno in _FULL:
-                raise DatasetError(f"{dest} cannot be written ({error.strerror})") from error
+            if isinstance(error, OSError) and error.errno in UNWRITABLE:
+                raise DatasetError(
+                    f"{dest} cannot be written ({error.strerror}); make room, or choose another directory"
+                ) from error
             raise
         directory.remove(MARKER)
 
