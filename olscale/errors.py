@@ -37,7 +37,25 @@ __all__ = [
 
 
 class OlscaleError(Exception):
-    """Base of every error olscale raises on purpose."""
+    """Base of every error olscale raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        Kept on one line, and of a readable length: what a damaged file says may be anything, and stands in messages.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_one_line(message))
+
+
+_LONGEST, _END = 1_500, 500
+
+
+def _one_line(message: str) -> str:
+    line = " ".join(message.splitlines())
+    # The end says what to do.
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
 
 
 class FormatError(OlscaleError):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterator
 from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from olscale.data.build import Piece
 from olscale.data.formats import TEXT_FORMATS, known_suffixes
@@ -29,6 +30,7 @@ _ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz)$", re.IGNORECA
 _DATA = frozenset((".txt", ".dat", ".data", ".t", ".trn", ".tst", ".train", ".test"))
 _NOTES = re.compile(r"(\.|readme|license|copying|featuretypes)", re.IGNORECASE)
 _READ_BYTES = 1 << 20
+_MOST_EMPTY = 16
 
 Parse = Callable[[str, Path], Iterator[Batch]]
 """Given the name of a piece and the file its text was set aside in, yields its rows."""
@@ -59,7 +61,7 @@ def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
     suffixes = known_suffixes() | _DATA
     with open_source(archive) as stream:
         try:
-            with tarfile.open(fileobj=stream, mode="r|", bufsize=_READ_BYTES) as tar:
+            with tarfile.open(fileobj=cast(Any, _Ending(archive, stream)), mode="r|", bufsize=_READ_BYTES) as tar:
                 for info in tar:
                     path = PurePosixPath(info.name)
                     data = PurePosixPath(strip_compression(path.name)).suffix.lower() in suffixes
@@ -67,8 +69,25 @@ def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
                     if content is not None:
                         buffered = BufferedReader(content.raw, _READ_BYTES)  # type: ignore[attr-defined]
                         yield info.name, decompressed(f"{archive}: {info.name}", buffered, buffered.peek(6)[:6])
-        except tarfile.TarError as error:
+        except (tarfile.TarError, ValueError, OverflowError) as error:  # sizes and names of members may be anything
             raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
+
+
+class _Ending:
+    """A stream that does not let itself be read on and on behind its end.
+
+    tarfile skips a member block by block whether there are any: a header that promises 2**60 bytes would keep it busy.
+    """
+
+    def __init__(self, archive: str, stream: BufferedReader) -> None:
+        self._archive, self._stream, self._empty = archive, stream, 0
+
+    def read(self, size: int) -> bytes:
+        part = self._stream.read(size)
+        self._empty = 0 if part else self._empty + 1
+        if self._empty > _MOST_EMPTY:
+            raise FormatError(self._archive, "truncated: a file in it is longer than the archive; get it again")
+        return part
 
 
 def archive_pieces(archive: str, parse: Parse, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:

@@ -7,12 +7,11 @@ is, but for what `olscale.data.resume` can use.
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +30,7 @@ from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segmen
 from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.data.resume import EARLIER, PROGRESS, Journal, keep_earlier
 from olscale.data.segments import ColumnSegments
-from olscale.data.storage import Directory
+from olscale.data.storage import UNWRITABLE, Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
 
 __all__ = ["SPOOL", "Build", "Piece", "claim"]
@@ -39,7 +38,6 @@ __all__ = ["SPOOL", "Build", "Piece", "claim"]
 SPOOL = "spool"
 _SPARSE = "sparse"
 _OWN = ("train", "test", _SPARSE, SPOOL, PROGRESS, f"{PROGRESS}.part", EARLIER, MARKER)
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
 
 
@@ -83,21 +81,24 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         before = _marker(directory)
         made = missing or [str(path) for path in before.get("made", ())]
         content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
-        if before == json.loads(json.dumps(content)):
-            keep_earlier(directory)
-        else:
-            directory.remove(EARLIER)
-        for name in _OWN[:-2]:
-            directory.remove(name)
-        directory.write(MARKER, json.dumps(content, indent=1).encode())
         try:
+            if before == json.loads(json.dumps(content)):
+                keep_earlier(directory)
+            else:
+                directory.remove(EARLIER)
+            for name in _OWN[:-2]:
+                directory.remove(name)
+            directory.write(MARKER, json.dumps(content, indent=1).encode())
             yield directory
         except Exception as error:
-            for name in _OWN:
-                directory.remove(name)
+            with suppress(OSError):  # of a disk that has become read-only; the marker then says that it is not finished
+                for name in _OWN:
+                    directory.remove(name)
             directory.remove_empty(made)
-            if isinstance(error, OSError) and error.errno in _FULL:
-                raise DatasetError(f"{dest} cannot be written ({error.strerror})") from error
+            if isinstance(error, OSError) and error.errno in UNWRITABLE:
+                raise DatasetError(
+                    f"{dest} cannot be written ({error.strerror}); make room, or choose another directory"
+                ) from error
             raise
         for name in (PROGRESS, EARLIER, MARKER):
             directory.remove(name)
@@ -109,7 +110,7 @@ def _marker(directory: Directory) -> dict[str, Any]:
         content = json.loads(directory.read(MARKER))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
+    return content if isinstance(content, dict) and isinstance(content.get("made"), list) else {}
 
 
 @dataclass(frozen=True, slots=True)

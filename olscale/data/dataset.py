@@ -10,7 +10,7 @@ import numpy as np
 
 from olscale.data.checksum import SplitHash, crc32, fingerprint
 from olscale.data.chunk import CSR, Chunk, nbytes
-from olscale.data.labels import class_codes
+from olscale.data.labels import class_codes, labels_fit
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
@@ -165,7 +165,20 @@ class Dataset:
             raise DatasetError(
                 f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the dataset again"
             )
+        self._check_fit(block, where)
         return block
+
+    def _check_fit(self, block: Block, where: str) -> None:
+        """Refuse rows that the manifest does not describe: an index past the columns would be written to by a learner."""
+        manifest, X = self.manifest, block.X
+        if isinstance(X, CSR):
+            fits = manifest.kind == "sparse" and (
+                not len(X.indices) or 0 <= int(X.indices.min()) <= int(X.indices.max()) < manifest.columns
+            )
+        else:
+            fits = manifest.kind == "dense" and X.shape == (len(block), manifest.columns)
+        if not fits or not labels_fit(block.label, manifest.classes, manifest.label_names):
+            raise DatasetError(f"{where} is whole but is not what {MANIFEST} says; ingest the dataset again")
 
     def verify(self, progress: Progress | None = None) -> None:
         """Read every chunk and recompute the fingerprint.

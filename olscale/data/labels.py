@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.errors import DatasetError, FormatError
 
-__all__ = ["Labels", "class_codes"]
+__all__ = ["Labels", "class_codes", "labels_fit"]
 
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
@@ -128,3 +128,22 @@ def class_codes(
         codes = np.array([position[name] for name in names], dtype=np.int64)
         return codes[label.astype(np.int64)]
     return np.searchsorted(np.array(classes, dtype=np.float64), label).astype(np.int64, copy=False)
+
+
+def labels_fit(
+    label: NDArray[np.float64],
+    classes: tuple[float | int | str, ...] | None,
+    names: tuple[str, ...] | None,
+) -> bool:
+    """Return whether `class_codes` can be told: whether each stored label is one of the classes.
+
+    Examples
+    --------
+    >>> labels_fit(np.array([1.0, 2.0]), (-1, 1), None), labels_fit(np.array([2.0]), ("ham", "spam"), ("spam", "ham"))
+    (False, False)
+    """
+    if classes is None:
+        return True
+    known = np.arange(len(names)) if names is not None else np.array(classes, dtype=np.float64)
+    place = np.minimum(np.searchsorted(known, label), len(known) - 1)
+    return bool(len(known)) and bool((known[place] == label).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -122,11 +123,21 @@ class Manifest(_Entry):
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
             raise ValueError("classes must be listed for classification and null for regression")
+        texts = {type(name) is str for name in self.classes or ()}
+        if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
+            raise ValueError("classes must be numbers or texts, sorted, each once")
+        if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
+            raise ValueError("label_names must be the classes where these are texts, and null where they are numbers")
         for name, split in self.splits.items():
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
                 raise ValueError(
                     f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows"
                 )
+            if not split.chunks or not 1 <= split.chunks[-1].rows <= self.chunk_rows:
+                raise ValueError(f"splits.{name} must end in a chunk of 1 to chunk_rows = {self.chunk_rows} rows")
+            ends = list(itertools.accumulate(segment.rows for segment in split.segments))
+            if ends and ([segment.start for segment in split.segments] != [0, *ends[:-1]] or ends[-1] != split.rows):
+                raise ValueError(f"splits.{name} has segments that do not cover its rows one after another")
         return self
 
     def to_json(self) -> bytes:

@@ -59,7 +59,12 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     ['Day2.svm', 'Day10.svm']
     """
     parts = [part for part in re.split(r"(\d+)", name) if part]
-    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+    # By length and then as text: Python refuses to read numbers of thousands of digits.
+    numbers = [part.lstrip("0") for part in parts]
+    return [
+        (0, len(number), number) if part.isdecimal() else (1, 0, part)
+        for part, number in zip(parts, numbers, strict=True)
+    ]
 
 
 def expand(sources: Iterable[str]) -> list[Source]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,7 +12,10 @@ from typing import IO, Any
 
 from olscale.errors import DatasetError
 
-__all__ = ["Directory", "open_output", "split_url"]
+__all__ = ["UNWRITABLE", "Directory", "open_output", "split_url"]
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
 
 
 def split_url(path: str) -> tuple[Any, str]:
@@ -33,20 +37,34 @@ def _is_local(fs: Any) -> bool:
 
 @contextmanager
 def open_output(path: str) -> Iterator[IO[bytes]]:
-    """Open `path` for writing so that it appears whole or not at all."""
+    """Open `path` for writing so that it appears whole or not at all.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be written.
+    """
     fs, target = split_url(path)
     if not _is_local(fs):
         with fs.open(target, "wb") as file:
             yield file
         return
     part = Path(f"{target}.{os.getpid()}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with part.open("wb") as file:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        file = part.open("wb")
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+    try:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)
+    except OSError as error:
+        if error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
+            raise
+        raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
     finally:
         part.unlink(missing_ok=True)
 

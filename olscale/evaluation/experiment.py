@@ -275,7 +275,7 @@ def load_experiment(path: str | Path) -> Experiment:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, a number of thousands of digits, 1,000 brackets
         raise ExperimentError(f"{path}: not a TOML file: {error}") from None
     content.setdefault("name", path.stem)
     experiment = parse_experiment(content, str(path))

@@ -37,8 +37,8 @@ def read_json_files(store: Store, folder: str, what: str, build: Callable[[Any],
             if isinstance(data, Exception):
                 raise data
             found.append(build(json.loads(data)))
-        except (OSError, ValueError, KeyError, TypeError) as fault:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
             raise StoreError(
-                f"damaged {what} {name} in the metrics store {store.path}: delete it and evaluate again ({fault!r})"
+                f"damaged {what} {name} in the metrics store {store.path}: delete it and evaluate again ({fault!r:.200})"
             ) from fault
     return found

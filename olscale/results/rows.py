@@ -131,7 +131,14 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     wanted = pa.schema([schema.field(name) for name in columns])
     if table.column_names != list(columns):
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
-    return table if table.schema.equals(wanted) else table.cast(wanted)
+    table = table if table.schema.equals(wanted) else table.cast(wanted)
+    table.validate(full=True)  # text that is none, offsets that point nowhere
+    if "finished_at" in columns:
+        try:
+            table["finished_at"].to_pylist()
+        except OverflowError as fault:  # a date past the year 9999
+            raise ValueError(f"finished_at: {fault}") from fault
+    return table
 
 
 def with_nothing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:

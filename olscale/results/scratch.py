@@ -6,7 +6,6 @@ import io
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +62,7 @@ class Scratch:
                 raise data
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 return dict(arrays)
-        except (OSError, ValueError, EOFError, BadZipFile) as fault:
+        except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "
                 "run the same command again"

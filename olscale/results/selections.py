@@ -84,4 +84,11 @@ def read_selections(store: Store) -> list[Selection]:
 
 def _selection(content: Any) -> Selection:
     points = tuple(Point(**point) for point in content["points"])
-    return Selection(content["definition"], str(content["id"]), points, content["chosen"])
+    definition, chosen = content["definition"], content["chosen"]
+    objects = [definition, definition["protocol"], definition["grid"], chosen, *(point.params for point in points)]
+    errors = [point.error for point in points if point.error is not None]
+    if not all(isinstance(part, dict) for part in objects) or not all(
+        isinstance(error, float | int) for error in errors
+    ):
+        raise ValueError("a part of it has another type than was written")
+    return Selection(definition, str(content["id"]), points, chosen)

@@ -158,10 +158,15 @@ class Store:
             raise StoreError(
                 f"the metrics store {self.path} has no run {id!r}; expected one of the ids of Store.done()"
             )
-        run = self._read([name], RUN_SCHEMA, None, "raise").to_pylist()[0]
-        timing = _file("timings", id)
-        timings = self._read([timing], TIMING_SCHEMA, None, "raise").to_pylist() if self.files.exists(timing) else []
-        return record_of(run, timings[0] if timings else None)
+        runs = self._read([name], RUN_SCHEMA, None, "raise")
+        timing, columns = _file("timings", id), ["timings", "environment"]
+        found = self._read([timing], TIMING_SCHEMA, columns, "raise").to_pylist() if self.files.exists(timing) else []
+        try:
+            return record_of(runs.to_pylist()[0], found[0] if found else None)
+        except (ValueError, TypeError, AttributeError, RecursionError) as fault:
+            raise StoreError(
+                f"damaged file {name} in the metrics store {self.path}: {_why(fault)}; delete it and evaluate again"
+            ) from fault
 
     def _ids(self, kind: str) -> set[str]:
         stems = (_stem(name) for name in self._list(kind) if name.endswith(".parquet"))

@@ -313,6 +313,43 @@ def test_broken_manifest_says_where(tmp_path: Path, damage, named: str):
         open_dataset(tmp_path / "d")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("columns", 3, "is not what manifest.json says|cannot be read"),
+        ("columns", 10**12, "is not what manifest.json says|cannot be read|fingerprint"),
+        ("classes", [0, 1, 2], "is not what manifest.json says"),
+        ("classes", [1, 0, -1], "classes must be"),
+        ("classes", ["a", "b", "c"], "label_names must be"),
+        ("label_names", ["a", "b"], "label_names must be"),
+    ],
+)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_chunks_that_the_manifest_does_not_describe(
+    tmp_path: Path, kind: str, layout: str, field: str, value, named: str
+):
+    """A learner would write past its weights where an index is past the columns."""
+    write(tmp_path / "d", sample(kind), layout=layout)
+    path = tmp_path / "d" / "manifest.json"
+    content = json.loads(path.read_text())
+    content[field] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(DatasetError, match=named):
+        open_dataset(tmp_path / "d").verify()
+
+
+@pytest.mark.parametrize("starts", [[0, 10], [1, 30], [0, 60], [0, 0]])
+def test_segments_cover_the_rows(tmp_path: Path, starts: list[int]):
+    write(tmp_path / "d", sample("dense"))
+    path = tmp_path / "d" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["splits"]["train"]["segments"] = [{"name": "s", "start": start, "rows": 25} for start in starts]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DatasetError, match=r"segments that do not cover its rows"):
+        open_dataset(tmp_path / "d")
+
+
 def test_cut_off_manifest_says_so(tmp_path: Path):
     write(tmp_path / "d", sample("dense"))
     file = tmp_path / "d" / "manifest.json"

@@ -92,3 +92,10 @@ def test_what_is_no_toml_file_is_said_so(tmp_path: Path, content: bytes | None, 
         load_experiment(file)
     assert str(file) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "seed = " + "9" * 5000, "a = 1979-13-99"])
+def test_what_toml_cannot_hold_is_one_line(tmp_path, text: str):
+    (tmp_path / "e.toml").write_text(text)
+    with pytest.raises(ExperimentError, match=r"e\.toml: not a TOML file"):
+        load_experiment(tmp_path / "e.toml")

@@ -296,3 +296,37 @@ def test_read_only_store_is_refused_before_any_work(tmp_path):
 def test_unknown_protocol_is_a_store_error():
     with pytest.raises(StoreError, match="cannot open the metrics store nope://x"):
         open_store("nope://x")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'{"dataset"', b'{"dataset?'), (b'"pa1"', b'"p\xff1"'), (b'{"dataset"', b'["dataset"')]
+)
+def test_run_whose_text_was_changed_is_named(tmp_path, make_record, monkeypatch, old: bytes, new: bytes):
+    """Parquet finds no fault with a changed byte of a text."""
+    import pyarrow.parquet as pq
+
+    write = pq.write_table
+    monkeypatch.setattr(pq, "write_table", lambda *args, **kw: write(*args, **{**kw, "compression": "none"}))
+    store = open_store(tmp_path, create=True)
+    record = make_record()
+    store.write(record)
+    (path,) = (tmp_path / "runs").rglob("*.parquet")
+    data = path.read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+    with pytest.raises(StoreError, match=f"damaged file runs/{path.parent.name}/{path.name} in the metrics store"):
+        store.get(record.id)
+
+
+def test_date_beyond_the_calendar_is_damage(tmp_path, make_record):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    store = open_store(tmp_path, create=True)
+    store.write(make_record())
+    (path,) = (tmp_path / "timings").rglob("*.parquet")
+    table = pq.read_table(path)
+    late = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    pq.write_table(table.set_column(table.column_names.index("finished_at"), "finished_at", late), path)
+    with pytest.raises(StoreError, match=f"damaged file timings/{path.parent.name}/{path.name}"):
+        store.timings()

@@ -29,6 +29,8 @@ Line: TypeAlias = tuple[int, list[str]]
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 
 _BLOCK_CELLS = 200_000
+_BATCH_CELLS = 4_000_000
+"""Numbers of a batch of dense rows: 32 MB."""
 
 
 def is_missing(cell: str) -> bool:
@@ -143,7 +145,8 @@ class TableEncoder:
                 self._number(position, value)
 
     def batches(self, rows: Iterator[Line], chunk_rows: int) -> Iterator[Batch]:
-        """Yield `rows` as batches of `chunk_rows` rows."""
+        """Yield `rows` as batches of `chunk_rows` rows, fewer where they are wide."""
+        chunk_rows = self.batch_rows(chunk_rows)
         # Cells as Python strings take some 60 bytes each: they are encoded a few at a time.
         block_rows = max(1, _BLOCK_CELLS // len(self._names))
         while True:
@@ -156,6 +159,10 @@ class TableEncoder:
             if not parts:
                 return
             yield self.batch(parts)
+
+    def batch_rows(self, chunk_rows: int) -> int:
+        """Return how many rows, at most `chunk_rows`, make a batch that is not too large."""
+        return min(chunk_rows, max(1, _BATCH_CELLS // len(self._names)))
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> tuple[Any, Target]:
         """Return the features and targets of some rows.

@@ -117,8 +117,13 @@ def _attribute(source: str, line: str, number: int) -> Attribute:
         raise FormatError(source, f"got {line[:40]!r}, expected @attribute NAME TYPE", number)
     name, kind = _unquoted(match[1]), match[2].strip()
     if kind.startswith("{") and kind.endswith("}"):
-        cells = next(csv.reader([kind[1:-1]], quotechar="'", escapechar="\\", skipinitialspace=True))
+        try:
+            cells = next(csv.reader([kind[1:-1]], quotechar="'", escapechar="\\", skipinitialspace=True), [])
+        except csv.Error as error:
+            raise FormatError(source, f"the values of {name!r} cannot be told apart ({error})", number) from error
         values = tuple(_unquoted(cell) for cell in cells)
+        if not values:
+            raise FormatError(source, f"attribute {name!r} declares no values", number)
         return Attribute(name, all(map(is_number, values)), values)
     word = kind.split()[0].lower()
     if word not in _NUMERIC + _TEXT:
@@ -155,7 +160,9 @@ def _filled(source: str, cells: Sequence[str], attributes: Sequence[Attribute], 
         position, _, value = pair.strip().partition(" ")
         if not pair.strip():
             continue
-        if not position.isdecimal() or int(position) >= len(row) or not value:
+        # Python refuses to read numbers of thousands of digits.
+        known = position.isdecimal() and len(position) < 10 and int(position) < len(row)
+        if not known or not value:
             raise FormatError(source, f"got {pair.strip()[:40]!r} in a sparse row, expected POSITION VALUE", number)
         row[int(position)] = _unquoted(value)
     return row

@@ -187,9 +187,19 @@ def _target(source: str, y: NDArray[Any]) -> Target:
     if flat.ndim != 1:
         raise FormatError(source, f"targets have shape {y.shape}, expected one per row")
     if flat.dtype.kind == "U":
+        _check_text(source, flat)
         return [str(label) for label in flat]
     if flat.dtype.kind == "S":
         return [label.decode("utf-8", "replace") for label in flat.tolist()]
     if flat.dtype.kind not in "buif":
         raise FormatError(source, f"targets are {y.dtype}, expected numbers or text")
     return flat.astype(np.float64)
+
+
+def _check_text(source: str, labels: NDArray[Any]) -> None:
+    """Refuse what is no text: Python fails at numbers beyond Unicode, and everything that is written at surrogates."""
+    if not labels.dtype.itemsize:
+        return
+    codes = np.ascontiguousarray(labels).view(labels.dtype.str[0] + "u4")
+    if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
+        raise FormatError(source, "a label is no valid text")

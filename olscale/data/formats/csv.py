@@ -34,7 +34,8 @@ from olscale.errors import FormatError
 __all__ = ["MOST_LABELS", "SAMPLE_ROWS", "CsvFormat", "TsvFormat", "read_table"]
 
 SAMPLE_ROWS = 2000
-"""Rows that decide which columns hold text."""
+"""Rows that decide which columns hold text, fewer of a table of more than 2,000 columns."""
+_SAMPLE_CELLS = 4_000_000
 
 MOST_LABELS = 100
 """Different values up to which a first column of whole numbers can be taken for the label."""
@@ -105,7 +106,10 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
                 raise FormatError(source, "no rows: the file is empty")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
         rows = checked_rows(source, _cells(source, stream, sniffed))
-        sample = list(itertools.islice(rows, SAMPLE_ROWS + 1))
+        sample = list(itertools.islice(rows, 1))
+        if sample:
+            fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
+            sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
         beside = options.stream is None and labels_beside(source) is not None
         header = options.header
         if header is None:

@@ -6,6 +6,7 @@ Name the images file. Its labels are found by the usual name: ``train-images-idx
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
@@ -20,6 +21,7 @@ from olscale.errors import FormatError
 __all__ = ["IdxFormat"]
 
 _DTYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+_BATCH_BYTES = 1 << 25
 _IMAGES = re.compile(r"images([-.])idx\d")
 
 
@@ -59,10 +61,11 @@ class IdxFormat:
                 )
             if shape[0] != len(labels):
                 raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
-            if not shape[0]:
-                raise FormatError(source, "no rows")
-            for start in range(0, shape[0], options.chunk_rows):
-                rows = min(options.chunk_rows, shape[0] - start)
+            if not math.prod(shape):
+                raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
+            most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
+            for start in range(0, shape[0], most):
+                rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
                 yield from batches_of_arrays(source, X, labels[start : start + rows], options)
             if stream.read(1):
@@ -94,9 +97,17 @@ def _header(source: str, stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[An
     return tuple(np.frombuffer(sizes, ">u4").tolist()), np.dtype(_DTYPES[magic[2]])
 
 
+def _read(stream: BinaryIO, size: int) -> bytearray:
+    """Return `size` bytes, fewer where the stream ends; what a header promises is not allocated before it is there."""
+    got = bytearray()
+    while len(got) < size and (part := stream.read(min(size - len(got), _BATCH_BYTES))):
+        got += part
+    return got
+
+
 def _rows(source: str, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
-    expected = rows * int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
-    got = stream.read(expected)
+    expected = rows * math.prod(shape[1:]) * dtype.itemsize
+    got = _read(stream, expected)
     if len(got) < expected:
         raise FormatError(source, f"truncated: its header promises {shape[0]} rows; get the file again")
     return np.frombuffer(got, dtype).reshape(rows, *shape[1:]).astype(dtype.newbyteorder("="))

@@ -6,14 +6,16 @@ read too, and a cell array of matrices with the same rows (views) is read side b
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
+from olscale.data.formats._mat5 import matrices as matrices_in
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
 from olscale.errors import FormatError
@@ -51,10 +53,16 @@ class MatFormat:
             expected = " or ".join(", ".join(pair) for pair in _NAMES)
             raise FormatError(source, f"holds the matrices {', '.join(matrices) or 'none'}; expected {expected}")
         X, y = matrices[keys[0]], matrices[keys[1]]
+        if hasattr(y, "toarray") and math.prod(y.shape) <= max(X.shape):
+            y = y.toarray()
+        if not isinstance(y, np.ndarray):
+            raise FormatError(
+                source, f"its targets {keys[1]} are a sparse matrix of shape {y.shape}, expected one per row"
+            )
         if y.dtype == object:  # cells of text
             y = np.array([str(np.squeeze(label)) for label in y.reshape(-1)])
         if hasattr(X, "tocsr"):
-            yield from _sparse(source, X.tocsr(), y, options)
+            yield from _sparse(source, X, y, options)
         else:
             yield from batches_of_arrays(source, _side_by_side(source, X), y, options)
 
@@ -71,10 +79,14 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Iterator[Batch]:
-    X.sum_duplicates()
-    indptr = X.indptr.astype(np.int64)
-    # The targets are checked and cut like those of dense rows of no width.
-    for start, part in enumerate(batches_of_arrays(source, np.empty((X.shape[0], 0)), y, options)):
+    # The targets are checked and cut like those of dense rows of no width; only then are there as many rows as promised.
+    parts = batches_of_arrays(source, np.empty((X.shape[0], 0)), y, options)
+    indptr = np.empty(0, dtype=np.int64)
+    for start, part in enumerate(parts):
+        if start == 0:
+            X = X.tocsr()
+            X.sum_duplicates()
+            indptr = X.indptr.astype(np.int64)
         first = start * options.chunk_rows
         bounds = indptr[first : first + len(part) + 1]
         span = slice(bounds[0], bounds[-1])
@@ -83,14 +95,11 @@ def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Itera
 
 
 def _load(source: str) -> dict[str, Any]:
-    from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
-
+    with open_raw(source) as file:
+        data = file.read()
+    if data.startswith(b"MATLAB 7.3"):
+        raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB")
     try:
-        with open_raw(source) as file:
-            found = loadmat(cast(Any, file))
-    except NotImplementedError:
-        raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB") from None
-    except (MatReadError, ValueError, TypeError, OSError, EOFError, zlib.error) as error:
+        return {name: matrix for name, matrix in matrices_in(data) if matrix is not None}
+    except (ValueError, RecursionError, zlib.error) as error:
         raise FormatError(source, f"is no MAT file or is damaged ({error})") from error
-    return {name: matrix for name, matrix in found.items() if not name.startswith("__")}

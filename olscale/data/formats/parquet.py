@@ -49,8 +49,8 @@ class ParquetFormat:
             try:
                 table = parquet.ParquetFile(file)
                 yield from _batches(source, table, options)
-            except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-                raise FormatError(source, f"is no Parquet file or is damaged ({str(error).splitlines()[0]})") from error
+            except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
+                raise FormatError(source, f"is no Parquet file or is damaged ({str(error) or repr(error)})") from error
 
 
 def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
@@ -62,10 +62,12 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     text = [_is_text(source, field) for field in schema]
     encoder = TableEncoder(source, names, label, text)
     row = 1
-    for part in table.iter_batches(batch_size=options.chunk_rows, use_threads=False):
+    for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         columns = [_cells(column, is_text) for column, is_text in zip(part.columns, text, strict=True)]
         yield encoder.batch([encoder.encode(columns, range(row, row + part.num_rows))])
         row += part.num_rows
+    if row == 1:
+        raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")
 
 
 def _is_text(source: str, field: Any) -> bool:

@@ -198,7 +198,7 @@ class _Parser:
     def _problem(self, buffer: bytearray, fault: int, token: int, previous: int) -> str:
         from olscale.data.formats import _svmlight_kernel as kernel
 
-        word = bytes(buffer[token : token + 200]).split(maxsplit=1)[0]
+        word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
         problems = {

@@ -1,0 +1,10 @@
+"""Every target by its name."""
+
+from __future__ import annotations
+
+from tests.fuzz import arrays, datasets, kernel, stores, streams, texts
+from tests.fuzz.target import Target
+
+TARGETS: dict[str, Target] = {
+    target.name: target for module in (texts, kernel, arrays, streams, datasets, stores) for target in module.TARGETS
+}
