@@ -41,6 +41,15 @@ __all__ = ["evaluate", "parse_learner"]
     metavar="N",
     help="Cut one-vs-all runs into N tasks, each with a part of the classes (default: if workers would be idle).",
 )
+@click.option("--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner.")
+@click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
+@click.option(
+    "--retry",
+    type=click.Choice(["lost", "failed"]),
+    default="lost",
+    show_default=True,
+    help="Runs without a result to compute again: those lost with their workers, or all that failed in any way.",
+)
 def evaluate(
     experiment: str | None,
     store: str,
@@ -54,11 +63,16 @@ def evaluate(
     scheduler: str | None,
     in_process: bool,
     class_shards: int | None,
+    max_seconds: float | None,
+    max_memory: str | None,
+    retry: str,
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
     Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
     results without Dask. Running the same experiment again computes nothing.
+
+    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second Ctrl-C does not wait.
     """
     given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--order": order, "--transform": transforms}
     given |= {"--permutations": permutations, "--seed": seed}
@@ -88,6 +102,8 @@ def evaluate(
             scheduler=scheduler,
             in_process=in_process,
             class_shards=class_shards,
+            budget=_budget(max_seconds, max_memory),
+            retry=retry,
             progress=progress,
         )
     if done.computed == 0:
@@ -97,6 +113,19 @@ def evaluate(
     if progress.failed:
         noun = "run" if progress.failed == 1 else "runs"
         click.echo(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
+
+
+def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
+    from pydantic import ValidationError
+
+    from olscale.evaluation.budget import Budget
+
+    try:
+        return Budget(max_seconds=max_seconds, max_memory=max_memory)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = f"--{first['loc'][0]}".replace("_", "-")
+        raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
 
 
 def _experiment(

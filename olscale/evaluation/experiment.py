@@ -27,6 +27,10 @@
 
     [tuning]
     folds = 10                     # random halves of the training split
+
+    [budget]
+    max_seconds = 3600             # of each run; what takes more ends as "timeout"
+    max_memory = "2GB"             # likewise, as "oom"
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
+from olscale.evaluation.budget import Budget
 
 __all__ = [
     "DatasetSpec",
@@ -220,6 +225,7 @@ class Experiment(_Section):
     transforms: tuple[str, ...] = ()
     protocol: ProtocolSpec = ProtocolSpec()
     tuning: TuningSpec = TuningSpec()
+    budget: Budget = Budget()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
 
@@ -272,11 +278,12 @@ def _explained(error: ValidationError, source: str) -> OlscaleError:
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        section: dict[str, type[_Section]] = {
+        section: dict[str, type[BaseModel]] = {
             "datasets": DatasetSpec,
             "learners": LearnerSpec,
             "protocol": ProtocolSpec,
             "tuning": TuningSpec,
+            "budget": Budget,
         }
         model = section.get(str(first["loc"][0]), Experiment) if len(first["loc"]) > 1 else Experiment
         inside = f" in {'.'.join(str(part) for part in first['loc'][:-1])}" if len(first["loc"]) > 1 else ""

@@ -150,7 +150,7 @@ class _Builder:
         dataset = source.dataset
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
-        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers)
+        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers, dataset.manifest.chunk_rows)
         added: list[list[Run]] = [[] for _ in learners]
         for shuffle, part, passes in orders(protocol, seed):
             key = StreamKey(dataset.name, dataset.fingerprint, source.transforms, shuffle, part, passes)
