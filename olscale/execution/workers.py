@@ -89,7 +89,8 @@ class Workers:
             yield worker
         finally:
             load[worker] -= 1
-            self._alone.discard(worker)
+            if alone:
+                self._alone.discard(worker)
             await self.notify()
 
     async def _take(self, actor: bool) -> str:
