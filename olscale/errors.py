@@ -100,6 +100,24 @@ class ExecutionError(OlscaleError):
     """A scheduler, worker or actor that cannot be used."""
 
 
+class StoppedError(ExecutionError):
+    """An evaluation that was asked to stop, and has saved what it was at.
+
+    Parameters
+    ----------
+    message : str
+    signal : int
+        Number of the signal that asked: the exit code is 128 more.
+    """
+
+    def __init__(self, message: str, signal: int) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+    def __reduce__(self) -> tuple[type[StoppedError], tuple[str, int]]:
+        return type(self), (str(self), self.signal)
+
+
 class ReportError(OlscaleError):
     """A figure or report that cannot be made."""
 

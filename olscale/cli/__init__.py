@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
-from olscale.errors import OlscaleError, UnknownNameError
+from olscale.errors import OlscaleError, StoppedError, UnknownNameError
 
 __all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
 
@@ -62,8 +62,8 @@ class LazyGroup(click.Group):
         """Run the command; an interrupt ends it here, before click adds lines of its own."""
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            _fail("olscale: interrupted", INTERRUPTED)
+        except KeyboardInterrupt as why:
+            _fail(f"olscale: interrupted{f': {why}' if str(why) else ''}", INTERRUPTED)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 130 when interrupted.
+        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 130 when interrupted, 143 when ended by SIGTERM.
 
         With ``standalone_mode=False`` exceptions reach the caller, as in click.
         """
@@ -98,6 +98,8 @@ class LazyGroup(click.Group):
             # The reader (head, less) has gone. Python would complain once more when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(1)
+        except StoppedError as stopped:
+            _fail(f"olscale: {stopped}", 128 + stopped.signal)
         except OlscaleError as fault:
             _fail(f"olscale: error: {fault}", 1)
         except Exception as fault:

@@ -50,6 +50,15 @@ __all__ = ["evaluate", "parse_learner"]
     help="Memory of a worker for the rows of a permutation or fold, e.g. 2GB (default: half the worker's); larger ones "
     "are permuted on disk.",
 )
+@click.option("--max-seconds", type=float, metavar="S", help="Seconds that each run may take in its learner.")
+@click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
+@click.option(
+    "--retry",
+    type=click.Choice(["lost", "failed"]),
+    default="lost",
+    show_default=True,
+    help="Runs without a result to compute again: those lost with their workers, or all that failed in any way.",
+)
 def evaluate(
     experiment: str | None,
     store: str,
@@ -59,6 +68,9 @@ def evaluate(
     transforms: str | None,
     class_shards: int | None,
     memory_limit: str | None,
+    max_seconds: float | None,
+    max_memory: str | None,
+    retry: str,
     where: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
@@ -66,6 +78,8 @@ def evaluate(
 
     Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
     results without Dask. Running the same experiment again computes nothing.
+
+    Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second Ctrl-C does not wait.
     """
     given: dict[str, Any] = {"--dataset": datasets, "--learner": learners, "--transform": transforms, "--seed": seed}
     given |= {f"--{name.replace('_', '-')}": value for name, value in protocol.items()}
@@ -86,7 +100,16 @@ def evaluate(
     else:
         spec = _experiment(datasets, learners, protocol, seed, transforms)
     with progress_for(sys.stderr) as progress:
-        done = run(spec, store, class_shards=class_shards, memory_limit=memory_limit, progress=progress, **where)
+        done = run(
+            spec,
+            store,
+            class_shards=class_shards,
+            memory_limit=memory_limit,
+            budget=_budget(max_seconds, max_memory),
+            retry=retry,
+            progress=progress,
+            **where,
+        )
     if done.computed == 0:
         click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
     else:
@@ -94,6 +117,19 @@ def evaluate(
     if progress.failed:
         noun = "run" if progress.failed == 1 else "runs"
         click.echo(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
+
+
+def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
+    from pydantic import ValidationError
+
+    from olscale.evaluation.budget import Budget
+
+    try:
+        return Budget(max_seconds=max_seconds, max_memory=max_memory)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        option = f"--{first['loc'][0]}".replace("_", "-")
+        raise click.UsageError(f"{option} was {first['input']!r}: {first['msg']}") from None
 
 
 def _experiment(

@@ -28,6 +28,10 @@
 
     [tuning]
     folds = 10                     # random halves of the training split
+
+    [budget]
+    max_seconds = 3600             # of each run; what takes more ends as "timeout"
+    max_memory = "2GB"             # likewise, as "oom"
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from olscale.data.transforms import canonical_transform
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
+from olscale.evaluation.budget import Budget
 
 __all__ = [
     "DatasetSpec",
@@ -256,6 +261,7 @@ class Experiment(_Section):
     transforms: Transforms = ()
     protocol: ProtocolSpec = ProtocolSpec()
     tuning: TuningSpec = TuningSpec()
+    budget: Budget = Budget()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
 
@@ -308,11 +314,12 @@ def _explained(error: ValidationError, source: str) -> OlscaleError:
     first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
     where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        section: dict[str, type[_Section]] = {
+        section: dict[str, type[BaseModel]] = {
             "datasets": DatasetSpec,
             "learners": LearnerSpec,
             "protocol": ProtocolSpec,
             "tuning": TuningSpec,
+            "budget": Budget,
         }
         # The innermost section that the key is in.
         model = next((section[str(part)] for part in reversed(first["loc"][:-1]) if part in section), Experiment)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
 from olscale.errors import DivergedError
+from olscale.evaluation.budget import NO_BUDGET, Excess, Meter, Spent
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.schedule import Schedule
@@ -47,6 +48,10 @@ class Fold:
         What learns, not begun; the run's learner when left out.
     metrics : sequence of Metric classes
         What is counted.
+    meter : Meter, optional
+        Measures what the learner takes, and ends the run when that is more than its budget.
+    verdict : Excess, optional
+        How the run has ended in an earlier attempt that its learner did not let return.
 
     Attributes
     ----------
@@ -55,7 +60,10 @@ class Fold:
     learner : Learner
         The model.
     outcome : str
-        ``"ok"`` until the learner fails: ``"diverged"`` or ``"learner_error"``; a failed fold ignores further rows.
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``; a failed fold
+        ignores further rows.
+    spent : Spent
+        What the learner has taken so far.
     failed_at : tuple of int
         What orders failures of parts of one learner: first row of the chunk, whether the learner raised nothing, row.
     """
@@ -67,9 +75,14 @@ class Fold:
         columns: int,
         learner: Learner | None = None,
         metrics: Sequence[type[Metric]] = METRICS,
+        meter: Meter | None = None,
+        verdict: Excess | None = None,
     ) -> None:
         self.run, self.position = run, 0
         self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
+        self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
+        if verdict is not None:
+            self.fail(verdict.outcome, verdict.reason)
         self.learner = learner or make_learner(run.learner, run.params)
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
@@ -90,7 +103,7 @@ class Fold:
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
-            self._guarded(lambda: self.learner.compile(chunk.X))
+            self._guarded(lambda: self.learner.compile(chunk.X), metered=False)
             self._ready = True
         start = perf_counter()
         scored = self._guarded(lambda: self._schedule.learn(self.learner, chunk, self.position))
@@ -174,40 +187,62 @@ class Fold:
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all of the fold as plain arrays."""
+        """Return all of the fold as plain arrays; of one that has failed, how it failed."""
+        common = {
+            "position": np.array([self.position]),
+            "seconds": np.array([self._seconds]),
+            "spent_seconds": np.array([self.spent.seconds]),
+            "prepare_seconds": np.array(list(self._prepared.values())),
+        }
+        if self.outcome != "ok":
+            failure = {"outcome": np.array([self.outcome, self.reason]), "failed_at": np.array(self.failed_at)}
+            return common | failure
         parts = {f"learner.{name}": array for name, array in self.learner.state().items()}
         parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
-        return {**parts, "position": np.array([self.position]), "seconds": np.array([self._seconds])}
+        return common | parts
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a `state`."""
+        """Continue from a `state`, in place of all that came before it: `prepare` too."""
         groups: dict[str, dict[str, NDArray[Any]]] = {}
         for key, array in state.items():
             group, _, name = key.partition(".")
             groups.setdefault(group, {})[name] = array
+        self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
+        self.spent.seconds = float(state["spent_seconds"][0])
+        self._prepared = dict(zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False))
+        if self.outcome != "ok":  # by a verdict given after the state was saved
+            return
+        if "outcome" in state:
+            self.outcome, self.reason = (str(text) for text in state["outcome"])
+            chunk, raised, row = (int(part) for part in state["failed_at"])
+            self.failed_at = (chunk, raised, row)
+            return
         self.learner.restore(groups.get("learner", {}))
         self._schedule.restore(groups.get("schedule", {}))
         for number, metric in enumerate(self._metrics):
             metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
-        self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
 
-    def _guarded(self, call: Callable[[], T]) -> T | None:
-        """Call into the learner; whatever it raises ends this run and no other."""
+    def _guarded(self, call: Callable[[], T], metered: bool = True) -> T | None:
+        """Call into the learner; whatever it raises, or takes beyond its budget, ends this run and no other."""
         if self.outcome != "ok":
             return None
         try:
-            return call()
+            with self.meter.calling([self] if metered else ()):
+                return call()
         except DivergedError as error:
             self.fail("diverged", str(error), row=error.row)
+        except MemoryError as error:
+            self.fail("oom", f"MemoryError: {error}")
         except Exception as error:
             self.fail("learner_error", f"{type(error).__name__}: {error}")
         return None
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
-        """End the run with `outcome`, because of what its learner raised or of the scores it gave."""
-        self.outcome, self.reason, self.failed_at = outcome, reason, (self.position, int(not raised), row)
+        """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
+        if self.outcome == "ok":
+            self.outcome, self.reason, self.failed_at = outcome, reason, (self.position, int(not raised), row)
 
 
 @cache

@@ -20,8 +20,8 @@ class Lane(Protocol):
         """Feed the stream's next chunk."""
         ...
 
-    def close(self) -> None:
-        """End the stream: the folds' learners are up to date afterwards."""
+    def release(self) -> None:
+        """Bring the folds' learners up to date."""
         ...
 
 
@@ -34,7 +34,7 @@ class _Alone:
     def step(self, chunk: Chunk) -> None:
         self._fold.step(chunk)
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Nothing is behind."""
 
 
@@ -51,12 +51,13 @@ class _Together:
             self._grid.compile(chunk.X)
             self._ready = True
         start = perf_counter()
-        scores = self._grid.learn(chunk.X, chunk.y)
+        with self._folds[0].meter.calling(self._folds):
+            scores = self._grid.learn(chunk.X, chunk.y)
         share = (perf_counter() - start) / len(self._folds)
         for fold, mine in zip(self._folds, scores, strict=True):
             fold.see(chunk, mine, share)
 
-    def close(self) -> None:
+    def release(self) -> None:
         self._grid.release()
 
 

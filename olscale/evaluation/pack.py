@@ -6,16 +6,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.memory import default_limit
 from olscale.data.stream import open_streams
+from olscale.evaluation.budget import NO_BUDGET, Budget, Excess, Meter
 from olscale.evaluation.fold import Fold
-from olscale.evaluation.lane import cut_lanes
+from olscale.evaluation.lane import Lane, cut_lanes
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
-from olscale.results.record import Record
+from olscale.learners.registry import is_restorable
+from olscale.results.record import Record, run_id
 
 __all__ = ["LOOK_AHEAD_ROWS", "Pack", "Passage", "Source", "cut_packs", "stream_shape"]
 
@@ -42,12 +49,15 @@ class Source:
         Rows of its training split, and values in them that are stored.
     bytes : int
         Bytes of the training split in memory.
+    chunk_rows : int
+        Rows of a chunk.
     """
 
     path: str
     rows: int
     numbers: int
     bytes: int = 0
+    chunk_rows: int = 0
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key`, to a row, all passes together."""
@@ -73,6 +83,12 @@ class Pack:
         Which of the `shards` this is; all of them when left out.
     memory_limit : int, optional
         Bytes of memory that rows out of file order may take; half the machine's when left out. No result depends on it.
+    chunk_rows : int
+        Rows of a chunk of the dataset; 0 if unknown.
+    origin : str
+        `key` of a pack with these runs and more, whose checkpoints this one continues; empty if there is none.
+    budget : Budget
+        What each of the runs may take.
     """
 
     path: str
@@ -81,6 +97,20 @@ class Pack:
     shards: tuple[range, ...] = ()
     shard: int | None = None
     memory_limit: int | None = None
+    chunk_rows: int = 0
+    origin: str = ""
+    budget: Budget = NO_BUDGET
+
+    @property
+    def key(self) -> str:
+        """What the pack's checkpoints are known by: a hash of its runs, its class shard and the cut into chunks."""
+        classes = None if self.shard is None else [self.shards[self.shard].start, self.shards[self.shard].stop]
+        return run_id({"runs": [run.id for run in self.runs], "classes": classes, "chunk_rows": self.chunk_rows})
+
+    def halves(self) -> list[Pack]:
+        """Return two packs that have half of the runs each and continue this pack's checkpoints."""
+        middle = len(self.runs) // 2
+        return [replace(self, runs=part, origin=self.key) for part in (self.runs[:middle], self.runs[middle:])]
 
     def parts(self) -> list[Pack]:
         """Return the packs that run one after another or at once to run this one: its class shards, or itself."""
@@ -107,6 +137,14 @@ class Pack:
 class Passage:
     """The folds of a pack on their way through the stream; every shell drives one of these.
 
+    Parameters
+    ----------
+    pack : Pack
+    meter : Meter, optional
+        Measures the runs; one for the pack's budget when left out.
+    verdicts : dict of str to Excess, optional
+        How runs have ended in earlier attempts at the pack, by run id.
+
     Examples
     --------
     A shell is a loop over the chunk numbers::
@@ -117,9 +155,12 @@ class Passage:
         records = passage.finish()
     """
 
-    def __init__(self, pack: Pack) -> None:
+    def __init__(
+        self, pack: Pack, meter: Meter | None = None, verdicts: Mapping[str, Excess] = MappingProxyType({})
+    ) -> None:
         key = pack.runs[0].stream
         self.pack = pack
+        self._meter, self._verdicts = meter or Meter(pack.budget), verdicts
         self._read_seconds = 0.0
         start = perf_counter()
         streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0, pack.memory_limit)
@@ -127,35 +168,43 @@ class Passage:
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         self._folds = self._begin(shape, self._stream.columns)
-        self._prepare([fold for fold in self._folds if fold.learner.looks_ahead])
-        self._lanes = cut_lanes(self._folds)
+        self._lanes: list[Lane] | None = None
         self.chunks = len(self._stream) * key.passes
+        self.position = 0  # chunks fed
         self.rows = 0  # row-passes: one row learned by one learner is one
-
-    def _prepare(self, folds: Sequence[Fold]) -> None:
-        """Show those that look ahead the rows to come: one reading of the stream for all of them."""
-        if folds:
-            start = perf_counter()
-            sample = self._stream.sample(LOOK_AHEAD_ROWS)
-            self._read_seconds += perf_counter() - start
-            for fold in folds:
-                fold.prepare(sample)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[Fold]:
         """Return the folds."""
-        return [Fold(run, shape, columns) for run in self.pack.runs]
+        return [
+            Fold(run, shape, columns, meter=self._meter, verdict=self._verdicts.get(run.id)) for run in self.pack.runs
+        ]
+
+    def _started(self) -> list[Lane]:
+        """Return the lanes; before the first chunk, show learners that look ahead the rows to come."""
+        if self._lanes is None:
+            if ahead := [fold for fold in self._folds if fold.outcome == "ok" and fold.learner.looks_ahead]:
+                # One reading of the stream for all of them.
+                start = perf_counter()
+                sample = self._stream.sample(LOOK_AHEAD_ROWS)
+                self._read_seconds += perf_counter() - start
+                for fold in ahead:
+                    fold.prepare(sample)
+            self._lanes = cut_lanes(self._folds)
+        return self._lanes
 
     def step(self, i: int) -> None:
         """Feed chunk number `i` to every fold; chunks come in order, each once."""
+        lanes = self._started()
         start = perf_counter()
         chunk = self._stream.chunk(i % len(self._stream))
         self._read_seconds += perf_counter() - start
         for piece, held_out in self._pieces(chunk, i):
-            for lane in self._lanes:
+            for lane in lanes:
                 lane.step(piece)
             for rows in held_out:
                 for fold in self._folds:
                     fold.hold_out(rows)
+        self.position = i + 1
         self._count_rows(chunk)
 
     def _pieces(self, chunk: Chunk, i: int) -> Iterator[tuple[Chunk, Iterable[Chunk]]]:
@@ -186,9 +235,43 @@ class Passage:
         self._close()
         return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
 
+    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the folds, between two chunks, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
+
+        A learner's arrays are copied when they are asked for, so no more than one copy is held at a time.
+        """
+        for lane in self._started():
+            lane.release()
+        yield "stream/cut", np.array([self.chunks, self.position])
+        yield "stream/rows", np.array([self.rows])
+        yield "stream/read_seconds", np.array([self._read_seconds])
+        for fold in self._folds:
+            for name, array in fold.state().items():
+                yield f"{fold.run.id}/{name}", array
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`, of this pack or of one with more runs, before the first chunk is fed.
+
+        Raises
+        ------
+        ValueError, KeyError
+            If the state is not that of these runs on this stream, cut into these chunks.
+        """
+        chunks, position = (int(number) for number in state["stream/cut"])
+        if chunks != self.chunks:
+            raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
+        for fold in self._folds:
+            mark = f"{fold.run.id}/"
+            fold.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
+        self._lanes = cut_lanes(self._folds)
+        self.position = position
+        self._read_seconds += float(state["stream/read_seconds"][0])
+        runs = {name.partition("/")[0] for name in state} - {"stream"}
+        self.rows = int(state["stream/rows"][0]) * len(self._folds) // len(runs)
+
     def _close(self) -> None:
-        for lane in self._lanes:
-            lane.close()
+        for lane in self._started():
+            lane.release()
         if self._test is not None:
             for chunk in self._test.chunks():
                 for fold in self._folds:
@@ -219,17 +302,18 @@ def cut_packs(
         That of the packs.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
-    groups: dict[StreamKey, list[Run]] = {}
+    groups: dict[tuple[StreamKey, bool], list[Run]] = {}
     for run in runs:
-        groups.setdefault(run.stream, []).append(run)
+        # Those that cannot be saved in mid-stream go apart, or the others would start again with them.
+        groups.setdefault((run.stream, is_restorable(run.learner)), []).append(run)
     # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
     slices = max(1, -(-parts // max(1, len(groups))))
 
     def length(key: StreamKey) -> int:
         return sources[key.fingerprint].length(key)
 
-    for key in sorted(groups, key=length, reverse=True):
-        group, source = groups[key], sources[key.fingerprint]
+    for key, restorable in sorted(groups, key=lambda group: length(group[0]), reverse=True):
+        group, source = groups[key, restorable], sources[key.fingerprint]
         size = -(-len(group) // min(slices, len(group)))
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole. What is not is
@@ -237,4 +321,10 @@ def cut_packs(
             most = int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))
             size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
         for first in range(0, len(group), size):
-            yield Pack(source.path, length(key), tuple(group[first : first + size]), memory_limit=memory_limit)
+            yield Pack(
+                source.path,
+                length(key),
+                tuple(group[first : first + size]),
+                memory_limit=memory_limit,
+                chunk_rows=source.chunk_rows,
+            )

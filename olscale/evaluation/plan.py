@@ -154,7 +154,9 @@ class _Builder:
         dataset = source.dataset
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
-        self.sources[dataset.fingerprint] = Source(str(source.spec.path), rows, numbers, held_bytes(dataset, "train"))
+        self.sources[dataset.fingerprint] = Source(
+            str(source.spec.path), rows, numbers, held_bytes(dataset, "train"), dataset.manifest.chunk_rows
+        )
         added: list[list[Run]] = [[] for _ in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))

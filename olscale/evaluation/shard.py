@@ -8,8 +8,9 @@ that the run would have in one piece, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import open_dataset
+from olscale.evaluation.budget import Excess, Meter
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.pack import Pack, Passage, stream_shape
@@ -90,17 +92,45 @@ class _Ballots:
 
     def flush(self) -> None:
         if self._waiting:
-            block = {name: np.concatenate([part[name] for part in self._waiting]) for name in self._waiting[0]}
-            self._scratch.write(_name(self._classes, f"{self._split}.{self.blocks}"), block)
+            self._scratch.write(self._block(self.blocks), self._joined())
             self.blocks += 1
         self._waiting, self._rows = [], 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what is not yet written, and how many blocks are."""
+        return {"blocks": np.array([self.blocks]), **(self._joined() if self._waiting else {})}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        waiting = dict(state)
+        self.blocks = int(waiting.pop("blocks")[0])
+        self._waiting = [waiting] if waiting else []
+        self._rows = len(waiting["score"]) if waiting else 0
+        missing = [block for block in range(self.blocks) if not self._scratch.has(self._block(block))]
+        if missing:
+            raise ValueError(f"block {missing[0]} that the shard has written is gone")
+
+    def _block(self, number: int) -> str:
+        return _name(self._classes, f"{self._split}.{number}")
+
+    def _joined(self) -> dict[str, NDArray[Any]]:
+        return {name: np.concatenate([part[name] for part in self._waiting]) for name in self._waiting[0]}
 
 
 class _ShardFold(Fold):
     """The fold of a shard: nothing is counted, each row's ballot is kept."""
 
-    def __init__(self, run: Run, shape: StreamShape, columns: int, classes: range, scratch: Scratch) -> None:
-        super().__init__(run, shape, columns, ClassShard(make_learner(run.learner, run.params), classes), ())
+    def __init__(
+        self,
+        run: Run,
+        shape: StreamShape,
+        columns: int,
+        classes: range,
+        scratch: Scratch,
+        meter: Meter | None = None,
+        verdict: Excess | None = None,
+    ) -> None:
+        learner = ClassShard(make_learner(run.learner, run.params), classes)
+        super().__init__(run, shape, columns, learner, (), meter, verdict)
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
     def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
@@ -110,6 +140,18 @@ class _ShardFold(Fold):
 
     def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
         self._test.add(y, scores)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all of the fold as plain arrays, the ballots that wait included."""
+        waiting = self._train.state() if self.outcome == "ok" else {}
+        return super().state() | {f"train.{name}": array for name, array in waiting.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`; blocks of ballots that were written must still be there."""
+        super().restore(state)
+        waiting = {name.removeprefix("train."): array for name, array in state.items() if name.startswith("train.")}
+        if waiting:
+            self._train.restore(waiting)
 
     def end(self) -> dict[str, NDArray[Any]]:
         """Write what is still waiting; return what else the merge must know."""
@@ -135,19 +177,30 @@ class ShardPassage(Passage):
         Where the arrays go.
     """
 
-    def __init__(self, pack: Pack, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        scratch: Scratch,
+        meter: Meter | None = None,
+        verdicts: Mapping[str, Excess] = MappingProxyType({}),
+    ) -> None:
         assert pack.shard is not None
         self._classes, self._scratch, self._streamed = pack.shards[pack.shard], scratch, 0
-        super().__init__(pack)
+        super().__init__(pack, meter, verdicts)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[Fold]:
         self._shape, self._columns = shape, columns
-        self._fold = _ShardFold(self.pack.runs[0], shape, columns, self._classes, self._scratch)
+        run = self.pack.runs[0]
+        verdict = self._verdicts.get(run.id)
+        self._fold = _ShardFold(run, shape, columns, self._classes, self._scratch, self._meter, verdict)
         return [self._fold]
 
     def _count_rows(self, chunk: Chunk) -> None:
-        # Shares of the shards that add up to the rows of one run.
         self._streamed += len(chunk)
+        self._share()
+
+    def _share(self) -> None:
+        # Shares of the shards that add up to the rows of one run.
         first, last = (
             self._streamed * bound // self._shape.classes for bound in (self._classes.start, self._classes.stop)
         )
@@ -156,6 +209,17 @@ class ShardPassage(Passage):
     def error(self) -> float:
         """Return NaN: no shard knows how many rows all classes together predict wrongly."""
         return float("nan")
+
+    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the shard's fold and its place in the stream as plain arrays with their names."""
+        yield from super().state()
+        yield "stream/streamed", np.array([self._streamed])
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state` of this shard."""
+        super().restore(state)
+        self._streamed = int(state["stream/streamed"][0])
+        self._share()
 
     def finish(self) -> list[Record]:
         """Run the test split through the shard, write what the merge needs, and return no record."""

@@ -1,66 +1,82 @@
-"""The driver on Dask: gives packs to workers, counts their attempts, tells of progress.
+"""The driver on Dask: gives packs to workers, supervises them, tells of progress.
 
 A pack in time order is an actor that is fed chunk references; a permuted one is a task, and so is each class shard of a run;
-when all shards of the run have ended, one more task merges them. The driver holds at most two tasks
-a worker thread and one actor a worker on the cluster, so that the death of a worker takes little with it.
+when all shards of the run have ended, one more task merges them. What dies with its worker goes on elsewhere, from its
+newest checkpoint. A pack that dies `ATTEMPTS` times at the same place, the last time alone on its worker, is split in
+halves, and again, until the one run is found that takes its workers along; that run is recorded as ``lost``.
 
 No wait is without an end. A watch asks the scheduler once a second which workers there are: a call to a worker that has
-left is given up at once, and the drive ends with one line when the scheduler stops answering, when there has been no
-worker for a minute, or when nothing was heard from any pack for an hour. The store remembers what is done: a driver that
-dies is simply started again.
+left is given up at once, a worker from which nothing is heard for an hour is ended, and the drive ends with one line when
+the scheduler stops answering or when there has been no worker for a minute. The store remembers what is done and how far
+the rest has come: a driver that dies is simply started again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from enum import Enum
 from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
+from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.pack import Pack
-from olscale.execution.passages import TOPIC, Envelope, StreamActor, clear_scratch, merge_pack, run_pack, write_lost
+from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.passages import (
+    TOPIC,
+    Envelope,
+    StreamActor,
+    clear_scratch,
+    merge_pack,
+    run_pack,
+    stop_tasks,
+    write_lost,
+)
 from olscale.execution.progress import Progress
+from olscale.execution.stopping import Stop
+from olscale.execution.workers import ANSWER_SECONDS, WATCH_SECONDS, WorkerLostError, Workers
+from olscale.results.store import open_store
 
 __all__ = ["drive"]
 
-T = TypeVar("T")
-
 ATTEMPTS = 3
-WATCH_SECONDS = 1.0
-ANSWER_SECONDS = 60.0
-NO_WORKER_SECONDS = 60.0
 SILENCE_SECONDS = 3600.0
+STOP_SECONDS = 30.0
 _CALL_SECONDS = 0.5
 
 
-async def drive(client: Any, packs: Sequence[Pack], store: str, progress: Progress) -> None:
+async def drive(client: Any, packs: Sequence[Pack], store: str, progress: Progress, stop: Stop | None = None) -> None:
     """Run `packs` on the cluster behind `client`; when it returns, each run has a record in the store.
-
-    A pack that is lost with its worker `ATTEMPTS` times is recorded as ``lost``; the others go on.
 
     Raises
     ------
+    StoppedError
+        If `stop` was asked for; what was going on is saved.
     ExecutionError
         If there are no workers, if the scheduler goes away, or if a worker reports a fault of the data or the store.
     """
-    await _Drive(client, store, progress).run(packs)
+    await _Drive(client, store, progress, stop or Stop()).run(packs)
 
 
-class _WorkerLostError(Exception):
-    """What a worker was doing is gone."""
+class _End(Enum):
+    """How an attempt at a pack ended."""
+
+    OK, DIED, STOPPED = range(3)
+
+
+class _StoppedError(Exception):
+    """The pack was not begun, because the evaluation is to stop."""
 
 
 class _Drive:
-    def __init__(self, client: Any, store: str, progress: Progress) -> None:
-        self._client, self._store, self._progress = client, store, progress
-        self._threads: dict[str, int] = {}
-        self._actors: Counter[str] = Counter()
-        self._tasks = 0
-        self._changed = asyncio.Condition()
-        self._peopled = self._heard = monotonic()
+    def __init__(self, client: Any, store: str, progress: Progress, stop: Stop) -> None:
+        self._client, self._store, self._progress, self._stop = client, store, progress, stop
+        self._name = f"olscale-{uuid4().hex[:12]}"
+        self._workers = Workers(client)
+        self._heard: dict[str, tuple[str, float]] = {}
+        self._left = 0
 
     async def run(self, packs: Sequence[Pack]) -> None:
         for part in (part for pack in packs for part in pack.parts()):
@@ -68,8 +84,9 @@ class _Drive:
         self._client.subscribe_topic(TOPIC, self._hear)
         try:
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._watch())
-                group.create_task(self._run_all(packs)).add_done_callback(lambda _: watch.cancel())
+                watches = [group.create_task(self._watch()), group.create_task(self._until_stopped())]
+                going = group.create_task(self._run_all(packs))
+                going.add_done_callback(lambda _: [watch.cancel() for watch in watches])
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
@@ -80,173 +97,190 @@ class _Drive:
         async with asyncio.TaskGroup() as group:
             for pack in packs:
                 group.create_task(self._run(pack))
+        if self._left:
+            raise self._stop.error("what was going on is saved")
+
+    # What is heard, and what is done about silence.
 
     def _hear(self, event: Any) -> None:
         _, message = event
         self._tell(message["pack"], message["rows"], message["error"])
 
     def _tell(self, pack: str, rows: int, error: float) -> None:
-        self._heard = monotonic()
+        if pack in self._heard:
+            self._heard[pack] = self._heard[pack][0], monotonic()
         self._progress.advance(pack, rows, error)
 
     async def _watch(self) -> None:
-        """Follow the workers that come and go; raise when there is nothing left to wait for."""
+        """Follow the workers that come and go, and end those that say nothing any more."""
         while True:
-            try:
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    self._threads = await self._client.scheduler.ncores()
-            except (OSError, TimeoutError):
-                raise ExecutionError(
-                    "the Dask scheduler went away; start it and run the same command again: finished runs are in the store"
-                ) from None
-            if self._threads:
-                self._peopled = monotonic()
-            elif monotonic() - self._peopled > NO_WORKER_SECONDS:
-                raise ExecutionError(
-                    f"the cluster has had no worker for {NO_WORKER_SECONDS:.0f} s; start one and run the same command again"
-                )
-            if monotonic() - self._heard > SILENCE_SECONDS:
-                raise ExecutionError(
-                    f"nothing was heard from any worker for {SILENCE_SECONDS:.0f} s; see their logs, and run the same "
-                    "command again: finished runs are in the store"
-                )
-            async with self._changed:
-                self._changed.notify_all()
+            await self._workers.look()
+            silent = {worker for worker, last in self._heard.values() if monotonic() - last > SILENCE_SECONDS}
+            for worker in silent:
+                self._progress.note(f"nothing was heard from worker {worker} for {SILENCE_SECONDS:.0f} s: it is ended")
+                await self._workers.give_up(worker)
             await asyncio.sleep(WATCH_SECONDS)
 
-    async def _until(self, true: Callable[[], bool]) -> None:
-        """Wait for a condition on the workers; the watch looks at it again and again, and ends hopeless waits."""
-        async with self._changed:
-            await self._changed.wait_for(true)
+    # Stopping.
 
-    async def _run(self, pack: Pack) -> None:
+    async def _until_stopped(self) -> None:
+        """Wait until somebody asks to stop; have everything saved then, and end what takes too long to be."""
+        while not self._stop.asked:
+            await asyncio.sleep(0.1)
+        self._progress.note("stopping: what is going on is being saved; Ctrl-C again ends it at once")
+        await self._workers.notify()
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._client.run(stop_tasks, self._name, on_error="ignore")
+        await asyncio.sleep(STOP_SECONDS)
+        raise self._stop.error(f"not everything was saved within {STOP_SECONDS:.0f} s")
+
+    # Packs.
+
+    async def _run(self, pack: Pack, suspect: bool = False) -> None:
+        """Run a pack to its records, whatever happens to its workers."""
         try:
             async with asyncio.TaskGroup() as group:
-                going = [group.create_task(self._attempt(part)) for part in pack.parts()]
-            ended = all(task.result() for task in going)
-            if ended and pack.shards:
-                ended = await self._attempt(pack)
-            if not ended:
-                reason = f"lost with its worker {ATTEMPTS} times"
-                for run in await asyncio.to_thread(write_lost, pack, self._store, reason):
-                    self._progress.finish(run, "lost")
-        finally:
+                going = [group.create_task(self._attempt(part, suspect)) for part in pack.parts()]
+            ends = {task.result() for task in going}
+            if ends == {_End.OK} and pack.shards:
+                ends = {await self._attempt(pack)}
+        except Exception:
             await asyncio.to_thread(clear_scratch, pack, self._store)
+            raise
+        if _End.STOPPED in ends:
+            self._left += 1
+            return
+        if _End.DIED in ends:
+            await self._without_the_guilty(pack)
+        await asyncio.to_thread(clear_scratch, pack, self._store)
 
-    async def _attempt(self, pack: Pack) -> bool:
-        """Run a pack, a class shard or the merge of one; return False if it was lost with its worker each time."""
-        for attempt in range(ATTEMPTS):
+    async def _without_the_guilty(self, pack: Pack) -> None:
+        """Run the halves of a pack that died again and again; give a single run up."""
+        self._tell(pack.name, 0, 0.0)
+        if len(pack.runs) > 1:
+            async with asyncio.TaskGroup() as group:
+                for half in pack.halves():
+                    group.create_task(self._run(half, suspect=True))
+            return
+        reason = f"its workers died {ATTEMPTS} times at the same place, the last time with nothing else to do"
+        for run in await asyncio.to_thread(write_lost, pack, self._store, reason):
+            self._progress.finish(run, "lost")
+
+    async def _attempt(self, pack: Pack, suspect: bool = False) -> _End:
+        """Run a pack, a class shard or the merge of one, until it ends or has died again and again at the same place.
+
+        Half of a pack that did is run alone at once, and one more death is enough to look into its own halves.
+        """
+        last = 1 if suspect and len(pack.runs) > 1 else ATTEMPTS
+        checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), pack)
+        deaths, place = 0, await asyncio.to_thread(checkpoints.place)
+        while deaths < last:
             try:
-                envelope = await self._once(pack)
-            except _WorkerLostError:
+                envelope = await self._once(pack, alone=deaths == last - 1 and (suspect or deaths > 0))
+            except _StoppedError:
+                return _End.STOPPED
+            except WorkerLostError:
+                before, place = place, await asyncio.to_thread(checkpoints.place)
+                deaths = deaths + 1 if place == before else 1
                 if pack.shard is not None or not pack.shards:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
-                await asyncio.sleep(2**attempt * WATCH_SECONDS)
+                await asyncio.sleep(2 ** (deaths - 1) * WATCH_SECONDS)
                 continue
+            for note in envelope.notes:
+                self._progress.note(note)
             if envelope.fault:
                 raise ExecutionError(envelope.fault)
+            if envelope.stopped:
+                return _End.STOPPED
             for run, outcome in envelope.outcomes.items():
                 self._progress.finish(run, outcome)
-            return True
-        return False
+            return _End.OK
+        return _End.DIED
 
-    async def _once(self, pack: Pack) -> Envelope:
+    async def _once(self, pack: Pack, alone: bool) -> Envelope:
         if pack.shards and pack.shard is None:
-            return await self._as_task(pack, merge_pack)
+            return await self._as_task(pack, merge_pack, alone)
         if not (pack.shuffled or pack.shards):
-            return await self._as_actor(pack)
-        envelope = await self._as_task(pack, run_pack)
+            return await self._as_actor(pack, alone)
+        envelope = await self._as_task(pack, run_pack, alone)
         self._tell(pack.name, envelope.rows, envelope.error)
         return envelope
 
-    async def _as_task(self, pack: Pack, job: Callable[[Pack, str], Envelope]) -> Envelope:
-        await self._until(lambda: self._tasks < 2 * sum(self._threads.values()))
-        self._tasks += 1
-        try:
-            envelope: Envelope = await self._answer(pack, self._client.submit(job, pack, self._store, pure=False))
+    async def _as_task(self, pack: Pack, job: Callable[[Pack, str], Envelope], alone: bool) -> Envelope:
+        async with self._placed(pack, actor=False, alone=alone) as worker:
+            key = f"{self._name}-{uuid4().hex}"
+            future = self._client.submit(job, pack, self._store, key=key, workers=[worker], pure=False)
+            try:
+                envelope: Envelope = await self._workers.answer(pack.name, future, worker)
+                return envelope
+            except WorkerLostError:
+                await self._cancel(future)
+                raise
+
+    async def _as_actor(self, pack: Pack, alone: bool) -> Envelope:
+        async with self._placed(pack, actor=True, alone=alone) as worker:
+            submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
+            try:
+                return await self._through(pack, worker, await self._workers.answer(pack.name, submitted, worker))
+            except WorkerLostError:
+                self._workers.forget(worker)  # the watch brings it back if it lives
+                raise
+            finally:  # or the worker would keep the models for as long as we live
+                await self._cancel(submitted)
+
+    async def _through(self, pack: Pack, worker: str, actor: Any) -> Envelope:
+        """Feed a stream to its end; the actor may stand at a checkpoint when it begins."""
+        envelope: Envelope = await self._workers.answer(pack.name, actor.begin(), worker)
+        span = 1
+        while not envelope.fault and envelope.position < envelope.chunks:
+            start, position = monotonic(), envelope.position
+            self._tell(pack.name, envelope.rows, envelope.error)
+            if self._stop.asked:
+                saved: Envelope = await self._workers.answer(pack.name, actor.save(), worker)
+                return saved
+            for note in envelope.notes:
+                self._progress.note(note)
+            envelope = await self._workers.answer(pack.name, actor.advance(position, position + span), worker)
+            if envelope.position <= position and not envelope.fault:
+                raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
+            # Half a second of work a call: the call itself then costs nothing, and progress is seen.
+            span = max(1, min(4 * span, round(span * _CALL_SECONDS / max(monotonic() - start, 1e-3))))
+        if envelope.fault:
             return envelope
-        finally:
-            self._tasks -= 1
-            await self._notify()
+        self._tell(pack.name, envelope.rows, envelope.error)
+        finished: Envelope = await self._workers.answer(pack.name, actor.finish(envelope.position), worker)
+        if not finished.fault and not finished.outcomes:
+            raise WorkerLostError
+        return finished
 
-    async def _as_actor(self, pack: Pack) -> Envelope:
-        await self._until(lambda: any(not self._actors[worker] for worker in self._threads))
-        worker = next(worker for worker in self._threads if not self._actors[worker])
-        self._actors[worker] += 1
-        submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
+    @contextlib.asynccontextmanager
+    async def _placed(self, pack: Pack, actor: bool, alone: bool) -> AsyncIterator[str]:
+        """Yield a worker that has room for the pack, and listen for it from then on; a stop ends the wait for one."""
+        room = self._workers.place(actor, alone)
+        waiting = asyncio.ensure_future(room.__aenter__())
+        stopping = asyncio.ensure_future(self._workers.until(lambda: self._stop.asked))
         try:
-            actor = await self._answer(pack, submitted, worker)
-            position, span, chunks = 0, 1, 1
-            while position < chunks:
-                start = monotonic()
-                envelope: Envelope = await self._answer(pack, actor.advance(position, position + span), worker)
-                if envelope.fault:
-                    return envelope
-                if envelope.position <= position < envelope.chunks:
-                    raise _WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
-                position, chunks = envelope.position, envelope.chunks
-                self._tell(pack.name, envelope.rows, envelope.error)
-                # Half a second of work a call: the call itself then costs nothing, and progress is seen.
-                span = max(1, min(4 * span, round(span * _CALL_SECONDS / max(monotonic() - start, 1e-3))))
-            finished: Envelope = await self._answer(pack, actor.finish(position), worker)
-            if finished.position != position:
-                raise _WorkerLostError
-            return finished
-        except _WorkerLostError:
-            self._threads.pop(worker, None)  # the watch brings it back if it lives
-            raise
+            await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not waiting.done():
+                raise _StoppedError
         finally:
-            with contextlib.suppress(Exception):  # or the worker would keep the models for as long as we live
-                async with asyncio.timeout(ANSWER_SECONDS):
-                    await self._client.cancel([submitted], force=True)
-            self._actors[worker] -= 1
-            await self._notify()
-
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-    async def _answer(self, pack: Pack, call: Awaitable[Any], worker: str | None = None) -> Any:
-        """Await `call`; whatever Dask makes of a lost worker, and the worker's leaving, is `_WorkerLostError`."""
-        from distributed import KilledWorker
-
-        answer = asyncio.ensure_future(_value(call))
-        waits: set[asyncio.Future[Any]] = {answer}
-        if worker is not None:
-            # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
-            waits.add(asyncio.ensure_future(self._until(lambda: worker not in self._threads)))
+            stopping.cancel()
+            if not waiting.done():
+                waiting.cancel()
+        worker = waiting.result()
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
-                raise _WorkerLostError
-            return answer.result()
-        except (OSError, RuntimeError, KilledWorker, _CallCancelledError):
-            raise _WorkerLostError from None
-        except _WorkerLostError:
-            raise
-        except Exception as error:
-            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            raise ExecutionError(
-                f"{pack.name} cannot run on the workers ({reason}); do they have the same olscale and the same modules?"
-            ) from None
+            self._heard[pack.name] = worker, monotonic()
+            yield worker
         finally:
-            for wait in waits:
-                wait.cancel()
+            self._heard.pop(pack.name, None)
+            await room.__aexit__(None, None, None)
 
-
-class _CallCancelledError(Exception):
-    """Dask has cancelled a call; not to be taken for our own being cancelled."""
-
-
-async def _value(call: Awaitable[T]) -> T:
-    try:
-        return await call
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise _CallCancelledError(str(error)) from None
+    async def _cancel(self, future: Any) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._client.cancel([future], force=True)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from olscale.data.memory import parse_size
-from olscale.errors import ExecutionError
+from olscale.errors import ExecutionError, StoppedError
+from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.shard import cut_shards
+from olscale.execution.checkpoints import resumable_packs, sweep_checkpoints
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent
+from olscale.execution.stopping import Stop
 from olscale.execution.where import Where
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
@@ -61,6 +65,8 @@ def evaluate(
     in_process: bool = False,
     class_shards: int | None = None,
     memory_limit: int | str | None = None,
+    budget: Budget | None = None,
+    retry: str = "lost",
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
@@ -87,6 +93,11 @@ def evaluate(
     memory_limit : int or str, optional
         Bytes, or a size such as ``"2GB"``: memory that the rows of a permutation or a fold may take in each worker. Larger
         ones are permuted by way of a scratch file. Half the worker's memory when left out. The store gets the same bytes.
+    budget : Budget, optional
+        What each run may take, where it is limited, in place of the experiment's.
+    retry : {"lost", "failed"}
+        Which runs of the experiment that the store has without a result are computed again: those that were lost with
+        their workers, or all that failed in any way.
     progress : Progress, optional
         Gets told of progress.
 
@@ -98,6 +109,10 @@ def evaluate(
     ------
     OlscaleError
         If the experiment, a dataset, the store or the cluster is at fault.
+    StoppedError
+        If SIGTERM asked the evaluation to stop; it is saved, and the same call goes on with it.
+    KeyboardInterrupt
+        Likewise, after Ctrl-C; a second Ctrl-C does not wait for anything to be saved.
     """
     progress = progress or Silent()
     limit = None if memory_limit is None else parse_size(memory_limit)
@@ -110,13 +125,23 @@ def evaluate(
         _run_loop(_reach(where, progress))
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
-    job = _Job(target, progress, parts, class_shards, limit)
+    limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
+    job = _Job(target, progress, parts, class_shards, limit, limits, retry == "failed")
     phases = job.phases(found, left_out, searches)
-    if in_process:
-        for packs in phases:
-            _run_here(packs, target.path, progress)
-    else:
-        _run_on_dask(phases, target.path, progress, where)
+    sweep_checkpoints(target)
+    stop = Stop()
+    try:
+        with stop.listening():
+            if in_process:
+                for packs in phases:
+                    _run_here(packs, target.path, progress, stop)
+            else:
+                _run_on_dask(phases, target.path, progress, where, stop)
+    except StoppedError as stopped:
+        if stopped.signal == signal.SIGINT:
+            raise KeyboardInterrupt(str(stopped)) from None
+        raise
+    sweep_checkpoints(target)
     return Evaluation(target, job.runs, job.computed, left_out)
 
 
@@ -129,6 +154,8 @@ class _Job:
     parts: int
     class_shards: int | None
     memory_limit: int | None
+    budget: Budget
+    retry_failed: bool
     runs: int = 0
     computed: int = 0
 
@@ -142,14 +169,21 @@ class _Job:
 
     def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
         write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
+        if self.retry_failed:
+            self.store.forget(self.store.failed().intersection(run.id for run in plan.runs))
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
         work = sum(plan.sources[run.stream.fingerprint].length(run.stream) for run in missing)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
         if missing:
-            packs = list(cut_packs(missing, plan.sources, self.parts, self.memory_limit))
-            yield list(cut_shards(packs, self.parts, self.class_shards))
+            begun = resumable_packs(self.store, missing, plan.sources)
+            fresh = set(missing).difference(*(pack.runs for pack in begun))
+            packs = list(
+                cut_packs([run for run in missing if run in fresh], plan.sources, self.parts, self.memory_limit)
+            )
+            packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
+            yield [replace(pack, budget=self.budget) for pack in packs]
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
@@ -183,26 +217,35 @@ def choose(store: Store, tuning: Plan) -> list[Selection]:
     return selections
 
 
-def _run_here(packs: list[Pack], store: str, progress: Progress) -> None:
+def _run_here(packs: list[Pack], store: str, progress: Progress, stop: Stop) -> None:
     for pack in packs:
         try:
             for part in pack.parts():
                 progress.advance(part.name, 0, 0.0)
-                _noted(run_pack(part, store, partial(progress.advance, part.name)), progress)
+                envelope = run_pack(part, store, partial(progress.advance, part.name), lambda: stop.asked)
+                _noted(envelope, progress)
+                if envelope.stopped:
+                    raise stop.error(f"{part.name} was saved at chunk {envelope.position} of {envelope.chunks}")
             if pack.shards:
                 _noted(merge_pack(pack, store), progress)
-        finally:
+        except StoppedError:  # what shards have left so far is needed to go on
+            raise
+        except Exception:
             clear_scratch(pack, store)
+            raise
+        clear_scratch(pack, store)
 
 
 def _noted(envelope: Envelope, progress: Progress) -> None:
+    for note in envelope.notes:
+        progress.note(note)
     if envelope.fault:
         raise ExecutionError(envelope.fault)
     for run, outcome in envelope.outcomes.items():
         progress.finish(run, outcome)
 
 
-def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, where: Where) -> None:
+def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, where: Where, stop: Stop) -> None:
     first = next(phases, None)
     if first is None:
         return
@@ -213,7 +256,7 @@ def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, w
 
         async with connect(where) as client:
             for packs in chain([first], phases):
-                await drive(client, packs, store, progress)
+                await drive(client, packs, store, progress, stop)
 
     _run_loop(run())
 

@@ -1,26 +1,43 @@
 """What runs on a worker: a pack as one task, or as an actor that is fed chunk references in order.
 
-Both write their records to the store themselves and send home only a summary. Neither lets an exception out: what comes
-back is an `Envelope`, so that a fault of the data or the store is never mistaken for a fault of Dask.
+Both are shells over one `Journey`, which continues the pack's newest checkpoint, saves new ones and writes the records to
+the store; in process there is one more. Neither lets an exception out: what comes back is an `Envelope`, so that a fault
+of the data or the store is never mistaken for a fault of Dask.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
 from olscale.errors import OlscaleError, StoreError
+from olscale.evaluation.budget import Meter
 from olscale.evaluation.pack import Pack, Passage
 from olscale.evaluation.shard import ShardPassage, merge_shards
+from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.watchdog import Condemn, watching
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 
-__all__ = ["TOPIC", "Envelope", "StreamActor", "clear_scratch", "merge_pack", "run_pack", "write_lost"]
+__all__ = [
+    "TOPIC",
+    "Envelope",
+    "Journey",
+    "StreamActor",
+    "clear_scratch",
+    "merge_pack",
+    "run_pack",
+    "stop_tasks",
+    "write_lost",
+]
 
 TOPIC = "olscale-progress"
 _REPORT_SECONDS = 0.5
@@ -42,6 +59,10 @@ class Envelope:
         Outcome of each finished run, by id.
     fault : str
         What went wrong, empty if nothing did.
+    notes : tuple of str
+        What the user should know.
+    stopped : bool
+        Whether the pack was left where it is, because that was asked for.
     """
 
     position: int = 0
@@ -50,21 +71,13 @@ class Envelope:
     error: float = 0.0
     outcomes: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    notes: tuple[str, ...] = ()
+    stopped: bool = False
 
 
 def fault_of(error: Exception) -> str:
     """Return one line for an error: the message of our own, type and message of others."""
     return str(error) if isinstance(error, OlscaleError) else f"{type(error).__name__}: {error}"
-
-
-def write_records(passage: Passage, store: str) -> dict[str, str]:
-    """Finish `passage`, write its records to the store and return the outcomes by run id."""
-    target = open_store(store)
-    outcomes = {}
-    for record in passage.finish():
-        target.write(record)
-        outcomes[record.id] = record.outcome
-    return outcomes
 
 
 def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
@@ -76,21 +89,102 @@ def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
     return [run.id for run in pack.runs]
 
 
-def run_pack(pack: Pack, store: str, report: Callable[[int, float], None] | None = None) -> Envelope:
+class Journey:
+    """A pack on its way through its stream, from its newest checkpoint on.
+
+    Parameters
+    ----------
+    pack : Pack
+        What to run.
+    store : str
+        Where checkpoints and records go.
+
+    Attributes
+    ----------
+    passage : Passage
+        The folds.
+    """
+
+    def __init__(self, pack: Pack, store: str) -> None:
+        if pack.memory_limit is None:
+            pack = replace(pack, memory_limit=_share_of_worker())
+        self._store = open_store(store)
+        self._checkpoints = Checkpoints(self._store, pack)
+        meter, verdicts = Meter(pack.budget), self._checkpoints.verdicts()
+
+        def beginning() -> Passage:
+            if pack.shard is None:
+                return Passage(pack, meter, verdicts)
+            return ShardPassage(pack, Scratch(self._store, pack.runs[0].id), meter, verdicts)
+
+        self._watching = partial(_watching, meter, len(pack.runs) == 1, self._checkpoints.condemn)
+        with self._watching():
+            self.passage = self._checkpoints.restored(beginning)
+
+    @property
+    def position(self) -> int:
+        """Chunks fed so far."""
+        return self.passage.position
+
+    @property
+    def ended(self) -> bool:
+        """Whether all chunks have been fed."""
+        return self.position == self.passage.chunks
+
+    def advance(self, last: int) -> None:
+        """Feed the chunks up to number `last` - 1; save, whenever it is time to."""
+        with self._watching():
+            while self.position < last and not self.ended:
+                self.passage.step(self.position)
+                self._checkpoints.save_if_due(self.passage)
+
+    def save(self) -> None:
+        """Save now."""
+        self._checkpoints.save(self.passage)
+
+    def finish(self) -> Envelope:
+        """Run the test split, write the records to the store and remove the checkpoints."""
+        with self._watching():
+            records = self.passage.finish()
+        for record in records:
+            self._store.write(record)
+        outcomes = {record.id: record.outcome for record in records}
+        if self.passage.pack.shard is None:  # what a shard has written is needed until all are merged
+            self._checkpoints.clear()
+        return self.told(outcomes=outcomes)
+
+    def told(self, **more: Any) -> Envelope:
+        """Return where the pack stands; notes are told once."""
+        passage, notes = self.passage, tuple(self._checkpoints.notes)
+        self._checkpoints.notes.clear()
+        return Envelope(passage.position, passage.chunks, passage.rows, passage.error(), notes=notes, **more)
+
+
+def run_pack(
+    pack: Pack,
+    store: str,
+    report: Callable[[int, float], None] | None = None,
+    stopping: Callable[[], bool] | None = None,
+) -> Envelope:
     """Run a whole pack, or a class shard of one; `report` is told rows and error every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
+    When `stopping` says so, the pack is saved and left.
     """
     try:
-        passage = _passage(pack, store)
-        tell, last = report or _topic(pack), monotonic()
-        for i in range(passage.chunks):
-            passage.step(i)
+        journey = Journey(pack, store)
+        tell, stop = (_topic(pack), _stopping()) if report is None else (report, stopping or (lambda: False))
+        last = monotonic()
+        while not journey.ended:
+            if stop():
+                journey.save()
+                return journey.told(stopped=True)
+            journey.advance(journey.position + 1)
             if monotonic() - last > _REPORT_SECONDS:
-                tell(passage.rows, passage.error())
+                tell(journey.passage.rows, journey.passage.error())
                 last = monotonic()
-        tell(passage.rows, passage.error())
-        return Envelope(passage.chunks, passage.chunks, passage.rows, passage.error(), write_records(passage, store))
+        tell(journey.passage.rows, journey.passage.error())
+        return journey.finish()
     except Exception as error:
         return Envelope(fault=fault_of(error))
 
@@ -116,15 +210,25 @@ def merge_pack(pack: Pack, store: str) -> Envelope:
 
 
 def clear_scratch(pack: Pack, store: str) -> None:
-    """Remove what class shards have left for the merge."""
+    """Remove what class shards have left for the merge, and their checkpoints."""
     if pack.shards:
-        Scratch(open_store(store), pack.runs[0].id).clear()
+        target = open_store(store)
+        for part in pack.parts():
+            Checkpoints(target, part).clear()
+        Scratch(target, pack.runs[0].id).clear()
 
 
-def _passage(pack: Pack, store: str) -> Passage:
-    if pack.memory_limit is None:
-        pack = replace(pack, memory_limit=_share_of_worker())
-    return Passage(pack) if pack.shard is None else ShardPassage(pack, Scratch(open_store(store), pack.runs[0].id))
+def _watching(meter: Meter, alone: bool, condemn: Condemn) -> AbstractContextManager[None]:
+    """Return the block in which the learners of a pack are watched, where there is a process that can be ended for it."""
+    try:
+        from distributed import get_worker
+
+        worker = get_worker()
+    except ValueError:  # in process
+        return nullcontext()
+    if worker.nanny is None:
+        return nullcontext()
+    return watching(meter, worker.memory_manager.memory_limit or 0, alone, condemn)
 
 
 def _share_of_worker() -> int | None:
@@ -148,6 +252,21 @@ def _topic(pack: Pack) -> Callable[[int, float], None]:
     return lambda rows, error: worker.log_event(TOPIC, {"pack": name, "rows": rows, "error": error})
 
 
+_STOPPED: set[str] = set()
+
+
+def stop_tasks(drive: str) -> None:
+    """Have the tasks on this worker whose keys begin with `drive` saved and left; called on each worker by the driver."""
+    _STOPPED.add(drive)
+
+
+def _stopping() -> Callable[[], bool]:
+    from distributed import get_worker
+
+    key = str(get_worker().get_current_task())
+    return lambda: any(key.startswith(drive) for drive in _STOPPED)
+
+
 class StreamActor:
     """A pack on its way through a time-ordered stream, kept on one worker.
 
@@ -161,26 +280,40 @@ class StreamActor:
 
     def __init__(self, pack: Pack, store: str) -> None:
         self._pack, self._store = pack, store
-        self._passage: Passage | None = None
-        self._position = 0
+        self._journey: Journey | None = None
+
+    def begin(self) -> Envelope:
+        """Open the stream, continue the newest checkpoint and tell where it stands."""
+        return self._answer(lambda journey: journey.told())
 
     def advance(self, first: int, last: int) -> Envelope:
         """Feed chunks number `first` to `last` - 1; a stream that does not stand at `first` is left where it is."""
-        try:
-            self._passage = self._passage or _passage(self._pack, self._store)
-            for i in range(first, min(last, self._passage.chunks)) if first == self._position else ():
-                self._passage.step(i)
-                self._position = i + 1
-            return Envelope(self._position, self._passage.chunks, self._passage.rows, self._passage.error())
-        except Exception as error:
-            return Envelope(fault=fault_of(error))
+
+        def feed(journey: Journey) -> Envelope:
+            if journey.position == first:
+                journey.advance(last)
+            return journey.told()
+
+        return self._answer(feed)
+
+    def save(self) -> Envelope:
+        """Save a checkpoint now."""
+
+        def keep(journey: Journey) -> Envelope:
+            journey.save()
+            return journey.told(stopped=True)
+
+        return self._answer(keep)
 
     def finish(self, position: int) -> Envelope:
         """Run the test split and write the records, if the stream stands at its end, chunk number `position`."""
+        return self._answer(
+            lambda journey: journey.finish() if journey.position == position and journey.ended else journey.told()
+        )
+
+    def _answer(self, what: Callable[[Journey], Envelope]) -> Envelope:
         try:
-            passage = self._passage or _passage(self._pack, self._store)
-            if position != self._position:
-                return Envelope(self._position, passage.chunks)
-            return Envelope(position, passage.chunks, outcomes=write_records(passage, self._store))
+            self._journey = self._journey or Journey(self._pack, self._store)
+            return what(self._journey)
         except Exception as error:
             return Envelope(fault=fault_of(error))

@@ -74,6 +74,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         What each parameter may be.
     layout_exact : bool
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
+    restorable : bool
+        Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
         All that was learned, after `begin`.
     """
@@ -82,6 +84,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     version: ClassVar[int] = 1
     domains: ClassVar[Mapping[str, Domain]] = {}
     layout_exact: ClassVar[bool] = False
+    restorable: ClassVar[bool] = True
     state_: State
 
     def resolved_params(self) -> dict[str, Any]:

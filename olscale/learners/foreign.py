@@ -36,6 +36,8 @@ class ForeignLearner(Learner):
         Its constructor's arguments.
     """
 
+    restorable = False
+
     def __init__(self, name: str, estimator_class: type[Any], params: dict[str, Any]) -> None:
         self.name = name  # type: ignore[misc]
         self.version = _version(estimator_class)  # type: ignore[misc,assignment]

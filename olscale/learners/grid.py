@@ -36,7 +36,7 @@ class Grid(ABC):
 
     @abstractmethod
     def release(self) -> None:
-        """Bring the learners up to date."""
+        """Bring the learners up to date; the grid goes on from where it is."""
 
     def compile(self, X: Rows) -> None:
         """Have the kernels for rows like `X` ready."""

@@ -79,6 +79,12 @@ def learner_class(name: str) -> type[Any]:
     return found
 
 
+def is_restorable(name: str) -> bool:
+    """Return whether a run of the learner can be continued from a checkpoint."""
+    found = learner_class(name)
+    return issubclass(found, Learner) and found.restorable
+
+
 def make_learner(name: str, params: dict[str, Any]) -> Learner:
     """Return an untrained learner with its parameters checked.
 

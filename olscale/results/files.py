@@ -9,10 +9,11 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from tempfile import NamedTemporaryFile
+from typing import IO, Any, Protocol
 from uuid import uuid4
 
 from olscale.errors import StoreError
@@ -26,8 +27,17 @@ class Files(Protocol):
     def put(self, name: str, data: bytes) -> None:
         """Write a file whole, replacing one of that name."""
 
+    def writing(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file to write it piece by piece; it appears whole at the end of the block, or not at all."""
+
+    def reading(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file to read it piece by piece."""
+
     def exists(self, name: str) -> bool:
         """Return whether a file of this name is there."""
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if there is one of that name."""
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""
@@ -60,13 +70,19 @@ class LocalFiles:
 
     def put(self, name: str, data: bytes) -> None:
         """Write a file whole, by renaming."""
+        with self.writing(name) as file:
+            file.write(data)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file that is renamed into place at the end of the block."""
         target = self.root / name
         temporary = self.root / "tmp" / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
         for folder in (temporary.parent, target.parent):
             folder.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                yield file
                 file.flush()
                 os.fsync(file.fileno())  # else a power cut may leave the new name with no content
             temporary.replace(target)
@@ -74,9 +90,17 @@ class LocalFiles:
             temporary.unlink(missing_ok=True)
             raise
 
+    def reading(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file to read it piece by piece."""
+        return (self.root / name).open("rb")
+
     def exists(self, name: str) -> bool:
         """Return whether a file of this name is there."""
         return (self.root / name).is_file()
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if there is one of that name."""
+        (self.root / name).unlink(missing_ok=True)
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""
@@ -143,10 +167,28 @@ class RemoteFiles:
         """Write a file whole, by one PUT."""
         self.fs.pipe_file(f"{self.root}/{name}", data)
 
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a local file that is uploaded, in one step, at the end of the block."""
+        with NamedTemporaryFile(prefix="olscale-") as file:
+            yield file
+            file.flush()
+            self.fs.put_file(file.name, f"{self.root}/{name}")
+
+    def reading(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file to read it piece by piece."""
+        opened: AbstractContextManager[IO[bytes]] = self.fs.open(f"{self.root}/{name}", "rb")
+        return opened
+
     def exists(self, name: str) -> bool:
         """Return whether a file of this name is there."""
         self.fs.invalidate_cache()
         return bool(self.fs.isfile(f"{self.root}/{name}"))
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if there is one of that name."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(f"{self.root}/{name}")
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""

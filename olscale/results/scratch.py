@@ -47,6 +47,10 @@ class Scratch:
         np.savez(data, **arrays)  # type: ignore[arg-type]
         self._store.put(f"{self._folder}/{name}.npz", data.getvalue())
 
+    def has(self, name: str) -> bool:
+        """Return whether there is such a group."""
+        return self._store.files.exists(f"{self._folder}/{name}.npz")
+
     def read(self, name: str) -> dict[str, NDArray[Any]]:
         """Return the arrays of a group.
 

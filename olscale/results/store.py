@@ -7,6 +7,7 @@
     STORE/timings/<id[:2]>/<id>.parquet    seconds, rows per second, host, versions, when
     STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying; superseded by a file in runs/
     STORE/plans/<name>-<hash>.json         which runs make up an experiment
+    STORE/checkpoints/<pack key>/          runs in mid-stream, for whoever continues them
     STORE/tmp/                             files being written
 
 The file in ``runs/`` is the commit: it is written last, in one atomic step, and never changed. There are no locks; any
@@ -103,6 +104,26 @@ class Store:
     def lost(self) -> set[str]:
         """Return the ids of the runs that were given up as ``lost`` and have no result since."""
         return self._ids("lost") - self.done()
+
+    def failed(self) -> set[str]:
+        """Return the ids of the runs with another outcome than ``ok``, ``lost`` ones included. Reads every file."""
+        table = self.read(["id", "outcome"], on_damage="skip")
+        outcomes = zip(table["id"].to_pylist(), table["outcome"].to_pylist(), strict=True)
+        return {id for id, outcome in outcomes if outcome != "ok"}
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Remove runs, so that they are computed again.
+
+        Raises
+        ------
+        StoreError
+            If a file cannot be removed.
+        """
+        for name in (_file(kind, id) for id in sorted(ids) for kind in ("runs", "lost", "timings")):
+            try:
+                self.files.discard(name)
+            except OSError as fault:
+                raise StoreError(f"cannot remove {name} from the metrics store {self.path}: {_why(fault)}") from fault
 
     def read(self, columns: Sequence[str] | None = None, on_damage: OnDamage = "raise") -> pa.Table:
         """Read all runs, sorted by id, ``lost`` ones that have no result included.

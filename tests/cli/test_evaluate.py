@@ -155,7 +155,9 @@ def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(shelf: Path, 
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "olscale: interrupted"
+    assert said.splitlines()[-1].startswith(
+        "olscale: interrupted: SIGINT: what was going on is saved; run the same command"
+    )
     assert "Traceback" not in said
     assert "Warning" not in said
     deadline = time.monotonic() + 10

@@ -119,7 +119,7 @@ def test_what_cannot_be_planned_is_named(
 )
 def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int, heavy: float) -> None:
     keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
-    runs = [Run(key, f"learner-{j}", 1, {}) for j in range(learners) for key in keys]
+    runs = [Run(key, "pa", j, {}) for j in range(learners) for key in keys]
     sources = {"0" * 64: Source("d", 10, 10), "1" * 64: Source("d", 100, int(heavy * PACK_NUMBERS))}
     packs = list(cut_packs(runs, sources, parts))
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)

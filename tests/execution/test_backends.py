@@ -91,7 +91,7 @@ class DyingActor(StreamActor):
 
     def advance(self, first: int, last: int) -> Any:
         answer = super().advance(first, last)
-        if self._position >= 3:
+        if answer.position >= 3:
             once(Path(self._store).parent / "died", kill_me)
         return answer
 

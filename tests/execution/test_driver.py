@@ -14,7 +14,7 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.execution import driver
+from olscale.execution import driver, workers
 from olscale.execution.driver import drive
 from olscale.execution.passages import Envelope, StreamActor
 from olscale.execution.progress import Tally
@@ -70,7 +70,7 @@ async def _emptied(*workers: Any) -> bool:
 def test_without_workers_it_ends_with_one_line(
     packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "NO_WORKER_SECONDS", 0.3)
+    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
 
     @empty_cluster
@@ -130,16 +130,34 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
 
 
 def test_silence_has_an_end(packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
     monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
     monkeypatch.setattr(driver, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        with pytest.raises(ExecutionError, match="nothing was heard"):
-            await drive(client, packs["time"][:1], store, Tally())
+        tally = Noted()
+        with pytest.raises(ExecutionError, match="no worker for"):
+            await drive(client, packs["time"][:1], store, tally)
+        assert sorted(tally.notes) == [
+            f"nothing was heard from worker {address} for 0 s: it is ended"
+            for address in sorted((a.address, b.address))
+        ]
 
     run()
+
+
+class Noted(Tally):
+    """Keeps what is noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notes: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.notes.append(line)
 
 
 def test_a_scheduler_that_goes_away_is_one_line(
@@ -147,7 +165,7 @@ def test_a_scheduler_that_goes_away_is_one_line(
 ) -> None:
     """Dask then cancels all futures, which must not pass for the driver's own being cancelled."""
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
-    monkeypatch.setattr(driver, "ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(workers, "ANSWER_SECONDS", 1.0)
     monkeypatch.setattr(driver, "StreamActor", Sleeps)
 
     @cluster
@@ -164,6 +182,7 @@ def test_a_scheduler_that_goes_away_is_one_line(
 def test_an_actor_made_anew_is_noticed(packs: dict[str, list[Pack]], store: str) -> None:
     """A stream that stands elsewhere feeds nothing and writes nothing."""
     actor = StreamActor(packs["time"][0], store)
+    assert actor.begin().position == 0
     assert actor.advance(3, 5).position == 0
     assert actor.finish(7).outcomes == {}
     assert actor.advance(0, 2).position == 2

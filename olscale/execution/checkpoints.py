@@ -1,0 +1,279 @@
+"""Checkpoints: a pack in mid-stream as files of the store, for whoever continues it.
+
+::
+
+    STORE/checkpoints/<pack key>/pack.json          which runs, cut into which chunks
+    STORE/checkpoints/<pack key>/<position>.npz     the state after so many chunks; the two newest are kept
+    STORE/checkpoints/<pack key>/<run id>.json      verdict on a run whose process had to be ended
+
+A checkpoint is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in ``checksum``. The pack's key is a
+hash of its definition, so any process that gets the pack - another worker, another driver, `--in-process` - finds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from olscale.evaluation.budget import Excess
+from olscale.evaluation.fold import Fold
+from olscale.evaluation.pack import Pack, Passage, Source
+from olscale.evaluation.run import Run
+from olscale.learners.registry import is_restorable
+from olscale.results.scratch import Scratch
+from olscale.results.store import Store
+
+__all__ = ["Checkpoints", "read_arrays", "resumable_packs", "sweep_checkpoints", "write_arrays"]
+
+FOLDER = "checkpoints"
+KEPT = 2
+LEAST_SECONDS = float(os.environ.get("OLSCALE_CHECKPOINT_SECONDS", "10"))
+"""Seconds of work after which a checkpoint is due at the earliest."""
+
+COST_RATIO = 50.0
+"""A checkpoint is due after so many times what the last one cost, so that saving takes 1/50 of the time."""
+
+
+def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
+    """Write named arrays, one after another as they come, as an ``.npz`` with a checksum.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_arrays(file, [("w", np.array([0.5, 1.0]))])
+    >>> read_arrays(file)
+    {'w': array([0.5, 1. ])}
+    """
+    digest = hashlib.sha256()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays:
+            _hash(digest, name, array)
+            _write(archive, name, array)
+        _write(archive, "checksum", np.frombuffer(digest.digest(), dtype=np.uint8))
+
+
+def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+        npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _hash(digest: Any, name: str, array: NDArray[Any]) -> None:
+    digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `write_arrays` wrote.
+
+    Raises
+    ------
+    ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile
+        If the file is damaged.
+    """
+    digest = hashlib.sha256()
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    checksum = arrays.pop("checksum")
+    for name, array in arrays.items():
+        _hash(digest, name, array)
+    if checksum.tobytes() != digest.digest():
+        raise ValueError("its checksum is that of other contents")
+    return arrays
+
+
+_DAMAGE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
+
+
+class Checkpoints:
+    """The checkpoints of one pack.
+
+    Parameters
+    ----------
+    store : Store
+        The metrics store.
+    pack : Pack
+
+    Attributes
+    ----------
+    notes : list of str
+        What the user should know of checkpoints that could not be used.
+    """
+
+    def __init__(self, store: Store, pack: Pack) -> None:
+        self._store, self._pack = store, pack
+        self._folder = f"{FOLDER}/{pack.key}"
+        self._saves = all(is_restorable(run.learner) for run in pack.runs)
+        self._cost, self._last, self._saved = 0.0, monotonic(), 0
+        self.notes: list[str] = []
+
+    def place(self) -> tuple[str, ...]:
+        """Return how far the pack has come: the newest checkpoint there is to continue from, and the verdicts."""
+        return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.verdicts())
+
+    def condemn(self, folds: Sequence[Fold], excess: Excess) -> None:
+        """Write down how runs end, for whoever goes on with the pack after this process."""
+        budget = self._pack.budget.model_dump()
+        for fold in folds:
+            verdict = {"outcome": excess.outcome, "reason": excess.reason, "budget": budget}
+            self._store.files.put(f"{self._folder}/{fold.run.id}.json", (json.dumps(verdict) + "\n").encode())
+
+    def verdicts(self) -> dict[str, Excess]:
+        """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
+        folders = [self._folder, *([f"{FOLDER}/{self._pack.origin}"] if self._pack.origin else [])]
+        names = [f"{folder}/{run.id}.json" for folder in folders for run in self._pack.runs]
+        there = {name for folder in folders for name in _names(self._store, folder)}
+        found = {}
+        for name, data in self._store.files.read(name for name in names if name in there):
+            with suppress(ValueError, KeyError, TypeError):
+                verdict = json.loads(data) if isinstance(data, bytes) else {}
+                if verdict["budget"] == self._pack.budget.model_dump():
+                    found[name[-37:-5]] = Excess(str(verdict["outcome"]), str(verdict["reason"]))
+        return found
+
+    def restored(self, make: Any) -> Passage:
+        """Return what `make()` returns, a passage at its start, continued from the newest checkpoint that is whole."""
+        passage: Passage = make()
+        damaged = []
+        for name in self._states():
+            try:
+                with self._store.files.reading(name) as file:
+                    passage.restore(read_arrays(file))
+                break
+            except FileNotFoundError:  # removed by another driver, which has finished the pack or saved it anew
+                continue
+            except _DAMAGE as fault:
+                damaged.append(f"{name} ({str(fault) or type(fault).__name__})")
+                if not isinstance(fault, OSError):
+                    self._store.files.discard(name)
+                passage = make()  # what was half restored is no beginning
+        if damaged:
+            whence = f"goes on from the one at chunk {passage.position}" if passage.position else "starts over"
+            self.notes.append(f"{self._pack.name}: damaged checkpoint {', '.join(damaged)}; {whence}")
+        self._last, self._saved = monotonic(), passage.position
+        return passage
+
+    def save_if_due(self, passage: Passage) -> bool:
+        """Save, if the work since the last time is worth it; return whether it was."""
+        due = monotonic() - self._last >= max(LEAST_SECONDS, COST_RATIO * self._cost)
+        return due and self.save(passage)
+
+    def save(self, passage: Passage) -> bool:
+        """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
+        if not self._saves or passage.position == self._saved:
+            return False
+        start = monotonic()
+        try:
+            if not self._store.files.exists(f"{self._folder}/pack.json"):
+                self._store.files.put(f"{self._folder}/pack.json", _about(self._pack))
+            with self._store.files.writing(f"{self._folder}/{passage.position:09d}.npz") as file:
+                write_arrays(file, passage.state())
+            self._saved = passage.position
+            for name in self._own_states()[KEPT:]:
+                self._store.files.discard(name)
+        except OSError as fault:
+            self.notes.append(f"{self._pack.name}: no checkpoint could be written ({fault.strerror or fault})")
+            return False
+        finally:
+            self._last = monotonic()
+            self._cost = self._last - start
+        return True
+
+    def clear(self) -> None:
+        """Remove the checkpoints; what cannot be removed is left."""
+        with suppress(OSError):
+            self._store.files.remove(self._folder)
+
+    def _states(self) -> list[str]:
+        """Return checkpoints to continue from, the best first: the pack's own before those of its origin."""
+        origin = f"{FOLDER}/{self._pack.origin}"
+        return self._own_states() + (_states(self._store, origin) if self._pack.origin else [])
+
+    def _own_states(self) -> list[str]:
+        return _states(self._store, self._folder)
+
+
+def _states(store: Store, folder: str) -> list[str]:
+    return sorted((name for name in _names(store, folder) if name.endswith(".npz")), reverse=True)
+
+
+def _names(store: Store, folder: str) -> list[str]:
+    try:
+        return store.files.names(folder)
+    except OSError:
+        return []
+
+
+def _about(pack: Pack) -> bytes:
+    classes = None if pack.shard is None else [pack.shards[pack.shard].start, pack.shards[pack.shard].stop]
+    about = {"runs": [run.id for run in pack.runs], "classes": classes, "chunk_rows": pack.chunk_rows}
+    return (json.dumps(about) + "\n").encode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A pack that somebody has begun."""
+
+    key: str
+    runs: tuple[str, ...]
+    shard: bool
+    chunk_rows: int
+
+
+def _begun(store: Store) -> list[_Begun]:
+    """Return the packs that have checkpoints."""
+    names = [name for name in store.files.names(FOLDER) if name.endswith("/pack.json")]
+    found = []
+    for name, data in store.files.read(names):
+        with suppress(ValueError, KeyError, TypeError):
+            about = json.loads(data) if isinstance(data, bytes) else {}
+            runs = tuple(str(id) for id in about["runs"])
+            found.append(_Begun(name.split("/")[-2], runs, about["classes"] is not None, int(about["chunk_rows"])))
+    return found
+
+
+def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[Pack]:
+    """Return packs that continue checkpoints in the store, with those of their `runs` that are to be done.
+
+    However another evaluation has cut its packs (more workers, other runs beside these), what it has saved is used.
+    """
+    wanted = {run.id: run for run in runs}
+    packs = []
+    begun = [(_states(store, f"{FOLDER}/{pack.key}")[:1], pack) for pack in _begun(store) if not pack.shard]
+    for states, pack in sorted(
+        begun, key=lambda found: ([name[-13:] for name in found[0]], found[1].key), reverse=True
+    ):
+        mine = tuple(wanted[id] for id in pack.runs if id in wanted)
+        if not (states and mine):
+            continue
+        source = sources[mine[0].stream.fingerprint]
+        if source.chunk_rows == pack.chunk_rows:
+            for run in mine:
+                del wanted[run.id]
+            found = Pack(source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows)
+            packs.append(found if found.key == pack.key else replace(found, origin=pack.key))
+    return packs
+
+
+def sweep_checkpoints(store: Store) -> None:
+    """Remove checkpoints of packs whose runs all have their results: a driver may have died before it could."""
+    with suppress(OSError):
+        begun = _begun(store)
+        done = store.done() if begun else set()
+        for pack in begun:
+            if done.issuperset(pack.runs):
+                store.files.remove(f"{FOLDER}/{pack.key}")
+                if pack.shard:
+                    Scratch(store, pack.runs[0]).clear()

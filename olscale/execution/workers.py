@@ -1,0 +1,187 @@
+"""The workers of a cluster: who is there, who has room, and calls that end when their worker does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from time import monotonic
+from typing import Any, TypeVar
+
+from olscale.errors import ExecutionError
+
+__all__ = ["WorkerLostError", "Workers"]
+
+T = TypeVar("T")
+
+WATCH_SECONDS = 1.0
+ANSWER_SECONDS = 60.0
+NO_WORKER_SECONDS = 60.0
+ACTORS_A_WORKER = 1
+TASKS_A_THREAD = 2
+"""The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
+
+
+class WorkerLostError(Exception):
+    """What a worker was doing is gone."""
+
+
+class Workers:
+    """The workers behind `client`, as the scheduler has told last.
+
+    The driver itself says which worker gets what: it then knows who was at work where when a worker died.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._threads: dict[str, int] = {}
+        self._given_up: set[str] = set()
+        self._alone: set[str] = set()
+        self._tasks: Counter[str] = Counter()
+        self._actors: Counter[str] = Counter()
+        self._changed = asyncio.Condition()
+        self._peopled = monotonic()
+
+    async def look(self) -> None:
+        """Ask the scheduler which workers there are; raise when there is nothing left to wait for.
+
+        Raises
+        ------
+        ExecutionError
+            If the scheduler does not answer, or there has been no worker for a minute.
+        """
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                threads = await self._client.scheduler.ncores()
+        except (OSError, TimeoutError):
+            raise ExecutionError(
+                "the Dask scheduler went away; start it and run the same command again: finished runs are in the store"
+            ) from None
+        self._threads = {worker: count for worker, count in threads.items() if worker not in self._given_up}
+        if self._threads:
+            self._peopled = monotonic()
+        elif monotonic() - self._peopled > NO_WORKER_SECONDS:
+            raise ExecutionError(
+                f"the cluster has had no worker for {NO_WORKER_SECONDS:.0f} s; start one and run the same command again"
+            )
+        await self.notify()
+
+    async def notify(self) -> None:
+        """Have everybody that waits look again."""
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait for a condition; it is looked at whenever the workers have changed, and once a second."""
+        async with self._changed:
+            await self._changed.wait_for(true)
+
+    @asynccontextmanager
+    async def place(self, actor: bool, alone: bool) -> AsyncIterator[str]:
+        """Wait for room for an actor or a task and yield the worker that has it; `alone`, for a worker of its own."""
+        worker = await (self._take_alone() if alone else self._take(actor))
+        load = self._actors if actor else self._tasks
+        load[worker] += 1
+        try:
+            yield worker
+        finally:
+            load[worker] -= 1
+            if alone:
+                self._alone.discard(worker)
+            await self.notify()
+
+    async def _take(self, actor: bool) -> str:
+        def room() -> list[str]:
+            return [worker for worker in self._threads if worker not in self._alone and self._has_room(worker, actor)]
+
+        await self.until(lambda: bool(room()))
+        return min(room(), key=self._load)
+
+    def _has_room(self, worker: str, actor: bool) -> bool:
+        if actor:
+            return self._actors[worker] < ACTORS_A_WORKER
+        return self._tasks[worker] < TASKS_A_THREAD * self._threads[worker]
+
+    def _load(self, worker: str) -> int:
+        return self._actors[worker] + self._tasks[worker]
+
+    async def _take_alone(self) -> str:
+        """Keep a worker from getting more to do and wait until it has nothing."""
+        while True:
+            await self.until(lambda: bool(self._threads.keys() - self._alone))
+            worker = min(sorted(self._threads.keys() - self._alone), key=self._load)
+            self._alone.add(worker)
+            try:
+                await self.until(partial(self._idle_or_gone, worker))
+            except BaseException:
+                self._alone.discard(worker)
+                raise
+            if worker in self._threads:
+                return worker
+            self._alone.discard(worker)
+
+    def _idle_or_gone(self, worker: str) -> bool:
+        return worker not in self._threads or not self._load(worker)
+
+    def forget(self, worker: str) -> None:
+        """Take a worker for dead until the scheduler says again that it lives."""
+        self._threads.pop(worker, None)
+
+    async def give_up(self, worker: str) -> None:
+        """Never use a worker again, and have its nanny end it: it does not answer."""
+        self._given_up.add(worker)
+        self.forget(worker)
+        await self.notify()
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await self._client.restart_workers([worker], raise_for_error=False)
+
+    async def answer(self, what: str, call: Awaitable[Any], worker: str) -> Any:
+        """Await `call` to `worker`.
+
+        Raises
+        ------
+        WorkerLostError
+            If the worker leaves the cluster, whatever Dask makes of that.
+        ExecutionError
+            If the call fails otherwise: nothing that runs on workers lets an exception out.
+        """
+        from distributed import KilledWorker
+
+        answer = asyncio.ensure_future(_value(call))
+        # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
+        left = asyncio.ensure_future(self.until(lambda: worker not in self._threads))
+        try:
+            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                raise WorkerLostError
+            return answer.result()
+        except (OSError, RuntimeError, KilledWorker, _CallCancelledError):
+            raise WorkerLostError from None
+        except WorkerLostError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            raise ExecutionError(
+                f"{what} cannot run on the workers ({reason}); do they have the same olscale and the same modules?"
+            ) from None
+        finally:
+            answer.cancel()
+            left.cancel()
+
+
+class _CallCancelledError(Exception):
+    """Dask has cancelled a call; not to be taken for our own being cancelled."""
+
+
+async def _value(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise _CallCancelledError(str(error)) from None

@@ -1,0 +1,357 @@
+"""Checkpoints: continued to the same bytes wherever the stream was cut, by whoever goes on; damage costs time only."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from olscale.evaluation import pack as packs_module
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.fold import Fold
+from olscale.evaluation.pack import Pack, Passage, cut_packs
+from olscale.evaluation.plan import make_plan
+from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
+from olscale.execution import checkpoints
+from olscale.execution.checkpoints import Checkpoints, read_arrays, resumable_packs, sweep_checkpoints, write_arrays
+from olscale.execution.evaluate import evaluate
+from olscale.execution.passages import Journey, StreamActor, run_pack
+from olscale.execution.progress import Tally
+from olscale.learners.registry import learner_names
+from olscale.results.record import Record
+from olscale.results.rows import run_bytes
+from olscale.results.scratch import Scratch
+from olscale.results.store import Store, open_store
+
+EVERY = [
+    *({"name": name} for name in learner_names()),
+    {"name": "pa1", "params": {"C": [0.1, 1.0, 10.0]}},  # settings that share a pass
+    {"name": "cw", "params": {"covariance": "full"}},
+    {"name": "arow", "params": {"covariance": "full"}},
+    {"name": "lol", "params": {"prototypes": "offline", "k": 8}},
+    {"name": "lol", "params": {"multiclass": "ova", "k": 8}},
+]
+
+
+def packs(path: Path, *learners: dict[str, Any], order: str = "time", parts: int = 1, **protocol: Any) -> list[Pack]:
+    protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
+    content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
+    plan = make_plan(parse_experiment(content))
+    return list(cut_packs(plan.runs, plan.sources, parts))
+
+
+def through(passage: Passage, last: int | None = None) -> Passage:
+    while passage.position < (passage.chunks if last is None else last):
+        passage.step(passage.position)
+    return passage
+
+
+def saved(passage: Passage) -> dict[str, Any]:
+    """Return the state as it comes back from a file."""
+    file = io.BytesIO()
+    write_arrays(file, passage.state())
+    return read_arrays(file)
+
+
+def as_bytes(records: list[Record]) -> list[bytes]:
+    return [run_bytes(record) for record in records]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "store"), create=True)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a checkpoint saved after every chunk."""
+    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+
+
+_undisturbed: dict[Any, list[bytes]] = {}
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data: st.DataObject) -> None:
+    """Every family and form of learner, both orders, two and ten classes, two passes: the state is all there is."""
+    name, order, passes = (
+        data.draw(st.sampled_from(among)) for among in (("dense", "sparse", "digits"), ("time", "permuted"), (1, 2))
+    )
+    (pack,) = packs(shelf / name, *EVERY, order=order, passes=passes)
+    key = (name, order, passes)
+    if key not in _undisturbed:
+        _undisturbed[key] = as_bytes(through(Passage(pack)).finish())
+    passage = Passage(pack)
+    cuts = data.draw(st.lists(st.integers(0, passage.chunks), max_size=3).map(sorted))
+    for cut in cuts:
+        state, rows = saved(through(passage, cut)), passage.rows
+        through(passage)  # what it goes on to do must not reach what was saved
+        passage = Passage(pack)
+        passage.restore(state)
+        assert (passage.position, passage.rows) == (cut, rows)
+    assert as_bytes(through(passage).finish()) == _undisturbed[key]
+
+
+def test_part_of_a_pack_goes_on_from_the_checkpoint_of_the_whole(shelf: Path) -> None:
+    (pack,) = packs(shelf / "dense", *EVERY[:6])
+    state = saved(through(Passage(pack), 3))
+    expected = as_bytes(through(Passage(pack)).finish())
+    for half, wanted in zip(pack.halves(), (expected[:3], expected[3:]), strict=True):
+        passage = Passage(half)
+        passage.restore(state)
+        assert passage.rows == 3 * 64 * 3
+        assert as_bytes(through(passage).finish()) == wanted
+
+
+def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
+    see = Fold.see
+
+    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float) -> None:
+        if self.run.params.get("C") == 0.5 and self.position == 128:
+            scores = scores * np.nan
+        see(self, chunk, scores, seconds)
+
+    monkeypatch.setattr(Fold, "see", breaks)
+    expected = through(Passage(pack)).finish()
+    assert [record.outcome for record in expected] == ["ok", "diverged", "ok"]
+    passage = Passage(pack)
+    passage.restore(saved(through(Passage(pack), 4)))
+    assert as_bytes(through(passage).finish()) == as_bytes(expected)
+
+
+def test_a_class_shard_goes_on_with_the_ballots_it_has(
+    faces: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("olscale.evaluation.shard.BLOCK_ROWS", 300)
+    (whole,) = packs(faces, {"name": "lol", "params": {"k": 5}})
+    (cut,) = cut_shards([whole], 1, 2)
+    scratch = Scratch(store, cut.runs[0].id)
+    for part, at in zip(cut.parts(), (1, 4), strict=True):
+        state = saved(through(ShardPassage(part, scratch), at))
+        passage = ShardPassage(part, scratch)
+        passage.restore(state)
+        assert through(passage).finish() == []
+    assert run_bytes(merge_shards(cut, scratch)) == as_bytes(through(Passage(whole)).finish())[0]
+    scratch.clear()
+    with pytest.raises(ValueError, match="block 0 that the shard has written is gone"):
+        ShardPassage(part, scratch).restore(state)
+
+
+@pytest.mark.parametrize("place", ["{tmp}/store", "memory://checkpoints-{tmp}"])
+def test_two_are_kept_and_damage_falls_back_to_the_one_before(
+    shelf: Path, tmp_path: Path, at_once: None, place: str
+) -> None:
+    """On disk and on an fsspec URL: a flipped byte, a half file, both damaged."""
+    store = open_store(place.format(tmp=tmp_path), create=True)
+    (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"})
+    journey = Journey(pack, store.path)
+    while journey.position < 5:
+        journey.advance(journey.position + 1)
+    folder = f"checkpoints/{pack.key}"
+    fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
+    assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
+    assert Journey(pack, store.path).position == 5
+    [(_, data)] = store.files.read([fifth])
+    assert isinstance(data, bytes)
+    store.files.put(fifth, data[:2000] + bytes([data[2000] ^ 1]) + data[2001:])
+    again = Journey(pack, store.path)
+    assert again.position == 4
+    (note,) = again.told().notes
+    assert "damaged checkpoint" in note
+    assert note.endswith("; goes on from the one at chunk 4")
+    store.files.put(fifth, data[: len(data) // 2])
+    store.files.put(fourth, b"")
+    both = Journey(pack, store.path)
+    assert both.position == 0
+    assert both.told().notes[0].endswith("; starts over")
+    assert store.files.names(folder) == [f"{folder}/pack.json"]
+
+
+def test_contents_that_the_checksum_does_not_cover_are_refused() -> None:
+    """Each array right, the file whole, and yet not what was saved: a name exchanged."""
+    file, other = io.BytesIO(), io.BytesIO()
+    write_arrays(file, [("a", np.zeros(3)), ("b", np.ones(3))])
+    file.seek(0)
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    np.savez(other, a=arrays["b"], b=arrays["a"], checksum=arrays["checksum"])
+    with pytest.raises(ValueError, match="checksum"):
+        read_arrays(other)
+
+
+def test_a_pickle_is_not_loaded() -> None:
+    file = io.BytesIO()
+    np.savez(file, a=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        read_arrays(file)
+
+
+def test_a_checkpoint_is_due_by_time_and_cost(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 10 s, and after 50 times what the last one took."""
+    now = [100.0]
+    monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    kept, passage = Checkpoints(store, pack), Passage(pack)
+    slow = checkpoints.write_arrays
+
+    def takes_a_second(file: Any, arrays: Any) -> None:
+        now[0] += 1.0
+        slow(file, arrays)
+
+    monkeypatch.setattr(checkpoints, "write_arrays", takes_a_second)
+    said = []
+    for seconds in (9.0, 2.0, 11.0, 38.0, 2.0):
+        now[0] += seconds
+        passage.step(passage.position)
+        said.append(kept.save_if_due(passage))
+    assert said == [False, True, False, False, True]
+
+
+def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
+    shelf: Path, store: Store, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "write_arrays", full)
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    envelope = run_pack(pack, store.path, lambda rows, error: None)
+    assert "ok" in envelope.outcomes.values()
+    assert "no checkpoint could be written (No space left on device)" in envelope.notes[0]
+
+
+def test_whoever_goes_on_whatever_was_cut_otherwise(
+    shelf: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An actor among four workers stops in mid-stream; in process, in one pack with others, its chunks are not fed again."""
+    learners = [{"name": name} for name in ("pa", "pa1", "pa2", "lol")]
+    expected = evaluate(spec(shelf, learners), tmp_path / "undisturbed", in_process=True)
+    store = open_store(str(tmp_path / "store"), create=True)
+    for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
+        assert StreamActor(pack, store.path).advance(0, last).position == last
+    fed: list[tuple[str, int]] = []
+    step = Passage.step
+    monkeypatch.setattr(
+        Passage,
+        "step",
+        lambda self, i: fed.extend((run.learner, i) for run in self.pack.runs) or step(self, i),  # type: ignore[func-returns-value]
+    )
+    # One of the runs has been finished by somebody else meanwhile.
+    store.write(expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id))
+    evaluate(spec(shelf, learners), store.path, in_process=True)
+    assert sorted(fed) == [
+        ("lol", 5),
+        ("lol", 6),
+        *(("pa", i) for i in range(3, 7)),
+        *(("pa1", i) for i in range(3, 7)),
+    ]
+    assert runs(tmp_path / "store") == runs(tmp_path / "undisturbed")
+    assert not list((tmp_path / "store" / "checkpoints").iterdir())
+
+
+def spec(shelf: Path, learners: list[dict[str, Any]]) -> Any:
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": learners, "protocol": {"order": "time"}}
+    return parse_experiment(content)
+
+
+def runs(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+
+
+def test_another_cut_into_chunks_is_another_checkpoint(shelf: Path, tmp_path: Path, store: Store) -> None:
+    from olscale.data.ingest import ingest
+
+    ingest(str(shelf / "train.npz"), str(tmp_path / "other" / "dense"), chunk_rows=50)
+    ingest(str(shelf / "train.npz"), str(tmp_path / "one" / "dense"), chunk_rows=64)
+    (one,), (other,) = (packs(tmp_path / name / "dense", {"name": "pa"}) for name in ("one", "other"))
+    assert one.runs == other.runs
+    assert one.key != other.key
+    StreamActor(one, store.path)._answer(
+        lambda journey: (journey.advance(journey.position + 1), journey.save(), journey.told())[-1]
+    )
+    plan = make_plan(
+        parse_experiment(
+            {"datasets": [{"path": other.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+        )
+    )
+    assert resumable_packs(store, plan.runs, plan.sources) == []
+
+
+def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> None:
+    """Of a driver that died between the last record and their removal; others stay."""
+    for learner, finishes in (("pa", True), ("pa1", False)):
+        (pack,) = packs(shelf / "dense", {"name": learner})
+        journey = Journey(pack, store.path)
+        journey.advance(journey.position + 1)
+        journey.save()
+        if finishes:
+            for record in through(Passage(pack)).finish():
+                store.write(record)
+    sweep_checkpoints(store)
+    assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [pack.key]
+
+
+def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store, at_once: None) -> None:
+    """The same pack twice at once: one is ahead, finishes and clears; the other goes on undisturbed."""
+    (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa1"})
+    ahead, behind = Journey(pack, store.path), Journey(pack, store.path)
+    for _ in range(3):
+        ahead.advance(ahead.position + 1)
+    behind.advance(behind.position + 1)
+    assert Journey(pack, store.path).position == 3
+    while not ahead.ended:
+        ahead.advance(ahead.position + 1)
+    first = ahead.finish()
+    before = runs(Path(store.path))
+    while not behind.ended:
+        behind.advance(behind.position + 1)
+    assert behind.finish().outcomes == first.outcomes
+    assert runs(Path(store.path)) == before
+    assert not (Path(store.path) / "checkpoints" / pack.key).exists()
+
+
+def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, store: Store, at_once: None) -> None:
+    """Others on its stream are saved; it starts again."""
+    foreign = {"name": "sklearn.linear_model:SGDClassifier"}
+    found = packs(shelf / "dense", {"name": "pa"}, foreign, {"name": "lol"})
+    assert sorted(len(pack.runs) for pack in found) == [1, 2]
+    for pack in found:
+        StreamActor(pack, store.path).advance(0, 3)
+        assert StreamActor(pack, store.path).begin().position == (3 if len(pack.runs) == 2 else 0)
+
+
+def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
+    shelf: Path, store: Store, at_once: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
+    StreamActor(pack, store.path).advance(0, 2)
+    monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
+    assert run_pack(pack, store.path, lambda rows, error: None).outcomes == {pack.runs[0].id: "ok"}
+
+
+def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_path: Path, store: Store) -> None:
+    (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"}, order="permuted")
+    expected = as_bytes(through(Passage(pack)).finish())
+    asked = iter([False, False, False, True])
+    envelope = run_pack(pack, store.path, lambda rows, error: None, lambda: next(asked))
+    assert (envelope.position, envelope.stopped, envelope.outcomes) == (3, True, {})
+    assert Journey(pack, store.path).position == 3
+    assert run_pack(pack, store.path, lambda rows, error: None, lambda: False).fault == ""
+    assert sorted(runs(tmp_path / "store").values()) == sorted(expected)
+
+
+def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path, at_once: None) -> None:
+    tally = Tally()
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    store = open_store(str(tmp_path / "store"), create=True)
+    StreamActor(pack, store.path).advance(0, 4)
+    evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=tally)
+    assert tally.rows_done == tally.rows == 400

@@ -1,0 +1,231 @@
+"""Supervision on a cluster inside this process: who is blamed for a death, what goes on, and how an evaluation stops."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed.utils_test import gen_cluster
+
+from olscale.errors import StoppedError
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.pack import Pack, cut_packs
+from olscale.evaluation.plan import make_plan
+from olscale.execution import checkpoints, driver
+from olscale.execution.driver import drive
+from olscale.execution.evaluate import evaluate
+from olscale.execution.passages import Envelope, StreamActor, run_pack
+from olscale.execution.progress import Tally
+from olscale.execution.stopping import Stop
+from olscale.execution.workers import Workers
+from olscale.results.store import open_store
+
+LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
+cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+
+
+def content(shelf: Path, order: str) -> Any:
+    return parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": name} for name in LEARNERS],
+            "protocol": {"order": order} | ({"permutations": 1} if order == "permuted" else {}),
+        }
+    )
+
+
+def one_pack(shelf: Path, order: str) -> Pack:
+    plan = make_plan(content(shelf, order))
+    (pack,) = cut_packs(plan.runs, plan.sources, 1)
+    return pack
+
+
+def runs(store: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (store / "runs").rglob("*.parquet")}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.02)
+    return open_store(str(tmp_path / "store"), create=True).path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    stores = {order: tmp_path_factory.mktemp("undisturbed") / order for order in ("time", "permuted")}
+    for order, store in stores.items():
+        evaluate(content(shelf, order), store, in_process=True)
+    return stores
+
+
+deaths: Counter[tuple[str, ...]] = Counter()
+
+
+def death(pack: Pack) -> None:
+    """Do to a call what the death of its worker does."""
+    deaths[tuple(run.learner for run in pack.runs)] += 1
+    raise OSError("worker is gone")
+
+
+class DeadlyActor(StreamActor):
+    """Loses its worker wherever `pa2` has come to chunk 3."""
+
+    def advance(self, first: int, last: int) -> Envelope:
+        if any(run.learner == "pa2" for run in self._pack.runs) and last > 3:
+            death(self._pack)
+        return super().advance(first, last)
+
+
+def deadly_task(pack: Pack, store: str) -> Envelope:
+    if any(run.learner == "pa2" for run in pack.runs):
+        death(pack)
+    return run_pack(pack, store)
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    """Three deaths of the pack, one of each half with the guilty run, three of that run alone."""
+    deaths.clear()
+    monkeypatch.setattr(driver, "StreamActor", DeadlyActor)
+    monkeypatch.setattr(driver, "run_pack", deadly_task)
+    tally, pack = Tally(), one_pack(shelf, order)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        await drive(client, [pack], store, tally)
+
+    run()
+    names = tuple(run.learner for run in pack.runs)
+    guilty = names.index("pa2")
+    halves = (names[:2], names[2:3], names[3:]) if guilty < 2 else (names[2:], names[2:3], names[3:])
+    assert deaths[names] == 3
+    assert sum(deaths.values()) == 7 + (guilty > 2)
+    assert deaths[("pa2",)] == 3
+    assert all(deaths[half] <= 1 for half in halves if half != ("pa2",))
+    done = open_store(store)
+    assert (len(done.lost()), len(done.done()), tally.failed) == (1, 4, 1)
+    (lost,) = done.lost()
+    assert done.get(lost).run["learner"]["name"] == "pa2"
+    assert done.get(lost).reason.startswith("its workers died 3 times at the same place")
+    assert runs(Path(store)).items() < runs(undisturbed[order]).items()
+    assert tally.rows_done == 4 * 400
+    monkeypatch.undo()
+    evaluate(content(shelf, order), store, in_process=True)  # the next evaluation tries it again
+    assert runs(Path(store)) == runs(undisturbed[order])
+    assert not list(Path(store, "checkpoints").glob("*"))
+
+
+class DiesOften(StreamActor):
+    """Loses its worker after every second chunk."""
+
+    def advance(self, first: int, last: int) -> Envelope:
+        super().advance(first, first + 1)
+        return death(self._pack)  # type: ignore[func-returns-value]
+
+
+def test_deaths_after_progress_do_not_add_up(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven deaths, each one chunk further on."""
+    deaths.clear()
+    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+    monkeypatch.setattr(driver, "StreamActor", DiesOften)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        await drive(client, [one_pack(shelf, "time")], store, Tally())
+
+    run()
+    assert list(deaths.values()) == [7]
+    assert runs(Path(store)) == runs(undisturbed["time"])
+
+
+class Slow(StreamActor):
+    """Takes its time, so that there is some to stop it in."""
+
+    async def advance(self, first: int, last: int) -> Envelope:  # type: ignore[override]
+        await asyncio.sleep(0.1)
+        return super().advance(first, first + 1)
+
+
+def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "StreamActor", Slow)
+    stop, pack = Stop(), one_pack(shelf, "time")
+
+    class Stops(Tally):
+        def advance(self, pack: str, rows: int, error: float) -> None:
+            super().advance(pack, rows, error)
+            if rows >= 3 * 64 * 5:
+                stop.signal = signal.SIGTERM
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        with pytest.raises(StoppedError, match="SIGTERM: what was going on is saved; run the same command again"):
+            await drive(client, [pack], store, Stops(), stop)
+
+    run()
+    saved = [path.name for path in Path(store, "checkpoints", pack.key).glob("*.npz")]
+    assert len(saved) == 1
+    assert saved[0] >= "000000003.npz"
+    assert runs(Path(store)) == {}
+    evaluate(content(shelf, "time"), store, in_process=True)
+    assert runs(Path(store)) == runs(undisturbed["time"])
+
+
+def test_only_the_first_signal_asks() -> None:
+    stop = Stop()
+    with stop.listening():
+        assert not stop.asked
+        signal.raise_signal(signal.SIGINT)
+        assert stop.asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Scheduler:
+    """Says which workers there are."""
+
+    def __init__(self, workers: dict[str, int]) -> None:
+        self.workers = workers
+        self.scheduler = self
+
+    async def ncores(self) -> dict[str, int]:
+        return dict(self.workers)
+
+
+def test_room_on_workers() -> None:
+    """One actor a worker, two tasks a thread; who must be alone gets a worker that has nothing, and keeps it so."""
+
+    async def run() -> None:
+        workers = Workers(Scheduler({"a": 1, "b": 1}))
+        await workers.look()
+        places = [workers.place(actor=True, alone=False) for _ in range(3)]
+        assert {await places[0].__aenter__(), await places[1].__aenter__()} == {"a", "b"}
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await places[2].__aenter__()
+        alone = workers.place(actor=False, alone=True)
+        waiting = asyncio.create_task(alone.__aenter__())
+        await asyncio.sleep(0.02)
+        assert not waiting.done()
+        await places[0].__aexit__(None, None, None)
+        assert await waiting == "a"
+        tasks = [workers.place(actor=False, alone=False) for _ in range(3)]
+        assert [await task.__aenter__() for task in tasks[:2]] == ["b", "b"]
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await tasks[2].__aenter__()
+        await alone.__aexit__(None, None, None)
+        assert await workers.place(actor=False, alone=False).__aenter__() == "a"
+
+    asyncio.run(run())
