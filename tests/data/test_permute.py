@@ -101,7 +101,7 @@ def test_any_limit_gives_the_same_bytes(
     limit = int(room * least(open_dataset(path)))
     sizes = {"_SHORTEST_PIECE": shortest_piece, "_PIECE": piece}
     with mock.patch.multiple(scattered, **sizes):
-        inside, outside = (open_streams(path, transforms, shuffle, part, size) for size in (1 << 30, limit))
+        inside, outside = (open_streams(path, transforms, shuffle, part, limit=size) for size in (1 << 30, limit))
         for one, other in ((inside.train, outside.train), (inside.test, outside.test)):
             if one is None or other is None:
                 assert one is other
@@ -217,7 +217,7 @@ _PROCESS = """
 import sys
 from olscale.data.stream import Shuffle, open_streams
 path, limit = sys.argv[1], int(sys.argv[2])
-stream = open_streams(path, (), Shuffle(0, 0), None, limit).train
+stream = open_streams(path, (), Shuffle(0, 0), limit=limit).train
 stream.chunk(0)
 print("scattered", flush=True)
 sys.stdin.read()
@@ -246,7 +246,7 @@ import sys
 from olscale.data.stream import Shuffle, open_streams
 
 def pass_over(path, limit):
-    stream = open_streams(path, (), Shuffle(0, 0), None, limit).train
+    stream = open_streams(path, (), Shuffle(0, 0), limit=limit).train
     for i in range(len(stream)):
         stream.chunk(i)
     return type(stream._ordered).__name__
