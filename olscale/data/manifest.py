@@ -16,6 +16,8 @@ MARKER = "ingest.json"
 """There from the start of a build to its end; alone it means that the build did not finish."""
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
+_DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
+
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -128,6 +130,8 @@ class Manifest(_Entry):
             raise ValueError("classes must be numbers or texts, sorted, each once")
         if set(self.label_names or ()) != (set(self.classes or ()) if texts == {True} else set()):
             raise ValueError("label_names must be the classes where these are texts, and null where they are numbers")
+        if self.dtype not in _DTYPES:
+            raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
         for name, split in self.splits.items():
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
                 raise ValueError(

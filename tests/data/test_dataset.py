@@ -322,6 +322,7 @@ def test_broken_manifest_says_where(tmp_path: Path, damage, named: str):
         ("classes", [1, 0, -1], "classes must be"),
         ("classes", ["a", "b", "c"], "label_names must be"),
         ("label_names", ["a", "b"], "label_names must be"),
+        ("dtype", "object", "dtype is 'object', expected one of"),
     ],
 )
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -337,6 +338,15 @@ def test_chunks_that_the_manifest_does_not_describe(
     path.write_text(json.dumps(content))
     with pytest.raises(DatasetError, match=named):
         open_dataset(tmp_path / "d").verify()
+
+
+def test_bytes_read_as_another_type_are_refused(tmp_path: Path):
+    """The checksum is that of the bytes: zarr's own description of them is not under it."""
+    write(tmp_path / "d", sample("sparse"), layout="zarr")
+    path = tmp_path / "d" / "train" / "data" / "zarr.json"
+    path.write_text(path.read_text().replace("float64", "int64"))
+    with pytest.raises(DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest.json says"):
+        open_dataset(tmp_path / "d").chunk("train", 0)
 
 
 @pytest.mark.parametrize("starts", [[0, 10], [1, 30], [0, 60], [0, 0]])

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from olscale.data.chunk import CSR
 from olscale.data.dataset import Dataset
@@ -60,6 +62,29 @@ def test_dense_rows_through_npz(dense: Dataset, tmp_path: Path):
     assert ingest(tmp_path / "b.npz", tmp_path / "again").fingerprint == dense.fingerprint
     export(dense, tmp_path / "test.npz", split="test")
     assert sorted(np.load(tmp_path / "test.npz").files) == ["X_test", "y_test"]
+
+
+numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, 0.0, -0.0, 1.0, 5e-324, 1e308, float("inf"), 0.1])
+
+
+@given(rows=st.lists(st.tuples(*[numbers] * 3, st.integers(-2, 2)), min_size=2, max_size=12))
+@settings(max_examples=20)
+def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]):
+    """Rows exported as any format are, ingested again, the same dataset."""
+    folder = tmp_path_factory.mktemp("rows")
+    X, y = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
+    np.savez(folder / "a.npz", X=X, y=y)
+    dense = ingest(folder / "a.npz", folder / "dense", chunk_rows=5)
+    for name in ("b.csv", "b.npz"):
+        export(dense, folder / name)
+        again = ingest(folder / name, folder / f"again-{name}", label=-1 if name.endswith("csv") else None)
+        assert again.fingerprint == dense.fingerprint
+    export(dense, folder / "b.svm")
+    # One far index keeps the text sparse.
+    (folder / "c.svm").write_text((folder / "b.svm").read_text() + "1 70000:1\n")
+    sparse = ingest(folder / "c.svm", folder / "sparse")
+    export(sparse, folder / "d.svm")
+    assert ingest(folder / "d.svm", folder / "again").fingerprint == sparse.fingerprint
 
 
 def test_sparse_npz_opens_in_scipy(sparse: Dataset, tmp_path: Path):
