@@ -15,7 +15,7 @@ from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["flat", "intrinsic", "is_ours", "kernel", "prefetch", "uncached"]
+__all__ = ["borrowed", "flat", "intrinsic", "is_ours", "kernel", "prefetch", "uncached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -109,3 +109,26 @@ def flat(typing_context: Any, array: Any) -> Any:
         return impl_ret_borrowed(context, builder, result, view._getvalue())
 
     return result(array), codegen
+
+
+@intrinsic
+def borrowed(typing_context: Any, array: Any) -> Any:
+    """Return an array of the caller's as one that nobody owns: its views count no references, some 5 ns each time.
+
+    For arguments of a kernel only, which live as long as it runs.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = make_array(array)(context, builder, arguments[0])
+        view = make_array(array)(context, builder)
+        populate_array(
+            view,
+            data=source.data,
+            shape=source.shape,
+            strides=source.strides,
+            itemsize=source.itemsize,
+            meminfo=None,
+        )
+        return view._getvalue()
+
+    return array(array), codegen

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "parse": "olscale.bench.parse",
     "linear": "olscale.bench.linear",
     "local": "olscale.bench.local",
+    "soft-local": "olscale.bench.soft_local",
     "project": "olscale.bench.project",
     "dask": "olscale.bench.dask_costs",
     "scaling": "olscale.bench.scaling",

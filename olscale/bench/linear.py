@@ -50,6 +50,7 @@ def learner(
     target: str = "",
     title: str = "",
     unit: float = 1e6,
+    classes: int = 2,
 ) -> Contestant:
     """Return a learner of ours that starts untrained each time, with memory that was touched before.
 
@@ -61,12 +62,12 @@ def learner(
             made.learn(chunk.X, chunk.y)
 
     work = sum(map(len, stream)) / unit
-    return Contestant(title or name, learn, work, lambda: _untrained(name, params, stream), peer, target)
+    return Contestant(title or name, learn, work, lambda: _untrained(name, params, stream, classes), peer, target)
 
 
-def _untrained(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
+def _untrained(name: str, params: dict[str, Any], stream: Sequence[Chunk], classes: int = 2) -> Any:
     made = make_learner(name, params)
-    made.begin(stream[0].columns, 2)
+    made.begin(stream[0].columns, classes)
     made.compile(stream[0].X)
     for array in made.state_.values():
         if not array.any():

@@ -3,7 +3,8 @@
 LLVM keeps a sum in a register over the whole row only if the number of columns is known when it compiles. So a block of
 a fixed number of columns is written out in LLVM's vector types here; the machine code is right on every processor and
 fast where vectors are wide. Each column is summed by itself in ascending order of the features, product and sum rounded
-one after the other, in the precision of the weights: the bits are those of a plain loop over that column.
+one after the other (in the fused blocks together), in the precision of the weights: the bits are those of a plain loop
+over that column.
 """
 
 # mypy: disallow-untyped-defs=False
@@ -25,12 +26,14 @@ from olscale.jit import intrinsic
 __all__ = [
     "BLOCKS",
     "LANES",
+    "Block",
     "add_csr",
     "aligned_copy",
     "aligned_zeros",
     "block_csr",
     "block_dense",
     "first_dense",
+    "fused_csr",
     "lowest",
     "moving_dense",
     "opened",
@@ -42,7 +45,6 @@ __all__ = [
 BLOCKS = (64, 16, 8, 4, 2, 1)
 LANES = 8
 _LINE = 64
-_FAR = 16
 _AHEAD = 160  # nonzeros by which rows of the weights are fetched ahead of their use
 _DOUBLE = ir.DoubleType()
 _INT8P, _INT32, _INT64 = ir.IntType(8).as_pointer(), ir.IntType(32), ir.IntType(64)
@@ -103,7 +105,15 @@ def splat(builder: Any, value: Any, vector: Any) -> Any:
     return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
 
 
-class _Block:
+def fused(builder: Any, x: Any, w: Any, total: Any) -> Any:
+    """Return ``x w + total`` for vectors, rounded once."""
+    vector = x.type
+    name = f"llvm.fma.v{vector.count}f{64 if vector.element == _DOUBLE else 32}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+    return builder.call(function, [x, w, total])
+
+
+class Block:
     """Sums of one block of columns while the code that computes them is built."""
 
     def __init__(self, context: Any, builder: Any, columns: int, weights: Any, first: Any) -> None:
@@ -115,10 +125,12 @@ class _Block:
         self.sums = [cgutils.alloca_once_value(builder, zero) for _ in range(self.count)]
 
     def row(self, feature: Any) -> Any:
+        """Return where the weights of a feature lie."""
         builder = self.builder
         return builder.gep(self.data, [builder.add(builder.mul(feature, self.width), self.first)])
 
-    def add(self, value: Any, feature: Any) -> None:
+    def add(self, value: Any, feature: Any, once: bool = False) -> None:
+        """Add products with a row of the weights to the sums; `once`: product and sum are rounded together."""
         builder = self.builder
         if self.scalar != value.type:
             value = builder.fptrunc(value, self.scalar)
@@ -127,7 +139,8 @@ class _Block:
             address = builder.gep(row, [ir.Constant(_INT64, number * self.vector.count)])
             w = builder.load(builder.bitcast(address, self.vector.as_pointer()))
             w.align = 4 if isinstance(self.scalar, ir.FloatType) else 8
-            builder.store(builder.fadd(builder.load(total), builder.fmul(x, w)), total)
+            so_far = builder.load(total)
+            builder.store(fused(builder, x, w, so_far) if once else builder.fadd(so_far, builder.fmul(x, w)), total)
 
     def move_and_add(self, value: Any, feature: Any, before: Any, steps: Any) -> None:
         """Move the weights by `before` times `steps` first; they are in registers anyway."""
@@ -163,6 +176,7 @@ class _Block:
         return found
 
     def prefetch(self, feature: Any) -> None:
+        """Ask for the weights of a feature ahead of their use."""
         builder = self.builder
         kind = ir.FunctionType(ir.VoidType(), [_INT8P, _INT32, _INT32, _INT32])
         call = builder.module.declare_intrinsic("llvm.prefetch", [_INT8P], kind)
@@ -173,6 +187,7 @@ class _Block:
             builder.call(call, [address, ir.Constant(_INT32, 0), ir.Constant(_INT32, 3), ir.Constant(_INT32, 1)])
 
     def store(self, near: Any) -> None:
+        """Store the sums as doubles."""
         builder = self.builder
         wide = ir.VectorType(_DOUBLE, self.vector.count)
         for number, total in enumerate(self.sums):
@@ -189,7 +204,7 @@ def _plain(columns: int) -> Callable[..., None]:
     def block(typing_context, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             row, weights, sums = opened(context, builder, signature, arguments, 0, 1, 3)
-            block = _Block(context, builder, columns, weights, arguments[2])
+            block = Block(context, builder, columns, weights, arguments[2])
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
                 block.add(builder.load(builder.gep(row.data, [loop.index])), loop.index)
             block.store(sums.data)
@@ -200,47 +215,23 @@ def _plain(columns: int) -> Callable[..., None]:
     return block  # type: ignore[no-any-return]
 
 
-def _first(columns: int) -> Callable[..., tuple[float, float]]:
+def _first(columns: int) -> Callable[..., float]:
     @intrinsic
-    def block(typing_context, before, column, x, W, first, f, u):
-        pair = types.UniTuple(types.float64, 2)
-
+    def block(typing_context, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            earlier, row, weights, sums, other = opened(context, builder, signature, arguments, 0, 2, 3, 5, 6)
-            block = _Block(context, builder, columns, weights, arguments[4])
-            size = builder.extract_value(row.shape, 0)
-
-            def move(j: Any) -> None:
-                """Add a number of the earlier row to its column."""
-                place = builder.gep(weights.data, [builder.add(builder.mul(j, block.width), arguments[1])])
-                value = builder.load(builder.gep(earlier.data, [j]))
-                stored = builder.load(place)
-                if stored.type != value.type:
-                    stored = builder.fpext(stored, _DOUBLE)
-                moved = builder.fadd(stored, value)
-                builder.store(moved if moved.type == block.scalar else builder.fptrunc(moved, block.scalar), place)
-
-            # Some features ahead of the sums: what was just written in part cannot be read as a whole at once.
-            pending = builder.icmp_signed(">=", arguments[1], _INT64(0))
-            ready = builder.select(builder.icmp_signed("<", size, _INT64(_FAR)), size, _INT64(_FAR))
-            with builder.if_then(pending), cgutils.for_range(builder, ready) as loop:
-                move(loop.index)
-            stop = builder.select(pending, builder.sub(size, ready), _INT64(0))
-            square, score = (cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0)) for _ in range(2))
-            with cgutils.for_range(builder, size) as loop:
-                with builder.if_then(builder.icmp_signed("<", loop.index, stop)):
-                    move(builder.add(loop.index, _INT64(_FAR)))
+            row, weights, sums = opened(context, builder, signature, arguments, 0, 1, 3)
+            block = Block(context, builder, columns, weights, arguments[2])
+            square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
+            builder.store(ir.Constant(_DOUBLE, 0.0), square)
+            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 block.add(value, loop.index)
                 wide = value if value.type == _DOUBLE else builder.fpext(value, _DOUBLE)
-                w = builder.load(builder.gep(other.data, [loop.index]))
-                w = w if w.type == _DOUBLE else builder.fpext(w, _DOUBLE)
-                for total, factor in ((square, wide), (score, w)):
-                    builder.store(builder.fadd(builder.load(total), builder.fmul(wide, factor)), total)
+                builder.store(builder.fadd(builder.load(square), builder.fmul(wide, wide)), square)
             block.store(sums.data)
-            return context.make_tuple(builder, pair, [builder.load(square), builder.load(score)])
+            return builder.load(square)
 
-        return pair(before, types.intp, x, W, types.intp, f, u), codegen
+        return types.float64(x, W, types.intp, f), codegen
 
     return block  # type: ignore[no-any-return]
 
@@ -250,7 +241,7 @@ def _moving(columns: int) -> Callable[..., float]:
     def block(typing_context, before, a, x, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             earlier, steps, row, weights, sums = opened(context, builder, signature, arguments, 0, 1, 2, 3, 5)
-            block = _Block(context, builder, columns, weights, arguments[4])
+            block = Block(context, builder, columns, weights, arguments[4])
             vectors = block.steps(steps.data)
             square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
             builder.store(ir.Constant(_DOUBLE, 0.0), square)
@@ -272,13 +263,13 @@ def opened(context: Any, builder: Any, signature: Any, arguments: Any, *places: 
     return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
 
 
-def _csr(columns: int) -> Callable[..., float]:
+def _csr(columns: int, once: bool) -> Callable[..., float]:
     @intrinsic
     def block(typing_context, indices, data, start, stop, W, first, f):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             features, values, weights, sums = opened(context, builder, signature, arguments, 0, 1, 4, 6)
             start, stop = arguments[2], arguments[3]
-            block = _Block(context, builder, columns, weights, arguments[5])
+            block = Block(context, builder, columns, weights, arguments[5])
             last = builder.sub(builder.extract_value(features.shape, 0), ir.Constant(_INT64, 1))
 
             square = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLE, 0.0))
@@ -291,7 +282,7 @@ def _csr(columns: int) -> Callable[..., float]:
                 ahead = builder.add(loop.index, ir.Constant(_INT64, _AHEAD))
                 block.prefetch(feature(builder.select(builder.icmp_signed("<", ahead, last), ahead, last)))
                 value = builder.load(builder.gep(values.data, [loop.index]))
-                block.add(value, feature(loop.index))
+                block.add(value, feature(loop.index), once)
                 builder.store(builder.fadd(builder.load(square), builder.fmul(value, value)), square)
             block.store(sums.data)
             return builder.load(square)
@@ -310,7 +301,7 @@ def _add_csr(columns: int) -> Callable[..., None]:
     def block(typing_context, indices, data, start, stop, W, first, a):
         def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             features, values, weights, steps = opened(context, builder, signature, arguments, 0, 1, 4, 6)
-            block = _Block(context, builder, columns, weights, arguments[5])
+            block = Block(context, builder, columns, weights, arguments[5])
             vectors = block.steps(steps.data)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
                 feature = builder.zext(builder.load(builder.gep(features.data, [loop.index])), _INT64)
@@ -323,16 +314,17 @@ def _add_csr(columns: int) -> Callable[..., None]:
 
 
 first_dense = {columns: _first(columns) for columns in BLOCKS}
-"""Likewise ``block(before, column, x, W, first, f, u)``, which also returns ``(x x, x u)``: their sums are waiting time,
-used here. If `column` is not negative, the row `before` is first added to that column of `W`, of this block or a later one.
-"""
+"""Likewise, and returns ``x x``, whose sum is waiting time, used here."""
 
 moving_dense = {columns: _moving(columns) for columns in BLOCKS}
 """Likewise ``block(before, a, x, W, first, f)``, which first adds the outer product of the row `before` and `a` to these
 columns of `W`; it returns ``x x``."""
 
-block_csr = {columns: _csr(columns) for columns in BLOCKS}
+block_csr = {columns: _csr(columns, once=False) for columns in BLOCKS}
 """Likewise ``block(indices, data, start, stop, W, first, f)`` for the sparse row ``start:stop``; returns ``x x``."""
+
+fused_csr = {columns: _csr(columns, once=True) for columns in BLOCKS}
+"""Likewise, each product and its sum rounded together."""
 
 
 add_csr = {columns: _add_csr(columns) for columns in BLOCKS}

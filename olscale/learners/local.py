@@ -9,20 +9,15 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.errors import ParameterError
-from olscale.jit import flat, kernel
+from olscale.jit import borrowed, flat, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
-from olscale.learners.parts_of_sums import row_product
+from olscale.learners.parts_of_sums import row_and_products, row_and_square, row_product
 from olscale.learners.prototypes import offline_prototypes
-from olscale.learners.rows import (
-    add_column,
-    add_column_then_sums,
-    add_row,
-    row_scores,
-    set_column,
-)
+from olscale.learners.rows import add_row, borrowed_rows, row_scores, set_column
+from olscale.learners.rows_nearest import add_then_multiply, add_to_prototype, row_space
 from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
 
@@ -92,23 +87,28 @@ def _sweep(
     scores: FloatArray,
 ) -> None:
     """Assign each row to a prototype and score it; when `learning`, move the prototype first and the hyperplanes last."""
+    X, W, U, S, scores = borrowed_rows(X), borrowed(W), borrowed(U), borrowed(S), borrowed(scores)
     k, outputs = U.shape[0], U.shape[2]
     local, step = np.empty(outputs), np.empty(outputs)
     size = (S.shape[1] + LANES - 1) // LANES * LANES
     near, offset, slope = np.zeros(size), np.full(size, np.inf), np.ones(size)
-    w = flat(W) if inverse_lam > 0.0 else flat(U)
+    w = flat(W)
     for p in range(k):
         if members[p] > 0.0 or (p < seen[0] and not fixed):
             place(p, members, squares, offset, slope)
+    rows, one = row_space(X, S), S.dtype.type(1.0)
     late = -1  # prototype to which the row before is still to be added
     for i in range(scores.shape[0]):
-        f = scores[i]
-        square, common = add_column_then_sums(X, max(0, i - 1), late, i, S, near, w)
-        late = -1
-        if inverse_lam > 0.0 and outputs > 1:
-            row_scores(X, i, W, f)
+        f, row, earlier = scores[i], rows[i & 1], rows[i & 1 ^ 1]
+        f[:] = 0.0
+        if inverse_lam > 0.0 and binary:
+            square, f[0] = row_and_products(X, i, w, row)
         else:
-            f[:] = common if inverse_lam > 0.0 else 0.0
+            square = row_and_square(X, i, row)
+            if inverse_lam > 0.0:
+                row_scores(X, i, W, f)
+        add_then_multiply(X, i - 1, earlier, one, late, i, row, S, near)
+        late = -1
         moving = learning and not fixed
         fresh = moving and seen[0] < k
         p = seen[0] if fresh else lowest(offset, slope, near)
@@ -141,7 +141,8 @@ def _sweep(
                         step[c] *= inverse_lam
                     add_row(X, i, W, step)
     if late >= 0:
-        add_column(X, scores.shape[0] - 1, S, late, 1.0)
+        last = scores.shape[0] - 1
+        add_to_prototype(X, last, rows[last & 1], one, S, late)
 
 
 class _Local(SweepLearner):
@@ -248,7 +249,8 @@ class LOL(_Local):
         Algorithm 1 has it; without effect on offline prototypes.
     dtype : {"float64", "float32"}
         Precision of hyperplanes and prototype sums. Scores are summed in float64 in both; the products with the
-        prototypes are summed in this precision, so a row about equally near to two may go to the other with float32.
+        prototypes are summed in this precision, each rounded together with its sum, so a row about equally near to two may
+        go to the other with float32.
 
     Notes
     -----
@@ -273,7 +275,7 @@ class LOL(_Local):
     """
 
     name = "lol"
-    version = 2
+    version = 3
     domains: ClassVar[dict[str, Domain]] = {**_Local.shared_domains, "lam": Real(0.0, np.inf, open_="both")}
 
     def __init__(
@@ -329,7 +331,7 @@ class ILOL(_Local):
     """
 
     name = "ilol"
-    version = 2
+    version = 3
     domains: ClassVar[dict[str, Domain]] = _Local.shared_domains
 
     def __init__(

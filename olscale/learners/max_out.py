@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import flat, kernel
+from olscale.jit import kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
@@ -80,7 +80,7 @@ def _sweep(
             square = add_row_then_sums(X, pending, a, i, theta, g)
             pending = -1
         else:
-            square, _ = column_sums(X, i, theta, g, flat(theta))
+            square = column_sums(X, i, theta, g)
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moved, pulled = False, False

@@ -21,14 +21,14 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Rows
-from olscale.jit import flat, prefetch
+from olscale.jit import borrowed, flat, prefetch
 from olscale.learners.lanes import add_csr, block_csr, block_dense, first_dense
 
 __all__ = [
     "PREFETCH_AHEAD",
     "add_column",
-    "add_column_then_sums",
     "add_row",
+    "borrowed_rows",
     "column_sums",
     "row_scores",
     "set_column",
@@ -51,11 +51,10 @@ def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> floa
     raise TypeError("for kernels only")
 
 
-def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]) -> tuple[float, float]:
-    """Set ``f = x_i W`` for many columns and return ``|x_i|^2`` and ``x_i u``, in one sweep where that pays.
+def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+    """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
 
-    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns. `u` is flat, of at
-    least as many numbers as there are features.
+    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
     """
     raise TypeError("for kernels only")
 
@@ -83,6 +82,22 @@ def is_csr(X: types.Type) -> bool:
 # The loops stand in the bodies themselves: numba counts references anew for each function that gets the arrays of a row,
 # and at a hundred nonzeros that was a fifth of PA-I's time. Positions and features of nonzeros are unsigned, or each use
 # would ask whether it counts from the end: a third of the time. (Unsigned and signed do not mix: their sum is a float.)
+
+
+def borrowed_rows(X: Rows) -> Rows:
+    """Return rows that are an argument of a kernel with arrays `olscale.jit.borrowed`."""
+    raise TypeError("for kernels only")
+
+
+@overload(borrowed_rows)
+def _borrowed_rows(X):
+    def dense(X):
+        return borrowed(X)
+
+    def csr(X):
+        return CSR(borrowed(X.indptr), borrowed(X.indices), borrowed(X.data))
+
+    return csr if is_csr(X) else dense
 
 
 @overload(row_scores)
@@ -241,35 +256,22 @@ def _block_sums(indices, data, start, stop, W, f):
     return blocks
 
 
-def add_column_then_sums(
-    X: Rows, before: int, column: int, i: int, W: NDArray[Any], f: NDArray[np.float64], u: NDArray[Any]
-) -> tuple[float, float]:
-    """Add ``x_before`` to a column of `W`, if it is not negative, then do as `column_sums`, in one sweep over dense rows."""
-    raise TypeError("for kernels only")
-
-
-@overload(add_column_then_sums)
-def _add_column_then_sums(X, before, column, i, W, f, u):
-    def dense(X, before, column, i, W, f, u):
-        earlier, x, columns = X[before], X[i], W.shape[1]
+@overload(column_sums)
+def _column_sums(X, i, W, f):
+    def dense(X, i, W, f):
+        x, columns = X[i], W.shape[1]
         if columns >= 64:
-            square, score = FIRST64(earlier, column, x, W, 0, f, u)
-            c = 64
+            square, c = FIRST64(x, W, 0, f), 64
         elif columns >= 16:
-            square, score = FIRST16(earlier, column, x, W, 0, f, u)
-            c = 16
+            square, c = FIRST16(x, W, 0, f), 16
         elif columns >= 8:
-            square, score = FIRST8(earlier, column, x, W, 0, f, u)
-            c = 8
+            square, c = FIRST8(x, W, 0, f), 8
         elif columns >= 4:
-            square, score = FIRST4(earlier, column, x, W, 0, f, u)
-            c = 4
+            square, c = FIRST4(x, W, 0, f), 4
         elif columns >= 2:
-            square, score = FIRST2(earlier, column, x, W, 0, f, u)
-            c = 2
+            square, c = FIRST2(x, W, 0, f), 2
         else:
-            square, score = FIRST1(earlier, column, x, W, 0, f, u)
-            c = 1
+            square, c = FIRST1(x, W, 0, f), 1
         while c + 64 <= columns:
             DENSE64(x, W, c, f)
             c += 64
@@ -279,36 +281,14 @@ def _add_column_then_sums(X, before, column, i, W, f, u):
         while c < columns:
             DENSE1(x, W, c, f)
             c += 1
-        return square, score
+        return square
 
-    def csr(X, before, column, i, W, f, u):
-        if column >= 0:
-            add_column(X, before, W, column, 1.0)
-        return column_sums(X, i, W, f, u)
-
-    return csr if is_csr(X) else dense
-
-
-@overload(column_sums)
-def _column_sums(X, i, W, f, u):
-    def dense(X, i, W, f, u):
-        return add_column_then_sums(X, i, -1, i, W, f, u)
-
-    def csr(X, i, W, f, u):
+    def csr(X, i, W, f):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        last = np.uint64(X.indices.shape[0])
         for p in range(start, stop, LINE):
             prefetch(X.data, p + STREAM_AHEAD)
             prefetch(X.indices, p + STREAM_AHEAD)
-        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-            prefetch(u, np.uint32(X.indices[p]))
-        square, score = 0.0, 0.0
-        for p in range(start, stop):
-            value = X.data[p]
-            score += value * u[np.uint32(X.indices[p])]
-            square += value * value
-        block_sums(X.indices, X.data, start, stop, W, f)
-        return square, score
+        return block_sums(X.indices, X.data, start, stop, W, f)
 
     return csr if is_csr(X) else dense
 

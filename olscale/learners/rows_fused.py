@@ -14,7 +14,6 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import flat
 from olscale.learners.lanes import moving_dense
 from olscale.learners.rows import add_row, column_sums, is_csr
 
@@ -56,7 +55,6 @@ def _add_row_then_sums(X, before, a, i, W, f):
 
     def csr(X, before, a, i, W, f):
         add_row(X, before, W, a)
-        square, _ = column_sums(X, i, W, f, flat(W))
-        return square
+        return column_sums(X, i, W, f)
 
     return csr if is_csr(X) else dense

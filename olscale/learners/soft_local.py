@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
-from olscale.jit import flat, kernel
+from olscale.jit import borrowed, kernel
 from olscale.learners.base import FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
-from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
+from olscale.learners.lanes import aligned_zeros, padded
+from olscale.learners.lanes_mixed import PARTS
+from olscale.learners.lanes_picks import PICKED, few_lowest
 from olscale.learners.local import place
-from olscale.learners.rows import add_column, column_sums
-from olscale.learners.rows_mixed import add_mixed, mixed_scores, mixing_space
+from olscale.learners.parts_of_sums import row_and_square
+from olscale.learners.rows import borrowed_rows
+from olscale.learners.rows_mixed import add_mixed, mixed_scores
+from olscale.learners.rows_nearest import add_then_multiply, add_to_prototype, row_space
 from olscale.learners.sweep import SweepLearner
 
 __all__ = ["SoftLOL"]
@@ -23,26 +27,8 @@ _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 
 # Prototypes are sums S of rows of length 1, of shape (features, k), as those of LOL are. Hyperplane p is V[p], of shape
-# (outputs, features, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of rows before it;
-# the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows.
-
-
-@kernel
-def _nearest(
-    near: FloatArray, offset: FloatArray, slope: FloatArray, picks: Any, kept: FloatArray, far: FloatArray
-) -> int:
-    """Set `picks` to the prototypes nearest to a row, nearest first, and `far` to their square distances; count them."""
-    found = 0
-    while found < far.shape[0]:
-        p = lowest(offset, slope, near)
-        if offset[p] == np.inf:
-            break
-        picks[found], kept[found], far[found] = p, offset[p], 1.0 + offset[p] - slope[p] * near[p]
-        offset[p] = np.inf
-        found += 1
-    for n in range(found):
-        offset[picks[n]] = kept[n]
-    return found
+# (outputs, features rounded up, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of rows
+# before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows.
 
 
 @kernel
@@ -109,20 +95,23 @@ def _sweep(
     scores: FloatArray,
 ) -> None:
     """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it."""
+    X, V, S, scores = borrowed_rows(X), borrowed(V), borrowed(S), borrowed(scores)
     k, outputs = V.shape[0] - 1, scores.shape[1]
-    picks, gates = np.empty(m + 1, np.int64), np.empty(m + 1)
-    kept, far = np.empty(m), np.empty(m)
-    f, step = np.empty((outputs, 2)), np.empty(outputs)
-    mixed = mixing_space(X, V)
-    size = (S.shape[1] + LANES - 1) // LANES * LANES
-    near, offset, slope = np.zeros(size), np.full(size, np.inf), np.zeros(size)
+    picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
+    f, step, rows = np.empty((outputs, 2)), np.empty(outputs), row_space(X, S)
+    size = (S.shape[1] + PICKED - 1) // PICKED * PICKED
+    near, offset, slope, distance = np.zeros(size), np.full(size, np.inf), np.zeros(size), np.empty(size)
     made = 0
     while made < k and members[made] > 0.0:
         place(made, members, squares, offset, slope)
         made += 1
     norm, common = 1.0 + 1.0 / lam, 1.0 / np.sqrt(lam)
+    late, reach = -1, 0.0  # prototype to which the row before is still to be added, and times what
     for i in range(scores.shape[0]):
-        square, _ = column_sums(X, i, S, near, flat(V[k]))
+        row, earlier = rows[i & 1], rows[i & 1 ^ 1]
+        square = row_and_square(X, i, row)
+        add_then_multiply(X, i - 1, earlier, reach, late, i, row, S, near)
+        late = -1
         if square == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learning else 0
@@ -135,11 +124,14 @@ def _sweep(
         else:
             for p in range(size):
                 near[p] *= scale
-            found = _nearest(near, offset, slope, picks, kept, far)
+                distance[p] = 1.0 + (offset[p] - slope[p] * near[p])
+            found = few_lowest(distance, picks, far)
+            if found == 0 and made > 0:
+                found, picks[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
             if found > 0:
                 _gate(far, found, sharpness, gates)
         picks[found], gates[found] = k, common
-        mixed_scores(X, i, V, found + 1, picks, gates, mixed, f)
+        mixed_scores(X, i, V, found + 1, picks, gates, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), averaging)
         for c in range(outputs):
             scores[i, c] = scale * (f[c, 0] - f[c, 1] * past)
@@ -147,7 +139,7 @@ def _sweep(
         if not learning:
             continue
         p = picks[0]
-        add_column(X, i, S, p, scale)
+        late, reach = p, scale
         squares[p] += 2.0 * near[p] + 1.0 if members[p] > 0.0 else 1.0
         members[p] += 1.0
         place(p, members, squares, offset, slope)
@@ -156,9 +148,12 @@ def _sweep(
             for c in range(outputs):
                 if step[c] != 0.0:
                     a = scale * step[c]
-                    add_mixed(X, i, V, found + 1, picks, gates, c, a, past * a, mixed)
+                    add_mixed(X, i, V, found + 1, picks, gates, c, a, past * a)
             updates[0] += 1
         seen[0] += 1
+    if late >= 0:
+        last = scores.shape[0] - 1
+        add_to_prototype(X, last, rows[last & 1], reach, S, late)
 
 
 class SoftLOL(SweepLearner):
@@ -222,6 +217,7 @@ class SoftLOL(SweepLearner):
     """
 
     name = "soft-lol"
+    version = 2
     layout_exact = True
     domains: ClassVar[dict[str, Domain]] = {
         "k": Whole(1),
@@ -254,7 +250,7 @@ class SoftLOL(SweepLearner):
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
         return {
-            "V": aligned_zeros((k + 1, outputs, columns, 2), self.dtype),
+            "V": aligned_zeros((k + 1, outputs, -(-columns // PARTS) * PARTS, 2), self.dtype),
             "S": aligned_zeros((columns, padded(k)), self.dtype),
             "members": np.zeros(k),
             "squares": np.zeros(k),

@@ -72,6 +72,15 @@ def test_rows_that_move_pamo_are_found() -> None:
     assert 0.0 < at_a_loss.mean() < 1.0
 
 
+def test_soft_lol_is_measured_beside_lol_for_every_shape() -> None:
+    from olscale.bench.soft_local import _SHAPES, figures
+
+    found = figures(rounds=1, values=0)
+    assert [figure.name for figure in found[1::2]] == [f"soft-lol, rows like {name}" for name in _SHAPES]
+    assert all(ours.peer == peer.name for peer, ours in zip(found[::2], found[1::2], strict=True))
+    assert all(figure.value is not None and figure.value > 0.0 for figure in found)
+
+
 def test_the_numpy_versions_are_the_learners() -> None:
     """The slow peers compute the same thing, or the comparison would be idle."""
     rng = np.random.default_rng(0)
@@ -108,6 +117,11 @@ def test_unknown_benchmark() -> None:
         run(["linaer"])
     assert "bench" in COMMANDS
     assert "linear" in BENCHMARKS
+
+
+def test_the_help_lists_every_benchmark() -> None:
+    shown = CliRunner().invoke(olscale, ["bench", "--help"]).output
+    assert f"({', '.join(BENCHMARKS)}; default: all)" in " ".join(shown.split())
 
 
 def test_json_names_the_machine() -> None:

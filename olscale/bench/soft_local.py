@@ -1,0 +1,53 @@
+"""soft-lol beside one-vs-all LOL on generated rows of the shapes of the data sets in docs/soft-local.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from olscale.bench.base import Figure, compare
+from olscale.bench.linear import learner
+from olscale.data.chunk import Chunk, to_csr
+
+__all__ = ["figures"]
+
+# Features with the bias, classes, share of nonzeros, distance of the centres: the one that gives LOL some mistakes.
+_SHAPES = {
+    "svmguide1": (5, 2, 1.0, 3),
+    "cbcl_face": (362, 2, 1.0, 6),
+    "ijcnn1": (23, 2, 1.0, 3),
+    "letter": (17, 26, 1.0, 6),
+    "usps": (257, 10, 1.0, 8),
+    "mnist": (785, 10, 1.0, 12),
+    "a9a": (124, 2, 0.11, 8),
+    "w7a": (301, 2, 0.04, 20),
+}
+
+
+def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
+    """Return the speeds of both learners with their defaults for each shape; a row is to cost three times LOL's at most.
+
+    A stream has some 500 rows more than come to so many `values`; fewer where there are many classes.
+    """
+    return [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
+
+
+def _beside(name: str, rounds: int, values: int) -> list[Figure]:
+    features, classes, share, distance = _SHAPES[name]
+    stream = [_rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)]
+    lol = f"lol, rows like {name}"
+    table = [
+        learner("lol", {}, stream, title=lol, classes=classes),
+        learner("soft-lol", {}, stream, lol, ">= 0.333", f"soft-lol, rows like {name}", classes=classes),
+    ]
+    return compare(table, "M rows/s", rounds)
+
+
+def _rows(rows: int, features: int, classes: int, share: float, distance: float) -> Chunk:
+    """Return rows of two Gaussians a class, near enough to each other that a learner goes on making mistakes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, rows)
+    centres = rng.normal(size=(2, classes, features)) * distance / np.sqrt(features)
+    X = (centres[rng.integers(0, 2, len(y)), y] + rng.normal(size=(len(y), features))) / np.sqrt(features)
+    X[rng.random(X.shape) >= share] = 0.0
+    X[:, -1] = 1.0
+    return Chunk(X if share == 1.0 else to_csr(X), y, features)
