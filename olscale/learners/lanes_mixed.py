@@ -102,28 +102,44 @@ def mixed_step(typing_context, x, V, c, planes, picks, gates, a, b):
 def _walk(builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]) -> None:
     """Call `visit` with a feature, a number of lines from it on, and the values of the features in each line, twice each.
 
-    Past the end of the row the values are 0.
+    Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have many, and their weights
+    would come from far.
     """
     size = builder.extract_value(row.shape, 0)
     twice = ir.Constant(ir.VectorType(_INT32, _LANES), [n // 2 for n in range(_LANES)])
 
-    def values(j: Any, n: int) -> Any:
+    def four(j: Any, n: int) -> Any:
         at = builder.gep(row.data, [builder.add(j, _INT64(n * PARTS))])
-        four = builder.load(builder.bitcast(at, _FEATURES.as_pointer()), align=8)
-        return builder.shuffle_vector(four, four, twice)
+        return builder.load(builder.bitcast(at, _FEATURES.as_pointer()), align=8)
+
+    def values(j: Any, n: int) -> Any:
+        return builder.shuffle_vector(four(j, n), four(j, n), twice)
+
+    def anything(j: Any) -> Any:
+        """Tell whether a tile has a value that is not 0."""
+        bits = ir.VectorType(_INT64, PARTS)
+        found = ir.Constant(bits, [0] * PARTS)
+        for n in range(_TILE):
+            found = builder.or_(found, builder.bitcast(four(j, n), bits))
+        unsigned = builder.shl(found, ir.Constant(bits, [1] * PARTS))
+        there = builder.icmp_unsigned("!=", unsigned, ir.Constant(bits, [0] * PARTS))
+        return builder.icmp_unsigned("!=", builder.bitcast(there, ir.IntType(PARTS)), ir.IntType(PARTS)(0))
 
     def rest(j: Any) -> Any:
-        four = cgutils.alloca_once(builder, _FEATURES)
-        builder.store(ir.Constant(_FEATURES, [0.0] * PARTS), four)
-        place = builder.bitcast(four, _DOUBLE.as_pointer())
+        left = cgutils.alloca_once(builder, _FEATURES)
+        builder.store(ir.Constant(_FEATURES, [0.0] * PARTS), left)
+        place = builder.bitcast(left, _DOUBLE.as_pointer())
         with cgutils.for_range(builder, builder.sub(size, j)) as loop:
             value = builder.load(builder.gep(row.data, [builder.add(j, loop.index)]))
             builder.store(value, builder.gep(place, [loop.index]))
-        return builder.shuffle_vector(builder.load(four), builder.load(four), twice)
+        return builder.shuffle_vector(builder.load(left), builder.load(left), twice)
 
     tiles = builder.sub(size, builder.urem(size, _INT64(_TILE * PARTS)))
     whole = builder.sub(size, builder.urem(size, _INT64(PARTS)))
-    with cgutils.for_range_slice(builder, _INT64(0), tiles, _INT64(_TILE * PARTS)) as (j, _):
+    with (
+        cgutils.for_range_slice(builder, _INT64(0), tiles, _INT64(_TILE * PARTS)) as (j, _),
+        builder.if_then(anything(j)),
+    ):
         visit(j, _TILE, lambda n: values(j, n))
     with cgutils.for_range_slice(builder, tiles, whole, _INT64(PARTS)) as (j, _):
         visit(j, 1, lambda n: values(j, n))

@@ -48,6 +48,7 @@ def _few(values: np.ndarray, picks: np.ndarray, low: np.ndarray) -> int:
 
 def layouts(rng: np.random.Generator, rows: int, features: int) -> list[Rows]:
     X = rng.normal(size=(rows, features))
+    X[:, 16:32] = 0.0
     X[rng.random(X.shape) < 0.3] = 0.0
     return [read_only(X), to_csr(X)]
 
