@@ -186,13 +186,13 @@ class SoftLOL(SweepLearner):
 
     Notes
     -----
-    State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8).
-    Cost of a row: O((k + m outputs) d), or nnz for d on a sparse row.
+    State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8); there
+    are hyperplanes for d rounded up to a multiple of 4. Cost of a row: O((k + m outputs) d), or nnz for d on a sparse row.
     Length 1 makes ``x`` and ``c x`` the same row: add a bias feature where length tells. Predictions are those of a mean of
     the weights, and follow a change in the stream later than the weights do.
 
     Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures, and
-    mnist is level with LOL's. A row costs 1.7 to 3.3 times what LOL's does with k = 60, and 3.9 times with five features.
+    mnist is level with LOL's. A row costs 1.3 to 2.9 times what LOL's does with k = 60 (``olscale bench soft-local``).
 
     What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
     the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear
