@@ -104,7 +104,8 @@ class _Drive:
 
     def _hear(self, event: Any) -> None:
         _, message = event
-        self._tell(message["pack"], message["rows"], message["error"])
+        if message["pack"] in self._heard:  # and not that of another driver on this cluster
+            self._tell(message["pack"], message["rows"], message["error"])
 
     def _tell(self, pack: str, rows: int, error: float) -> None:
         if pack in self._heard:

@@ -121,6 +121,16 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     assert not list(Path(store, "checkpoints").glob("*"))
 
 
+def test_what_is_told_of_packs_of_another_driver_is_not_ours(shelf: Path, store: str) -> None:
+    class Client:
+        pass
+
+    tally = Tally()
+    ours = driver._Drive(Client(), store, tally, Stop())
+    ours._hear((0.0, {"pack": "another", "rows": 400, "error": 0.5}))
+    assert tally.rows_done == 0
+
+
 class DiesOften(StreamActor):
     """Loses its worker after every second chunk."""
 
