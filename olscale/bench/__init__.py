@@ -8,6 +8,7 @@ A peer that is not installed is a line that says how to install it; a learner th
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,17 +25,20 @@ BENCHMARKS = {
     "project": "olscale.bench.project",
     "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
-    "scaling": "olscale.bench.scaling",
+    "workers": "olscale.bench.workers",
+    "scale": "olscale.bench.scale",
 }
 
 
-def run(names: Sequence[str] = ()) -> dict[str, list[Figure]]:
+def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Figure]]:
     """Run benchmarks one after another, on one thread.
 
     Parameters
     ----------
     names : sequence of str
         Which; all when empty.
+    rows : int, optional
+        Rows of the streams of those benchmarks whose size can be chosen; their own when left out.
 
     Returns
     -------
@@ -52,5 +56,6 @@ def run(names: Sequence[str] = ()) -> dict[str, list[Figure]]:
     with one_thread():
         for name in names or BENCHMARKS:
             module: Any = importlib.import_module(BENCHMARKS[name])
-            found[name] = module.figures()
+            sized = rows is not None and "rows" in inspect.signature(module.figures).parameters
+            found[name] = module.figures(rows=rows) if sized else module.figures()
     return found

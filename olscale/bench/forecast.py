@@ -2,7 +2,7 @@
 
 Each pack of runs is told from the driver to the scheduler to a worker and back. Driver and scheduler are one thread each and
 serve one message after another; the file system of the store takes so many files a second from all workers together; a
-worker does one pack at a time. The costs are measured (`olscale.bench.scaling`); nothing here is random.
+worker does one pack at a time. The costs are measured (`olscale.bench.workers`); nothing here is random.
 """
 
 from __future__ import annotations

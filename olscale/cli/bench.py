@@ -19,17 +19,19 @@ __all__ = ["bench"]
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
-def bench(names: tuple[str, ...], file: str | None) -> None:
+@click.option("--rows", type=click.IntRange(min=1000), metavar="N", help="Rows of the streams of linear and scale.")
+def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
     """Run speed benchmarks NAME; all of them if none is named.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
+    scale is ingest, layouts and a stream through many learners; --rows 2396130 is the size of the URL set.
     """
     from olscale.bench import run
     from olscale.bench.machine import machine
     from olscale.bench.table import as_json
 
     host = machine()
-    found = run(names)
+    found = run(names, rows)
     click.echo(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
     for name, figures in found.items():
         _print(name, figures)

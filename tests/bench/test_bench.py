@@ -149,3 +149,40 @@ def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, monkeypatch:
     assert result.exception is None
     assert "reader" in result.output
     assert json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"] == 29.0
+
+
+def test_scale_measures_every_step_from_the_archive_to_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small; that no run failed is in the note, so that a fast failure is not taken for a fast run."""
+    monkeypatch.setattr("olscale.bench.peers.missing", lambda name, module: [Figure(name, note="left out")])
+    monkeypatch.setattr("olscale.bench.scale.stream_learners", lambda: [{"name": "perceptron"}, {"name": "pa1"}])
+    figures = {figure.name: figure for figure in run(["scale"], rows=1500)["scale"]}
+    measured = [name for name, figure in figures.items() if figure.value is not None]
+    for words in ("ingest to parquet", "ingest to zarr", "PA-I from zarr", "url-like through", "webspam-like through"):
+        assert any(words in name for name in measured), words
+    assert not [figure.note for figure in figures.values() if "failed" in figure.note]
+    assert "GB resident" in figures["url-like through 2 learners, 2 workers"].note
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_ten_million_rows(tmp_path: Path) -> None:
+    """Between the first tenth of a stream through a learner and its end, no more than a few chunks."""
+    import psutil
+
+    from olscale.data.generators import generate
+    from olscale.evaluation.experiment import parse_experiment
+    from olscale.evaluation.pack import Pack, Passage
+    from olscale.evaluation.plan import make_plan
+
+    rows = 10_000_000
+    dataset = generate("gaussian-xor", tmp_path / "xor", rows=rows)
+    learners = [{"name": name} for name in ("pa1", "arow", "lol")]
+    plan = make_plan(
+        parse_experiment({"protocol": {"order": "time"}, "datasets": [{"path": dataset.path}], "learners": learners})
+    )
+    passage = Passage(Pack(dataset.path, rows, tuple(plan.runs)))
+    resident = []
+    for i in range(passage.chunks):
+        passage.step(i)
+        resident.append(psutil.Process().memory_info().rss)
+    assert all(record.outcome == "ok" for record in passage.finish())
+    assert max(resident) - resident[len(resident) // 10] < 16 << 20

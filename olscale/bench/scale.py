@@ -1,0 +1,198 @@
+"""From a published archive to results: ingest, layouts and a stream through many learners, with the memory they take.
+
+The size of the made-up URL stream is chosen with ``--rows``; 2,396,130 is that of the real set. What says "one core" is
+kept to one core of the machine, with all its threads; the rest may use all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from olscale.bench import peers
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.data.dataset import Dataset
+from olscale.data.generators import generate, generate_archive
+from olscale.data.generators.url_like import ROWS as URL_ROWS
+from olscale.data.generators.webspam_like import ROWS as WEBSPAM_ROWS
+from olscale.data.ingest import ingest
+from olscale.evaluation.experiment import DatasetSpec, parse_experiment
+from olscale.evaluation.pipelines import load_pipeline
+from olscale.execution.evaluate import evaluate
+from olscale.learners.registry import make_learner
+
+__all__ = ["MemoryWatch", "figures"]
+
+_WATCH_SECONDS = 0.05
+_VW = "Vowpal Wabbit --sgd"
+_PA1 = "PA-I from {}"
+
+
+def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
+    """Return the figures of a URL-like stream of `rows` rows, then those of rows like WEBSPAM in proportion."""
+    with peers.scratch() as folder:
+        found = _url(Path(folder), rows, rounds)
+        return found + _webspam(Path(folder), max(1, rows * WEBSPAM_ROWS // URL_ROWS), rounds)
+
+
+def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
+    archive = str(folder / "url_svmlight.tar.gz")
+    start = perf_counter()
+    _, size = generate_archive("url-like", archive, rows=rows)
+    found = [
+        Figure("write the archive", size / 1e6 / (perf_counter() - start), "MB/s", note=f"{size / 1e6:,.0f} MB of text")
+    ]
+    datasets: dict[str, Dataset] = {}
+    for layout in ("parquet", "zarr"):
+        with one_core(), MemoryWatch() as watch:
+            datasets[layout] = dataset = ingest(archive, folder / layout, segments="files", layout=layout)
+        note = f"{rows / watch.seconds / 1e3:,.0f} k rows/s, {watch.note}, {dataset.size() / rows:.0f} bytes a row"
+        found.append(Figure(f"ingest to {layout}, one core", size / 1e6 / watch.seconds, "MB/s", note=note))
+    with MemoryWatch() as watch:
+        ingest(archive, folder / "again", segments="files", layout="zarr")
+    found.append(Figure("ingest to zarr, all cores", size / 1e6 / watch.seconds, "MB/s", note=watch.note))
+    shutil.rmtree(folder / "again")
+    with one_core():
+        found += _stored(datasets, folder, rounds)
+    return [*found, *_stream("url-like", datasets["zarr"], folder)]
+
+
+def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
+    made = {
+        layout: generate("webspam-like", folder / f"webspam-{layout}", rows=rows, layout=layout)
+        for layout in ("parquet", "zarr")
+    }
+    with one_core():
+        table = [_pa1(f"webspam-like, {layout}", dataset) for layout, dataset in made.items()]
+        found = compare(table, "M rows/s", rounds)
+    return [*found, *_stream("webspam-like", made["zarr"], folder)]
+
+
+def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Figure]:
+    """Return how fast stored files become a PA-I model, beside Vowpal Wabbit on its own cache."""
+    absent = peers.missing(_VW, "vowpalwabbit")
+    peer = "" if absent else _VW
+    table = [_pa1(layout, dataset, peer, ">= 2" if peer else "") for layout, dataset in datasets.items()]
+    if not absent:
+        table.append(peers.vowpal_wabbit(list(_first(datasets["zarr"])), str(folder)))
+    return [*compare(table, "M rows/s", rounds), *absent]
+
+
+def _first(dataset: Dataset) -> Iterator[Any]:
+    for i in range(min(2, dataset.chunk_count())):
+        yield dataset.chunk("train", i)
+
+
+def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Contestant:
+    def untrained() -> Any:
+        model = make_learner("pa1", {"C": 1.0})
+        model.begin(dataset.columns, 2)
+        model.compile(dataset.chunk("train", 0).X)
+        for array in model.state_.values():
+            array.fill(array.flat[0])  # the same numbers, but in pages that are there
+        return model
+
+    def learn(model: Any) -> None:
+        for chunk in dataset.chunks():
+            model.learn(chunk.X, chunk.y)
+
+    return Contestant(_PA1.format(name), learn, dataset.rows() / 1e6, untrained, peer, target)
+
+
+def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
+    """Return what the learners of ``pipelines/url.toml`` take together, in time order on two workers."""
+    learners = stream_learners()
+    experiment = parse_experiment(
+        {"name": name, "protocol": {"order": "time"}, "datasets": [{"path": dataset.path}], "learners": learners}
+    )
+    few = generate(name, folder / f"{name}-few", rows=200)  # compiles the kernels, or loads them
+    warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
+    evaluate(warm, folder / f"{name}-warm", in_process=True)
+    with MemoryWatch() as watch:
+        done = evaluate(experiment, folder / f"{name}-store", workers=2)
+    failed = sum(outcome != "ok" for outcome in done.store.read(["outcome"])["outcome"].to_pylist())
+    note = f"{dataset.rows():,} rows, {watch.note}, start of the cluster included" + (
+        f", {failed} failed" if failed else ""
+    )
+    return [Figure(f"{name} through {len(learners)} learners, 2 workers", watch.seconds, "s", note=note)]
+
+
+def stream_learners() -> list[dict[str, Any]]:
+    """Return the learners of the pipeline ``url``."""
+    return [spec.model_dump(include={"name", "params"}) for spec in load_pipeline("url").learners]
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this thread, and those it starts, to one core, where the system can."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+@dataclass
+class MemoryWatch:
+    """Watches the resident memory of this process and all below it, and the time.
+
+    Attributes
+    ----------
+    seconds : float
+    peak : int
+        Most bytes at a time.
+    """
+
+    seconds: float = 0.0
+    peak: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _close: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> MemoryWatch:
+        import psutil
+
+        own = psutil.Process()
+
+        def resident() -> int:
+            total = own.memory_info().rss
+            for process in own.children(recursive=True):
+                try:
+                    total += process.memory_info().rss
+                except psutil.Error:
+                    continue
+            return int(total)
+
+        def watch() -> None:
+            while not self._stop.wait(_WATCH_SECONDS):
+                self.peak = max(self.peak, resident())
+
+        self.peak, start = resident(), perf_counter()
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+
+        def close() -> None:
+            self.seconds = perf_counter() - start
+            self._stop.set()
+            thread.join()
+
+        self._close = close
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    @property
+    def note(self) -> str:
+        """The memory in words."""
+        return f"at most {self.peak / 1e9:.2f} GB resident"
