@@ -114,7 +114,7 @@ def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch)
     (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
     see = Fold.see
 
-    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float, rows: Any) -> None:
+    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float, rows: Any = None) -> None:
         if self.run.params.get("C") == 0.5 and self.position == 128:
             scores = scores * np.nan
         see(self, chunk, scores, seconds, rows)
