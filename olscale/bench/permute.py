@@ -12,6 +12,7 @@ from pathlib import Path
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate, url_like
 from olscale.data.stream import Shuffle, open_streams
 
@@ -29,7 +30,8 @@ def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
 
 def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     dataset = generate("url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 36))
-    limit = (dataset.nonzeros() * 12 + rows * 16) // 8
+    generate("url-like", f"{path}-few", rows=360, layout=layout, chunk_rows=10)
+    limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
     in_order, permuted = _FILE.format(layout), _PERMUTED.format(layout)
     target = ">= 0.5" if layout == "parquet" else ""  # the layout that sparse rows have unless another is asked for
@@ -51,6 +53,11 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     return found
 
 
+def _limit(dataset: Dataset) -> int:
+    """Return an eighth of the size of the rows in memory."""
+    return (dataset.nonzeros() * 12 + dataset.rows() * 16) // 8
+
+
 def _chunks(path: str, limit: int, shuffle: Shuffle | None) -> Iterator[Chunk]:
     return open_streams(path, shuffle=shuffle, limit=limit).train.chunks()
 
@@ -58,11 +65,13 @@ def _chunks(path: str, limit: int, shuffle: Shuffle | None) -> Iterator[Chunk]:
 def _pass(made: object, path: str, limit: int, shuffle: Shuffle | None) -> None:
     for chunk in _chunks(path, limit, shuffle):
         made.learn(chunk.X, chunk.y)  # type: ignore[attr-defined]
+        del chunk  # or there would be two when the next is read
 
 
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return the bytes by which a process with an untrained learner has grown at the peak of its first pass (Linux)."""
     made = learner("pa1", {}, list(url_like.chunks(100))).prepare()
+    _pass(made, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle)  # code is loaded, not counted
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")
     _pass(made, path, limit, shuffle)
