@@ -121,7 +121,7 @@ def parsers(workers: int) -> Iterator[Parsers]:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address=DASHBOARD,
             silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
         ) as cluster,
         Client(cluster) as client,
