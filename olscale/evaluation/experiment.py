@@ -149,6 +149,8 @@ class DatasetSpec(_Section):
     def _path_or_name(self) -> DatasetSpec:
         if (self.path is None) == (self.name is None):
             raise ValueError("expected path (of a dataset) or name (of a set in the catalogue), and not both")
+        if "\0" in (self.path or ""):
+            raise ValueError("no path holds a null character")
         return self
 
 

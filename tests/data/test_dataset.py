@@ -340,6 +340,16 @@ def test_chunks_that_the_manifest_does_not_describe(
         open_dataset(tmp_path / "d").verify()
 
 
+@pytest.mark.parametrize("kept", [0, 10, 16, 22, -1])
+def test_truncated_zarr_chunk_is_named(tmp_path: Path, kept: int):
+    """Blosc reads as many bytes as the header promises, there or not: the process ended."""
+    write(tmp_path / "d", sample("dense"), layout="zarr")
+    path = tmp_path / "d" / "train" / "X" / "c" / "0" / "0"
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(DatasetError, match=r"chunk 0 of train .train/X/c/0/0. cannot be read: \d+ bytes are not a whole piece"):
+        open_dataset(tmp_path / "d").chunk("train", 0)
+
+
 def test_bytes_read_as_another_type_are_refused(tmp_path: Path):
     """The checksum is that of the bytes: zarr's own description of them is not under it."""
     write(tmp_path / "d", sample("sparse"), layout="zarr")

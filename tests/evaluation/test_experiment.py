@@ -99,3 +99,9 @@ def test_what_toml_cannot_hold_is_one_line(tmp_path, text: str):
     (tmp_path / "e.toml").write_text(text)
     with pytest.raises(ExperimentError, match=r"e\.toml: not a TOML file"):
         load_experiment(tmp_path / "e.toml")
+
+
+def test_path_with_a_null_character_is_one_line(tmp_path):
+    (tmp_path / "e.toml").write_text('datasets = [{path = "a\\u0000"}]\nlearners = [{name = "pa"}]\n')
+    with pytest.raises(ExperimentError, match="no path holds a null character"):
+        load_experiment(tmp_path / "e.toml")

@@ -95,7 +95,10 @@ def run(target: str, inputs: int, seed: int = 0, first: int = 0) -> Outcome:
 
 def _collect(outcome: Outcome, lines: str) -> None:
     for line in lines.splitlines():
-        message = json.loads(line)
+        start = line.find('{"')
+        if start < 0:
+            continue  # what a library prints: blosc tells there that it has no memory
+        message = json.loads(line[start:])
         if "counts" not in message:
             outcome.findings.append(message)
             continue
