@@ -14,7 +14,7 @@ from typing import Any
 from olscale.bench.base import Figure, one_thread
 from olscale.errors import UnknownNameError
 
-__all__ = ["BENCHMARKS", "Figure", "run"]
+__all__ = ["BENCHMARKS", "ON_REQUEST", "Figure", "run"]
 
 BENCHMARKS = {
     "parse": "olscale.bench.parse",
@@ -25,16 +25,22 @@ BENCHMARKS = {
     "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
     "scaling": "olscale.bench.scaling",
+    "chaos": "olscale.bench.chaos",
 }
 
+ON_REQUEST = {"chaos"}
+"""Benchmarks that run only if they are named: they take as long as they are told to."""
 
-def run(names: Sequence[str] = ()) -> dict[str, list[Figure]]:
+
+def run(names: Sequence[str] = (), minutes: float | None = None) -> dict[str, list[Figure]]:
     """Run benchmarks one after another, on one thread.
 
     Parameters
     ----------
     names : sequence of str
-        Which; all when empty.
+        Which; all when empty, but for those in `ON_REQUEST`.
+    minutes : float, optional
+        How long those take; ten when left out.
 
     Returns
     -------
@@ -50,7 +56,8 @@ def run(names: Sequence[str] = ()) -> dict[str, list[Figure]]:
             raise UnknownNameError("benchmark", name, BENCHMARKS)
     found: dict[str, list[Figure]] = {}
     with one_thread():
-        for name in names or BENCHMARKS:
+        for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             module: Any = importlib.import_module(BENCHMARKS[name])
-            found[name] = module.figures()
+            limited = name in ON_REQUEST and minutes is not None
+            found[name] = module.figures(minutes) if limited else module.figures()
     return found
