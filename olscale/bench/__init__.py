@@ -25,6 +25,7 @@ BENCHMARKS = {
     "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
     "scaling": "olscale.bench.scaling",
+    "checkpoints": "olscale.bench.checkpoints",
     "chaos": "olscale.bench.chaos",
 }
 

@@ -128,7 +128,8 @@ def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, eve
     Parameters
     ----------
     seconds : float
-        How long processes are hit. The experiments are started anew, on empty stores, until then.
+        How long processes are hit, from the first row learned on. The experiments are started anew, on empty stores, until
+        then.
     folder : path
         Empty directory for data, stores and logs.
     seed : int
@@ -141,10 +142,9 @@ def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, eve
     chaos = _Chaos(folder, random.Random(seed), workers, every)
     try:
         chaos.prepare()
-        report, end = Report(), monotonic() + seconds
-        number = 0
-        while not number or monotonic() < end:
-            chaos.round(folder / f"store{number}", end, report)
+        report, number = Report(), 0
+        while not chaos.end or monotonic() < chaos.end:
+            chaos.round(folder / f"store{number}", seconds, report)
             number += 1
         return report
     finally:
@@ -159,6 +159,7 @@ class _Chaos:
         self._frozen: list[int] = []
         self._port = 0
         self._rows = folder / "rows"
+        self.end = 0.0
 
     def prepare(self) -> None:
         """Write data, learners and experiments; evaluate undisturbed, in process."""
@@ -176,13 +177,13 @@ class _Chaos:
             subprocess.run(command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS)
         self._rows_needed = sum(rows for _, rows in self._noted())
 
-    def round(self, store: Path, end: float, report: Report) -> None:
-        """Bring one store to its end; hit processes until `end`, and start again what dies."""
+    def round(self, store: Path, seconds: float, report: Report) -> None:
+        """Bring one store to its end; hit processes for so many seconds in all, and start again what dies."""
         self._rows.write_text("")
         start, hit, learned = monotonic(), 0.0, 0
         open_drivers = {"time", "permuted"}
         while open_drivers:
-            if monotonic() - start > max(0.0, end - start) + GIVE_UP_SECONDS:
+            if monotonic() > max(start, self.end) + GIVE_UP_SECONDS:
                 report.failures.append(f"not finished {GIVE_UP_SECONDS:.0f} s after the last hit")
                 break
             self._keep_cluster()
@@ -190,7 +191,9 @@ class _Chaos:
                 if self._ended(order, store, report):
                     open_drivers.discard(order)
             size = self._rows.stat().st_size
-            if size == learned or monotonic() > end:
+            if size and not self.end:
+                self.end = monotonic() + seconds
+            if size == learned or monotonic() > self.end:
                 hit = 0.0  # nothing is being learned since the last hit: there is nothing to lose yet
             elif not hit:
                 hit = monotonic() + self._dice.uniform(0.25, 1.75) * self._every
