@@ -15,7 +15,7 @@ from typing import Any
 from olscale.bench.base import Figure, one_thread
 from olscale.errors import UnknownNameError
 
-__all__ = ["BENCHMARKS", "Figure", "run"]
+__all__ = ["BENCHMARKS", "ON_REQUEST", "Figure", "run"]
 
 BENCHMARKS = {
     "parse": "olscale.bench.parse",
@@ -27,18 +27,25 @@ BENCHMARKS = {
     "dask": "olscale.bench.dask_costs",
     "workers": "olscale.bench.workers",
     "scale": "olscale.bench.scale",
+    "checkpoints": "olscale.bench.checkpoints",
+    "chaos": "olscale.bench.chaos",
 }
 
+ON_REQUEST = {"chaos"}
+"""Benchmarks that run only if they are named: they take as long as they are told to."""
 
-def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Figure]]:
+
+def run(names: Sequence[str] = (), rows: int | None = None, minutes: float | None = None) -> dict[str, list[Figure]]:
     """Run benchmarks one after another, on one thread.
 
     Parameters
     ----------
     names : sequence of str
-        Which; all when empty.
+        Which; all when empty, but for those in `ON_REQUEST`.
     rows : int, optional
         Rows of the streams of those benchmarks whose size can be chosen; their own when left out.
+    minutes : float, optional
+        How long those of `ON_REQUEST` take; ten when left out.
 
     Returns
     -------
@@ -54,8 +61,9 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
             raise UnknownNameError("benchmark", name, BENCHMARKS)
     found: dict[str, list[Figure]] = {}
     with one_thread():
-        for name in names or BENCHMARKS:
+        for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             module: Any = importlib.import_module(BENCHMARKS[name])
-            sized = rows is not None and "rows" in inspect.signature(module.figures).parameters
-            found[name] = module.figures(rows=rows) if sized else module.figures()
+            takes = inspect.signature(module.figures).parameters
+            chosen = {"rows": rows, "minutes": minutes}
+            found[name] = module.figures(**{key: value for key, value in chosen.items() if value and key in takes})
     return found

@@ -31,7 +31,7 @@ KINDS = {"worker": 6, "frozen worker": 1, "nanny": 2, "driver": 2, "scheduler": 
 """What is hit, and how often against the others."""
 
 GIVE_UP_SECONDS = 900.0
-CHUNKS, CHUNK_ROWS, PERMUTATIONS = 100, 100, 3
+CHUNKS, CHUNK_ROWS, CHUNK_SECONDS, PERMUTATIONS = 100, 100, 0.03, 3
 
 LEARNERS = '''
 """Learners that note each row they learn from, and take their time, so that there is something to kill."""
@@ -46,7 +46,7 @@ from olscale.learners.passive_aggressive import PA1
 def noted(rows):
     with open(os.environ["OLSCALE_CHAOS_ROWS"], "a") as file:
         file.write(f"{time.time():.3f} {rows}\\n")
-    time.sleep(0.02)
+    time.sleep(float(os.environ["OLSCALE_CHAOS_SLEEP"]))
 
 
 class NotedPA1(PA1):
@@ -128,7 +128,8 @@ def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, eve
     Parameters
     ----------
     seconds : float
-        How long processes are hit. The experiments are started anew, on empty stores, until then.
+        How long processes are hit, from the first row learned on. The experiments are started anew, on empty stores, until
+        then.
     folder : path
         Empty directory for data, stores and logs.
     seed : int
@@ -136,15 +137,14 @@ def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, eve
     workers : int
         Nannies with one worker each.
     every : float
-        Mean seconds between two hits.
+        Mean seconds between two hits, counted from where rows are learned again.
     """
     chaos = _Chaos(folder, random.Random(seed), workers, every)
     try:
         chaos.prepare()
-        report, end = Report(), monotonic() + seconds
-        number = 0
-        while not number or monotonic() < end:
-            chaos.round(folder / f"store{number}", end, report)
+        report, number = Report(), 0
+        while not chaos.end or monotonic() < chaos.end:
+            chaos.round(folder / f"store{number}", seconds, report)
             number += 1
         return report
     finally:
@@ -159,6 +159,7 @@ class _Chaos:
         self._frozen: list[int] = []
         self._port = 0
         self._rows = folder / "rows"
+        self.end = 0.0
 
     def prepare(self) -> None:
         """Write data, learners and experiments; evaluate undisturbed, in process."""
@@ -172,25 +173,33 @@ class _Chaos:
         self._rows.touch()
         for order in ("time", "permuted"):
             command = self._driver(order, self._folder / "undisturbed", "--in-process")
-            subprocess.run(command, env=self._environment(), check=True, capture_output=True, timeout=GIVE_UP_SECONDS)
+            quick = {**self._environment(), "OLSCALE_CHAOS_SLEEP": "0"}
+            subprocess.run(command, env=quick, check=True, capture_output=True, timeout=GIVE_UP_SECONDS)
         self._rows_needed = sum(rows for _, rows in self._noted())
 
-    def round(self, store: Path, end: float, report: Report) -> None:
-        """Bring one store to its end; hit processes until `end`, and start again what dies."""
+    def round(self, store: Path, seconds: float, report: Report) -> None:
+        """Bring one store to its end; hit processes for so many seconds in all, and start again what dies."""
         self._rows.write_text("")
-        start, hit = monotonic(), monotonic() + 2 * self._every
+        start, hit, learned = monotonic(), 0.0, 0
         open_drivers = {"time", "permuted"}
         while open_drivers:
-            if monotonic() - start > max(0.0, end - start) + GIVE_UP_SECONDS:
+            if monotonic() > max(start, self.end) + GIVE_UP_SECONDS:
                 report.failures.append(f"not finished {GIVE_UP_SECONDS:.0f} s after the last hit")
                 break
             self._keep_cluster()
             for order in sorted(open_drivers):
                 if self._ended(order, store, report):
                     open_drivers.discard(order)
-            if hit < monotonic() < end:
-                self._hit(report)
+            size = self._rows.stat().st_size
+            if size and not self.end:
+                self.end = monotonic() + seconds
+            if size == learned or monotonic() > self.end:
+                hit = 0.0  # nothing is being learned since the last hit: there is nothing to lose yet
+            elif not hit:
                 hit = monotonic() + self._dice.uniform(0.25, 1.75) * self._every
+            elif monotonic() > hit:
+                self._hit(report)
+                hit, learned = 0.0, self._rows.stat().st_size
             sleep(0.1)
         report.seconds += monotonic() - start
         self.stop()
@@ -292,6 +301,7 @@ class _Chaos:
             "OLSCALE_CHECKPOINT_SECONDS": "1",
             "OLSCALE_CHAOS": self._token,
             "OLSCALE_CHAOS_ROWS": str(self._rows),
+            "OLSCALE_CHAOS_SLEEP": str(CHUNK_SECONDS),
         }
 
     def _start(self, name: str, module: str, *arguments: str) -> None:

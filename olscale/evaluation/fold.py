@@ -186,6 +186,11 @@ class Fold:
             environment=_environment(),
         )
 
+    @property
+    def model_bytes(self) -> int:
+        """Size of the learner's state; 0 of a run that has failed."""
+        return sum(array.nbytes for array in self.learner.state_.values()) if self.outcome == "ok" else 0
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the fold as plain arrays; of one that has failed, how it failed."""
         common = {

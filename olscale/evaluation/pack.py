@@ -235,6 +235,11 @@ class Passage:
         self._close()
         return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
 
+    @property
+    def model_bytes(self) -> int:
+        """Size of the learners' states."""
+        return sum(fold.model_bytes for fold in self._folds)
+
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the folds, between two chunks, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
 

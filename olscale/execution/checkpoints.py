@@ -44,6 +44,9 @@ LEAST_SECONDS = float(os.environ.get("OLSCALE_CHECKPOINT_SECONDS", "10"))
 COST_RATIO = 50.0
 """A checkpoint is due after so many times what the last one cost, so that saving takes 1/50 of the time."""
 
+FIRST_BYTES_A_SECOND = 200e6
+"""What is expected of the first, which nobody has measured yet."""
+
 
 def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
     """Write named arrays, one after another as they come, as an ``.npz`` with a checksum.
@@ -116,7 +119,8 @@ class Checkpoints:
         self._store, self._pack = store, pack
         self._folder = f"{FOLDER}/{pack.key}"
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
-        self._cost, self._last, self._saved = 0.0, monotonic(), 0
+        self._cost: float | None = None
+        self._last, self._saved = monotonic(), 0
         self.notes: list[str] = []
 
     def place(self) -> tuple[str, ...]:
@@ -167,8 +171,11 @@ class Checkpoints:
 
     def save_if_due(self, passage: Passage) -> bool:
         """Save, if the work since the last time is worth it; return whether it was."""
-        due = monotonic() - self._last >= max(LEAST_SECONDS, COST_RATIO * self._cost)
-        return due and self.save(passage)
+        worked = monotonic() - self._last
+        if worked < LEAST_SECONDS or not self._saves:
+            return False
+        cost = passage.model_bytes / FIRST_BYTES_A_SECOND if self._cost is None else self._cost
+        return worked >= COST_RATIO * cost and self.save(passage)
 
     def save(self, passage: Passage) -> bool:
         """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""

@@ -183,7 +183,7 @@ class _Job:
                 cut_packs([run for run in missing if run in fresh], plan.sources, self.parts, self.memory_limit)
             )
             packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
-            yield [replace(pack, budget=self.budget) for pack in packs]
+            yield [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(

@@ -109,17 +109,22 @@ def check_any_cut_into_chunks_gives_the_same_bits(learner: type[Learner], classe
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(learner: type[Learner], classes: int, kind: str) -> None:
-    """A state put into a new learner continues to the same bits; the saved arrays do not change any more."""
+    """A state put into a new learner continues to the same bits, wherever it was cut; it does not change any more.
+
+    The new learner is begun and no more: what `prepare` found is in the state too.
+    """
     chunk = stream(classes, kind)
-    first, second = _cut(chunk, [0, ROWS // 3, ROWS])
-    whole = started(learner, classes)
-    whole.learn(*first)
-    saved = whole.state()
-    expected = whole.learn(*second)
-    restored = started(learner, classes)
-    restored.restore(saved)
-    np.testing.assert_array_equal(restored.learn(*second), expected)
-    _same_state(restored, whole)
+    for at in (0, 1, ROWS // 3, ROWS - 1):
+        first, second = _cut(chunk, [0, at, ROWS])
+        whole = started(learner, classes)
+        whole.learn(*first)
+        saved = whole.state()
+        expected = whole.learn(*second)
+        restored = learner()
+        restored.begin(COLUMNS, classes)
+        restored.restore(saved)
+        np.testing.assert_array_equal(restored.learn(*second), expected, err_msg=f"after row {at}")
+        _same_state(restored, whole)
 
 
 def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: str) -> None:

@@ -139,6 +139,37 @@ def alive(session: int) -> list[str]:
     return found
 
 
+def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> None:
+    """Exit 143; the same command, and not from the first row, goes on."""
+    args = ["evaluate", "--dataset", shelf / "digits", "--learner", "lol", "--learner", "pa", "--order", "time"]
+    args += ["--store", tmp_path / "s", "--in-process"]
+    # Every chunk takes a while, and says when it is learned from.
+    script = (
+        "import sys, time\n"
+        "from olscale.evaluation.pack import Passage\n"
+        "from olscale.__main__ import main\n"
+        "step = Passage.step\n"
+        "def slow(self, i):\n"
+        "    step(self, i)\n"
+        "    print('chunk', i, flush=True)\n"
+        "    time.sleep(0.5)\n"
+        "Passage.step = slow\n"
+        "main(sys.argv[1:])\n"
+    )
+    command = [sys.executable, "-c", script, *map(str, args)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["chunk 0\n", "chunk 1\n"]
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said.splitlines()[-1].startswith("olscale: SIGTERM: digits, time order, lol, pa")
+    assert "was saved at chunk 2 of 8; run the same command again to go on" in said
+    again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert again.stdout.splitlines()[0] == "chunk 2"
+    assert "2 of 2 runs computed" in again.stdout
+
+
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 def test_ctrl_c_ends_everything_and_a_second_run_finishes_the_rest(shelf: Path, tmp_path: Path) -> None:
     """Exit 130 and one line; no worker is left, the store is whole."""

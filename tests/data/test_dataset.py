@@ -346,7 +346,9 @@ def test_truncated_zarr_chunk_is_named(tmp_path: Path, kept: int):
     write(tmp_path / "d", sample("dense"), layout="zarr")
     path = tmp_path / "d" / "train" / "X" / "c" / "0" / "0"
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(DatasetError, match=r"chunk 0 of train .train/X/c/0/0. cannot be read: \d+ bytes are not a whole piece"):
+    with pytest.raises(
+        DatasetError, match=r"chunk 0 of train .train/X/c/0/0. cannot be read: \d+ bytes are not a whole piece"
+    ):
         open_dataset(tmp_path / "d").chunk("train", 0)
 
 

@@ -38,6 +38,13 @@ EVERY = [
 ]
 
 
+PROTOCOLS: tuple[dict[str, Any], ...] = (
+    {},
+    {"passes": 2},
+    {"window": 50, "fading": 0.99, "delay": 70, "holdout_every": 90, "holdout_rows": 10, "drift": "ddm"},
+)
+
+
 def packs(path: Path, *learners: dict[str, Any], order: str = "time", parts: int = 1, **protocol: Any) -> list[Pack]:
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
@@ -77,15 +84,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 _undisturbed: dict[Any, list[bytes]] = {}
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.data())
 def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data: st.DataObject) -> None:
-    """Every family and form of learner, both orders, two and ten classes, two passes: the state is all there is."""
-    name, order, passes = (
-        data.draw(st.sampled_from(among)) for among in (("dense", "sparse", "digits"), ("time", "permuted"), (1, 2))
+    """Every family and form of learner, both orders, two and ten classes, two passes, late labels and what is measured
+    along the stream: the state is all there is."""
+    name, order, number = (
+        data.draw(st.sampled_from(among)) for among in (("dense", "sparse", "digits"), ("time", "permuted"), range(3))
     )
-    (pack,) = packs(shelf / name, *EVERY, order=order, passes=passes)
-    key = (name, order, passes)
+    (pack,) = packs(shelf / name, *EVERY, order=order, **PROTOCOLS[number])
+    key = (name, order, number)
     if key not in _undisturbed:
         _undisturbed[key] = as_bytes(through(Passage(pack)).finish())
     passage = Passage(pack)
@@ -114,10 +122,10 @@ def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch)
     (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
     see = Fold.see
 
-    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float, rows: Any = None) -> None:
+    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float, *rows: Any) -> None:
         if self.run.params.get("C") == 0.5 and self.position == 128:
             scores = scores * np.nan
-        see(self, chunk, scores, seconds, rows)
+        see(self, chunk, scores, seconds, *rows)
 
     monkeypatch.setattr(Fold, "see", breaks)
     expected = through(Passage(pack)).finish()
@@ -213,6 +221,22 @@ def test_a_checkpoint_is_due_by_time_and_cost(shelf: Path, store: Store, monkeyp
         passage.step(passage.position)
         said.append(kept.save_if_due(passage))
     assert said == [False, True, False, False, True]
+
+
+def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """50 times what it is expected to take, by the size of the model."""
+    now = [100.0]
+    monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    kept, passage = Checkpoints(store, pack), Passage(pack)
+    passage.step(0)
+    assert passage.model_bytes == 6 * 8 + 2 * 8
+    monkeypatch.setattr(checkpoints, "FIRST_BYTES_A_SECOND", passage.model_bytes)  # it takes one second
+    said = []
+    for seconds in (11.0, 38.0, 2.0):
+        now[0] += seconds
+        said.append(kept.save_if_due(passage))
+    assert said == [False, False, True]
 
 
 def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
