@@ -21,6 +21,7 @@ BENCHMARKS = {
     "linear": "olscale.bench.linear",
     "local": "olscale.bench.local",
     "dask": "olscale.bench.dask_costs",
+    "store": "olscale.bench.store",
 }
 
 

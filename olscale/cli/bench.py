@@ -18,7 +18,7 @@ __all__ = ["bench"]
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
 def bench(names: tuple[str, ...], file: str | None) -> None:
-    """Run the speed benchmarks NAME (parse, linear, local, dask; default: all).
+    """Run the speed benchmarks NAME (parse, linear, local, dask, store; default: all).
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
     """

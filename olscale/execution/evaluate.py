@@ -19,6 +19,7 @@ from olscale.evaluation.resolve import resolve
 from olscale.evaluation.shard import cut_shards
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent
+from olscale.results.compact import set_damaged_aside
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
 from olscale.results.store import Store, open_store
@@ -127,6 +128,8 @@ class _Job:
 
     def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
         write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
+        for name in set_damaged_aside(self.store, {run.id for run in plan.runs}):
+            self.progress.note(f"set aside damaged file {name} of {self.store.path}; its runs are computed again")
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
         work = sum(plan.sources[run.stream.fingerprint].length(run.stream) for run in missing)
