@@ -8,7 +8,7 @@ named by us, hold parsed rows and are removed as soon as they are read again.
 
 from __future__ import annotations
 
-import pickle
+import json
 import re
 import tarfile
 from collections.abc import Callable, Iterator
@@ -16,8 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+import numpy as np
 
 from olscale.data.build import Piece
+from olscale.data.chunk import CSR
 from olscale.data.formats import TEXT_FORMATS, known_suffixes
 from olscale.data.formats.base import Batch
 from olscale.data.formats.compression import decompressed, open_source, strip_compression
@@ -72,6 +76,32 @@ def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
             raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
 
 
+def _write_batch(file: BinaryIO, batch: Batch) -> None:
+    """Write a line of JSON and then plain arrays."""
+    text = isinstance(batch.target, list)
+    about = {
+        "columns": int(batch.columns),
+        "feature_names": batch.feature_names,
+        "zero_based": batch.zero_based,
+        "label": batch.label,
+        "regression": batch.regression,
+        "text": batch.target if text else None,
+    }
+    arrays = [*(batch.X if isinstance(batch.X, CSR) else [batch.X]), *([] if text else [batch.target])]
+    file.write(json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode() + b"\n")
+    for array in arrays:
+        np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+
+
+def _read_batch(file: BinaryIO) -> Batch:
+    about = json.loads(file.readline())
+    arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(about.pop("arrays"))]
+    text, names = about.pop("text"), about.pop("feature_names")
+    target = arrays.pop() if text is None else text
+    X = CSR(*arrays) if len(arrays) > 1 else arrays[0]
+    return Batch(X, target, feature_names=None if names is None else tuple(names), **about)
+
+
 @dataclass(frozen=True, slots=True)
 class _Parsed:
     """The rows of one member, set aside."""
@@ -82,7 +112,7 @@ class _Parsed:
     def batches(self) -> Iterator[Batch]:
         with self.file.open("rb") as stream:
             while stream.peek(1):
-                yield pickle.load(stream)  # written by this process
+                yield _read_batch(stream)
         self.file.unlink()
 
 
@@ -114,7 +144,7 @@ def archive_pieces(archive: str, parse: Parse, spool: Path) -> Iterator[Piece]:
         kept = _Parsed(member, spool / str(number))
         with kept.file.open("wb") as file:
             for batch in parse(member, content):
-                pickle.dump(batch, file, protocol=pickle.HIGHEST_PROTOCOL)
+                _write_batch(file, batch)
         parsed.append(kept)
     if not parsed:
         raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")

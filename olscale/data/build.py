@@ -58,8 +58,13 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         When `dest` is a finished dataset, holds other files, or another process is building there; it stays untouched.
     """
     directory = Directory(dest)
-    names = directory.names()
-    missing = directory.missing()
+    try:
+        names = directory.names()
+        missing = directory.missing()
+    except OSError as error:
+        raise DatasetError(
+            f"{dest} cannot be made ({error.strerror or error}); check address and credentials"
+        ) from error
     if not missing and not directory.fs.isdir(directory.join("")):
         raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
     if MANIFEST in names:
@@ -81,7 +86,13 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         for name in _OWN[:-1]:
             directory.remove(name)
         content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
-        directory.write(MARKER, json.dumps(content, indent=1).encode())
+        try:
+            directory.write(MARKER, json.dumps(content, indent=1).encode())
+        except OSError as error:
+            directory.remove_empty(missing)
+            raise DatasetError(
+                f"{dest} cannot be made ({error.strerror or error}); choose another directory"
+            ) from error
         try:
             yield directory
         except Exception as error:

@@ -330,6 +330,12 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
                 f"there is no metrics store at {store.path}; check the path, "
                 f"or make one with: olscale evaluate ... --store {store.path}"
             )
+        try:
+            store.files.make()
+        except OSError as fault:
+            raise StoreError(
+                f"cannot make the metrics store {store.path}: {why(fault)}; check its permissions, or name another one"
+            ) from fault
         write_version(store)
     _check_version(store)
     if create and not store.files.writable():
@@ -339,12 +345,6 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
 
 def write_version(store: Store) -> None:
     """Write store.json of the present version."""
-    try:
-        store.files.make()
-    except OSError as fault:
-        raise StoreError(
-            f"cannot make the metrics store {store.path}: {why(fault)}; check its permissions, or name another store"
-        ) from fault
     store.put("store.json", (json.dumps({"format": FORMAT, "version": VERSION}) + "\n").encode())
 
 
