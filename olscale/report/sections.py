@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from html import escape
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.report.figures import curve_figure, parameter_figure, segment_figure, surface_figure
-from olscale.report.figures.choice import best_of_each, labelled, same_stream, streams
+from olscale.report.figures.choice import best_of_each, labelled, stream_key, streams
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
@@ -46,17 +47,17 @@ def failures(status: Status) -> str:
 def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
     """Return a section for each data set (and way of meeting it): curves, segments, parameters."""
     ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
-    all_curves = source.curves(ends)
-    all_segments = segment_errors(source.store, ends, source.on_damage)
+    all_curves = _by_stream(source.curves(ends))
+    all_segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     sections = []
     for title, group in streams([s for s in source.summaries if s.n]).items():
         parts = []
-        curves = [curve for curve in all_curves if same_stream(curve.summary, group[0])]
+        curves = all_curves[stream_key(group[0])]
         if curves:
             shown, note = _legible(curves)
             caption = f"{title}: cumulative error{_means(list(shown.values()))}{note}."
             parts.append(gallery.add(f"{title}-curves", curve_figure({"": shown}), caption))
-        segments = [errors for errors in all_segments if same_stream(errors.summary, group[0])]
+        segments = all_segments[stream_key(group[0])]
         if segments:
             by_label, note = _legible(segments)
             caption = f"{title}: error on each segment{note}."
@@ -65,6 +66,13 @@ def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[st
         if parts:
             sections.append((title, parts))
     return sections
+
+
+def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
+    groups: dict[Hashable, list[T]] = defaultdict(list)
+    for one in found:
+        groups[stream_key(one.summary)].append(one)
+    return groups
 
 
 def _legible(found: list[T]) -> tuple[dict[str, T], str]:
