@@ -31,7 +31,7 @@ from olscale.results.parts import (
 )
 from olscale.results.store import Store, write_version
 
-__all__ = ["Compaction", "compact", "set_damaged_aside"]
+__all__ = ["Compaction", "compact", "forget", "set_damaged_aside"]
 
 ROWS = 8192
 """A part has no more rows than this, give or take; so many curves fit in memory several times."""
@@ -120,6 +120,24 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
         names = [name for name in store.loose(kind) if stem(name) in ids]
         aside += _set_aside(store, read_loose(store.files, names, schema, schema.names).damaged)
     return sorted(aside)
+
+
+def forget(store: Store, ids: set[str]) -> None:
+    """Remove runs from loose files and parts, so that they are computed again.
+
+    A compaction at the same time may bring one back; its new result then counts if its outcome is better.
+    """
+    store.discard([name for kind in ("runs", "lost", "timings") for name in store.loose(kind) if stem(name) in ids])
+    for kind in SCHEMAS:
+        for name, of in store.ids_of_parts(kind).items():
+            if ids.isdisjoint(of.to_pylist()):
+                continue
+            [rows] = _rows(store, kind, [name], "")[1:]
+            kept = rows.filter(pa.compute.invert(pa.compute.is_in(rows["id"], value_set=pa.array(sorted(ids)))))
+            if kept.num_rows:
+                data = part_bytes(kept)
+                store.put(part_name(kind, prefix_of(name), data), data)
+            store.discard([name])
 
 
 def _compact_kind(store: Store, kind: str, done: Compaction) -> None:

@@ -18,7 +18,7 @@ from olscale.analysis import summarise
 from olscale.errors import StoreError
 from olscale.results import compact as compaction
 from olscale.results import open_store
-from olscale.results.compact import compact, set_damaged_aside
+from olscale.results.compact import compact, forget, set_damaged_aside
 from olscale.results.store import Store
 
 PROCESS = """
@@ -358,3 +358,18 @@ def test_full_disk_is_one_line_and_loses_nothing(tmp_path, make_record, monkeypa
             compact(store)
     assert rows(store) == before
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_forgotten_runs_are_gone_from_parts_and_loose_files(store, make_record):
+    fill(store, make_record, range(4))
+    compact(store)
+    compacted = sorted(store.done())
+    fill(store, make_record, range(4, 6))
+    [loose] = sorted(store.done() - set(compacted))[:1]
+
+    forget(store, {compacted[0], loose})
+
+    assert len(store.done()) == store.read().num_rows == store.timings().num_rows == 4
+    assert not {compacted[0], loose} & store.done()
+    fill(store, make_record, range(6))
+    assert len(store.done()) == 6
