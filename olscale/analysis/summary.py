@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-import numpy as np
-
+from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.results import Store, canonical_json
 from olscale.results.selections import Selection, read_selections
 from olscale.results.store import OnDamage
 
-__all__ = ["Summary", "natural", "summarise", "without_replicate"]
+__all__ = ["Summary", "aggregated", "natural", "summarise", "without_replicate"]
 
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol that tell replicates of one run apart."""
@@ -84,12 +83,6 @@ class Summary:
     tuning: bool = False
 
 
-@dataclass(slots=True)
-class _Group:
-    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    failures: Counter[str] = field(default_factory=Counter)
-
-
 def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False) -> list[Summary]:
     """Average every metric and timing of a store over permutations and folds.
 
@@ -112,38 +105,37 @@ def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False)
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read(_COLUMNS, on_damage)
-    damaged = store.damaged
-    timings = store.timings(on_damage)
-    store.damaged = (*damaged, *store.damaged)
-    seconds = dict(zip(timings["id"].to_pylist(), timings["timings"].to_pylist(), strict=True))
-
-    groups: dict[tuple[Any, ...], _Group] = defaultdict(_Group)
-    for row in runs.to_pylist():
-        key = (
-            row["dataset"],
-            row["fingerprint"],
-            tuple(row["transforms"]),
-            row["learner"],
-            row["version"],
-            row["params"],
-            without_replicate(row["protocol"]),
-        )
-        group = groups[key]
-        if row["outcome"] != "ok":
-            group.failures[row["outcome"]] += 1
-            continue
-        for name, value in (*row["metrics"], *seconds.get(row["id"], ())):
-            group.values[name].append(value)
     compared, chosen = _selected(read_selections(store))
+    made = aggregated(store, on_damage)
+    metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
+    for metric, moments in sorted(made.moments.items()):
+        for group, *values in zip(*(array.tolist() for array in moments), strict=True):
+            metrics[group].append((metric, *values))
+    params, protocols = cache(json.loads), cache(json.loads)
     found = []
-    for key in sorted(groups, key=_order):
-        *setting, protocol = key
-        is_tuning = (*setting, protocol) in compared
-        if tuning or not is_tuning:
-            tuned = None if is_tuning else chosen.get(tuple(setting))
-            found += [replace(summary, tuned=tuned, tuning=is_tuning) for summary in _summaries(key, groups[key])]
+    for group in sorted(range(len(made.keys)), key=lambda group: _order(made.keys[group])):
+        key = made.keys[group]
+        is_tuning = key in compared
+        if is_tuning and not tuning:
+            continue
+        tuned = None if is_tuning else chosen.get(key[:-1])
+        failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
+        dataset, fingerprint, transforms, learner, version, given, protocol = key
+        setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
+        found += [
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning)
+            for metric, mean, std, n in metrics.get(group) or [("outcome", math.nan, math.nan, 0)]
+        ]
     return found
+
+
+def aggregated(store: Store, on_damage: OnDamage = "raise") -> Aggregate:
+    """Return means and deviations of a store as arrays; parameters and errors as in `summarise`."""
+    runs = store.read(_COLUMNS, on_damage, dictionaries=True)
+    damaged = store.damaged
+    timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
+    store.damaged = (*damaged, *store.damaged)
+    return aggregate(runs, timings, without_replicate)
 
 
 def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
@@ -164,35 +156,6 @@ def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]
     transforms = tuple(selection.definition["transforms"])
     kind = (learner["name"], str(learner["version"]))
     return (dataset["name"], dataset["fingerprint"], transforms, *kind, canonical_json(params))
-
-
-def _summaries(key: tuple[Any, ...], group: _Group) -> list[Summary]:
-    dataset, fingerprint, transforms, learner, version, params, protocol = key
-    return [
-        Summary(
-            dataset=dataset,
-            fingerprint=fingerprint,
-            transforms=transforms,
-            learner=learner,
-            version=version,
-            params=json.loads(params),
-            protocol=json.loads(protocol),
-            metric=metric,
-            mean=mean,
-            std=std,
-            n=n,
-            failures=dict(sorted(group.failures.items())),
-        )
-        for metric, (mean, std, n) in sorted((name, _moments(got)) for name, got in group.values.items())
-        or [("outcome", (math.nan, math.nan, 0))]
-    ]
-
-
-def _moments(values: list[float]) -> tuple[float, float, int]:
-    array = np.array(values)
-    with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
-        std = float(array.std(ddof=1)) if len(array) > 1 else 0.0
-        return float(array.mean()), std, len(array)
 
 
 @cache

@@ -29,6 +29,7 @@ BENCHMARKS = {
     "scale": "olscale.bench.scale",
     "checkpoints": "olscale.bench.checkpoints",
     "chaos": "olscale.bench.chaos",
+    "store": "olscale.bench.store",
 }
 
 ON_REQUEST = {"chaos"}

@@ -1,4 +1,4 @@
-"""``olscale results`` and ``olscale status``."""
+"""``olscale results``, ``olscale status`` and ``olscale compact``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from olscale.results import Store
 
-__all__ = ["name_damaged", "results", "skip_damaged_option", "status"]
+__all__ = ["compact", "name_damaged", "results", "skip_damaged_option", "status"]
 
 skip_damaged_option = click.option(
     "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
@@ -97,6 +97,23 @@ def status(store: str, skip_damaged: bool) -> None:
     found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
     name_damaged(opened)
     click.echo(status_text(found), nl=False)
+
+
+@click.command()
+@click.argument("store")
+def compact(store: str) -> None:
+    """Merge the files of the metrics store STORE, one a run, into few large ones.
+
+    Safe at any time: others may read, write and compact meanwhile, and nothing is lost if it is killed. Damaged files
+    are moved to STORE/damaged, so that olscale evaluate computes their runs again.
+    """
+    from olscale.results import open_store
+    from olscale.results.compact import compact
+
+    done = compact(open_store(store))
+    for name in done.damaged:
+        click.echo(f"olscale: set aside damaged file {name} in {store}/damaged", err=True)
+    click.echo(f"{done.runs:,} runs in {done.parts:,} files, {done.merged:,} of them merged now")
 
 
 def name_damaged(store: Store) -> None:

@@ -59,8 +59,13 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         When `dest` is a finished dataset, holds other files, or another process is building there; it stays untouched.
     """
     directory = Directory(dest)
-    names = directory.names()
-    missing = directory.missing()
+    try:
+        names = directory.names()
+        missing = directory.missing()
+    except OSError as error:
+        raise DatasetError(
+            f"{dest} cannot be made ({error.strerror or error}); check address and credentials"
+        ) from error
     if not missing and not directory.fs.isdir(directory.join("")):
         raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
     if MANIFEST in names:

@@ -251,6 +251,10 @@ def _read_manifest(directory: Directory) -> Manifest:
         content: Any = directory.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         pass
+    except OSError as error:
+        raise DatasetError(
+            f"{directory} cannot be read ({error.strerror or error}); check its permissions, address and credentials"
+        ) from error
     else:
         return Manifest.from_json(content, directory.path)
     if directory.exists(MARKER):

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from olscale.data.remote import open_remote
 from olscale.errors import DatasetError
 
 __all__ = ["UNWRITABLE", "Directory", "open_output", "split_url"]
@@ -20,11 +21,9 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 def split_url(path: str) -> tuple[Any, str]:
     """Return the fsspec file system of `path` and the path within it (absolute where local)."""
-    from fsspec.core import url_to_fs
-
     try:
-        fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
-    except (ValueError, ImportError) as error:  # an unknown or uninstalled protocol
+        fs, root = open_remote(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be opened ({error})") from error
     return fs, root.rstrip("/") or root
 

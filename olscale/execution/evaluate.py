@@ -25,6 +25,7 @@ from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_
 from olscale.execution.progress import Progress, Silent
 from olscale.execution.stopping import Stop
 from olscale.execution.where import Where
+from olscale.results.compact import forget, set_damaged_aside
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
 from olscale.results.store import Store, open_store
@@ -170,7 +171,9 @@ class _Job:
     def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
         write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
         if self.retry_failed:
-            self.store.forget(self.store.failed().intersection(run.id for run in plan.runs))
+            forget(self.store, self.store.failed().intersection(run.id for run in plan.runs))
+        for name in set_damaged_aside(self.store, {run.id for run in plan.runs}):
+            self.progress.note(f"set aside damaged file {name} of {self.store.path}; its runs are computed again")
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
         work = sum(plan.sources[run.stream.fingerprint].length(run.stream) for run in missing)

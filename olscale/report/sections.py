@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
 from html import escape
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
-from olscale.report.figures.choice import best_of_each, labelled, same_stream, streams
+from olscale.report.figures.choice import best_of_each, labelled, stream_key, streams
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
@@ -46,18 +47,17 @@ def failures(status: Status) -> str:
 def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
     """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
     ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
-    all_curves = {metric: source.curves([s for s in source.summaries if s.n], metric) for metric in CURVES}
-    all_segments = segment_errors(source.store, ends, source.on_damage)
+    all_curves = {metric: _by_stream(source.curves([s for s in source.summaries if s.n], metric)) for metric in CURVES}
+    all_segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     sections = []
     for title, group in streams([s for s in source.summaries if s.n]).items():
-        parts = []
+        parts, stream = [], stream_key(group[0])
         for metric, found in all_curves.items():
-            curves = [curve for curve in found if same_stream(curve.summary, group[0])]
-            if curves and metric == "drift_alarms":
-                parts.append(_alarms(title, curves, all_curves, gallery))
-            elif curves:
-                parts.append(_curves(title, metric, curves, gallery))
-        segments = [errors for errors in all_segments if same_stream(errors.summary, group[0])]
+            if found[stream] and metric == "drift_alarms":
+                parts.append(_alarms(title, found[stream], all_curves["cumulative_error"][stream], gallery))
+            elif found[stream]:
+                parts.append(_curves(title, metric, found[stream], gallery))
+        segments = all_segments[stream]
         if segments:
             by_label, note = _legible(segments)
             caption = f"{title}: error on each segment{note}."
@@ -81,13 +81,20 @@ def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery) -> s
     return gallery.add(f"{title}-{name}", curve_figure({"": shown}), caption)
 
 
-def _alarms(title: str, curves: list[Curve], others: dict[str, list[Curve]], gallery: Gallery) -> str:
+def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery) -> str:
     shown, note = _legible(curves)
-    ends = [int(c.rows[-1]) for c in others["cumulative_error"] if same_stream(c.summary, curves[0].summary)]
+    ends = [int(curve.rows[-1]) for curve in whole]
     runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
     by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
     return gallery.add(f"{title}-drift-alarms", alarm_figure(shown, max(ends, default=None)), caption)
+
+
+def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
+    groups: dict[Hashable, list[T]] = defaultdict(list)
+    for one in found:
+        groups[stream_key(one.summary)].append(one)
+    return groups
 
 
 def _legible(found: list[T]) -> tuple[dict[str, T], str]:

@@ -170,15 +170,17 @@ def _headlines(cells: _Cells) -> list[str]:
 
 
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[_Column]) -> Table:
-    present = {place: metrics for place, metrics in cells.items() if place[1] in columns}
+    at_column = {column: j for j, column in enumerate(columns)}
+    present = {place: metrics for place, metrics in cells.items() if place[1] in at_column}
     labels, notes = row_labels(present)
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=_row_order)))
 
+    at_row = {name: i for i, name in enumerate(names)}
     form = entry_form(metric)
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
     for (row, column), metrics in present.items():
-        i, j = names.index(labels[row]), columns.index(column)
+        i, j = at_row[labels[row]], at_column[column]
         grid[i][j] = metrics.get(metric)
         entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), form)
     for j in range(len(columns)):

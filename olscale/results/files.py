@@ -5,8 +5,10 @@ Both put a file in one atomic step: a reader sees all of it or none.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -16,9 +18,14 @@ from tempfile import NamedTemporaryFile
 from typing import IO, Any, Protocol
 from uuid import uuid4
 
+import pyarrow as pa
+
 from olscale.errors import StoreError
 
 __all__ = ["Files", "LocalFiles", "RemoteFiles", "files_at"]
+
+_DAY = 86_400
+"""Seconds after which nobody is still writing a file."""
 
 
 class Files(Protocol):
@@ -33,11 +40,20 @@ class Files(Protocol):
     def reading(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file to read it piece by piece."""
 
+    def make(self) -> None:
+        """Make the place where files are put, if it has to be made."""
+
     def exists(self, name: str) -> bool:
         """Return whether a file of this name is there."""
 
     def discard(self, name: str) -> None:
         """Remove a file, if there is one of that name."""
+
+    def discard_all(self, names: Iterable[str]) -> None:
+        """Remove many files, those of them that are there."""
+
+    def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file of which some ranges are read."""
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""
@@ -50,6 +66,9 @@ class Files(Protocol):
 
     def size(self) -> int:
         """Return the bytes of all files."""
+
+    def litter(self) -> list[str]:
+        """Return the files that writers have left half written for longer than a day."""
 
     def is_free(self) -> bool:
         """Return whether a new store may be made here: nothing there, or nothing but hidden files."""
@@ -79,7 +98,7 @@ class LocalFiles:
         target = self.root / name
         temporary = self.root / "tmp" / f"{target.stem}.{os.getpid()}.{uuid4().hex[:8]}"
         for folder in (temporary.parent, target.parent):
-            folder.mkdir(parents=True, exist_ok=True)
+            self._need(folder)
         try:
             with temporary.open("xb") as file:
                 yield file
@@ -89,6 +108,18 @@ class LocalFiles:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+        _sync(target.parent)  # else a power cut may keep what is removed after this call, and not the new name
+
+    def _need(self, folder: Path) -> None:
+        """Make a folder and those above it, but not the store's: one that has vanished must not come back empty."""
+        if not folder.is_dir():
+            for above in reversed([folder, *folder.parents][: len(folder.parts) - len(self.root.parts)]):
+                above.mkdir(exist_ok=True)
+                _sync(above.parent)
+
+    def make(self) -> None:
+        """Make the directory."""
+        self.root.mkdir(parents=True, exist_ok=True)
 
     def reading(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file to read it piece by piece."""
@@ -102,6 +133,16 @@ class LocalFiles:
         """Remove a file, if there is one of that name."""
         (self.root / name).unlink(missing_ok=True)
 
+    def discard_all(self, names: Iterable[str]) -> None:
+        """Remove many files."""
+        for name in names:
+            self.discard(name)
+
+    def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file of which some ranges are read."""
+        opened: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.root / name), "rb")
+        return opened
+
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""
         for name in names:
@@ -112,6 +153,8 @@ class LocalFiles:
 
     def names(self, folder: str) -> list[str]:
         """Return the files below a folder, sorted."""
+        if not self.root.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "the store's directory is gone")
         found: list[str] = []
         for entry in _scan(self.root / folder):
             if entry.is_dir():
@@ -134,6 +177,15 @@ class LocalFiles:
                     total += Path(folder, file).stat().st_size
         return total
 
+    def litter(self) -> list[str]:
+        """Return the files that writers have left half written for longer than a day."""
+        found = []
+        for entry in _scan(self.root / "tmp"):
+            with suppress(FileNotFoundError):
+                if entry.is_file() and time.time() - entry.stat().st_mtime > _DAY:
+                    found.append(f"tmp/{entry.name}")
+        return found
+
     def is_free(self) -> bool:
         """Return whether a new store may be made here."""
         if self.root.exists() and not self.root.is_dir():
@@ -144,6 +196,14 @@ class LocalFiles:
     def writable(self) -> bool:
         """Return whether files can be written."""
         return os.access(self.root, os.W_OK | os.X_OK)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _scan(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -180,6 +240,9 @@ class RemoteFiles:
         opened: AbstractContextManager[IO[bytes]] = self.fs.open(f"{self.root}/{name}", "rb")
         return opened
 
+    def make(self) -> None:
+        """Do nothing: a prefix is there with its first file."""
+
     def exists(self, name: str) -> bool:
         """Return whether a file of this name is there."""
         self.fs.invalidate_cache()
@@ -189,6 +252,18 @@ class RemoteFiles:
         """Remove a file, if there is one of that name."""
         with suppress(FileNotFoundError):
             self.fs.rm_file(f"{self.root}/{name}")
+
+    def discard_all(self, names: Iterable[str]) -> None:
+        """Remove many files."""
+        with ThreadPoolExecutor(self.requests) as threads:
+            for _ in threads.map(self.discard, names):
+                pass
+
+    def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file of which some ranges are read, each by one GET."""
+        path = f"{self.root}/{name}"
+        opened: AbstractContextManager[IO[bytes]] = self.fs.open(path, "rb", cache_type="none")
+        return opened
 
     def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
         """Yield each file's bytes, or the error that reading it gave."""
@@ -224,6 +299,10 @@ class RemoteFiles:
         self.fs.invalidate_cache()
         return int(self.fs.du(self.root))
 
+    def litter(self) -> list[str]:
+        """Return nothing: what a killed writer has uploaded of a file is not there."""
+        return []
+
     def is_free(self) -> bool:
         """Return whether a new store may be made here."""
         self.fs.invalidate_cache()
@@ -238,10 +317,10 @@ def files_at(path: str) -> Files:
     """Return the files below `path`, a directory or an fsspec URL (``s3://bucket/prefix``)."""
     if "://" not in path:
         return LocalFiles(path)
-    import fsspec
+    from olscale.data.remote import Reached, open_remote
 
     try:
-        fs, root = fsspec.core.url_to_fs(path)
-    except (ImportError, ValueError) as fault:  # a protocol that needs another package, or that does not exist
+        fs, root = open_remote(path)
+    except (ValueError, OSError) as fault:
         raise StoreError(f"cannot open the metrics store {path}: {fault}; use a directory or an fsspec URL") from fault
-    return LocalFiles(root) if type(fs).__name__ == "LocalFileSystem" else RemoteFiles(fs, root)
+    return RemoteFiles(fs, root) if isinstance(fs, Reached) else LocalFiles(root)

@@ -2,11 +2,14 @@
 
 The bytes of a run depend on its definition and results alone: sorted keys, fixed encodings, no dates, no hosts. What
 differs from one execution to the next (times, machines) has a schema of its own and lives in another file.
+
+A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known whatever reads it.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -17,7 +20,19 @@ import pyarrow.parquet as pq
 
 from olscale.results.record import Record, Segment, Series, canonical_json
 
-__all__ = ["OPTIONAL", "RUN_SCHEMA", "TIMING_SCHEMA", "parse", "record_of", "run_bytes", "timing_bytes", "with_nothing"]
+__all__ = [
+    "OPTIONAL",
+    "RUN_SCHEMA",
+    "TIMING_SCHEMA",
+    "parse",
+    "record_of",
+    "run_bytes",
+    "run_row",
+    "timing_bytes",
+    "timing_row",
+    "whole",
+    "with_nothing",
+]
 
 RUN_SCHEMA = pa.schema(
     [
@@ -62,48 +77,52 @@ TIMING_SCHEMA = pa.schema(
 
 def run_bytes(record: Record) -> bytes:
     """Return the Parquet file (one row of `RUN_SCHEMA`) of a record's definition and results."""
+    return _file(RUN_SCHEMA, run_row(record))
+
+
+def run_row(record: Record) -> dict[str, Any]:
+    """Return the row of `RUN_SCHEMA` of a record."""
     run = record.run
     learner = run["learner"]
-    return _file(
-        RUN_SCHEMA,
-        {
-            "id": record.id,
-            "run": canonical_json(run),
-            "dataset": str(run["dataset"].get("name", "")),
-            "fingerprint": str(run["dataset"].get("fingerprint", "")),
-            "transforms": [str(name) for name in run.get("transforms", ())],
-            "learner": str(learner.get("name", "")),
-            "version": str(learner.get("version", "")),
-            "params": canonical_json(learner.get("params", {})),
-            "protocol": canonical_json(run["protocol"]),
-            "outcome": record.outcome,
-            "reason": record.reason,
-            "metrics": [(name, float(record.metrics[name])) for name in sorted(record.metrics)],
-            "curve_rows": np.asarray(record.curve_rows, dtype=np.int64),
-            "curve_mistakes": np.asarray(record.curve_mistakes, dtype=np.int64),
-            "segments": [
-                {"name": str(name), "rows": int(rows), "mistakes": int(mistakes)}
-                for name, rows, mistakes in record.segments
-            ],
-            "series": [
-                {"name": name, "rows": np.asarray(rows, np.int64), "values": np.asarray(values, np.float64)}
-                for name, rows, values in record.series
-            ],
-        },
-    )
+    return {
+        "id": record.id,
+        "run": canonical_json(run),
+        "dataset": str(run["dataset"].get("name", "")),
+        "fingerprint": str(run["dataset"].get("fingerprint", "")),
+        "transforms": [str(name) for name in run.get("transforms", ())],
+        "learner": str(learner.get("name", "")),
+        "version": str(learner.get("version", "")),
+        "params": canonical_json(learner.get("params", {})),
+        "protocol": canonical_json(run["protocol"]),
+        "outcome": record.outcome,
+        "reason": record.reason,
+        "metrics": [(name, float(record.metrics[name])) for name in sorted(record.metrics)],
+        "curve_rows": np.asarray(record.curve_rows, dtype=np.int64),
+        "curve_mistakes": np.asarray(record.curve_mistakes, dtype=np.int64),
+        "segments": [
+            {"name": str(name), "rows": int(rows), "mistakes": int(mistakes)}
+            for name, rows, mistakes in record.segments
+        ],
+        "series": [
+            {"name": name, "rows": np.asarray(rows, np.int64), "values": np.asarray(values, np.float64)}
+            for name, rows, values in record.series
+        ],
+    }
 
 
 def timing_bytes(record: Record, finished_at: datetime) -> bytes:
     """Return the Parquet file (one row of `TIMING_SCHEMA`) of how a record came about."""
-    return _file(
-        TIMING_SCHEMA,
-        {
-            "id": record.id,
-            "timings": [(name, float(record.timings[name])) for name in sorted(record.timings)],
-            "environment": [(name, str(record.environment[name])) for name in sorted(record.environment)],
-            "finished_at": finished_at,
-        },
-    )
+    return _file(TIMING_SCHEMA, timing_row(record, finished_at))
+
+
+def timing_row(record: Record, finished_at: datetime) -> dict[str, Any]:
+    """Return the row of `TIMING_SCHEMA` of a record."""
+    return {
+        "id": record.id,
+        "timings": [(name, float(record.timings[name])) for name in sorted(record.timings)],
+        "environment": [(name, str(record.environment[name])) for name in sorted(record.environment)],
+        "finished_at": finished_at,
+    }
 
 
 def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
@@ -112,8 +131,35 @@ def _file(schema: pa.Schema, row: dict[str, Any]) -> bytes:
     table = pa.table({field.name: [row[field.name]] for field in fields}, schema=pa.schema(fields))
     sink = pa.BufferOutputStream()
     # A dictionary, statistics and a second copy of the schema only pay in files of more than one row.
-    pq.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False, store_schema=False)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    how = {"compression": "zstd", "use_dictionary": False, "write_statistics": False, "store_schema": False}
+    with pq.ParquetWriter(sink, table.schema, **how) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({_MARK: _BLANK})
+    data = sink.getvalue().to_pybytes()
+    place = _checksum_place(data)
+    return b"".join((data[:place], _checksum(data, place), data[place + len(_BLANK) :]))
+
+
+_MARK, _BLANK = b"olscale.crc32", b"00000000"
+"""Key of the checksum in the file's metadata, and what stands in its place while it is computed."""
+
+
+def _checksum_place(data: bytes) -> int:
+    """Return where the eight digits of the checksum stand, in a file that has them."""
+    return data.rfind(_MARK) + len(_MARK) + 2  # between key and value: type and length of the value, a byte each
+
+
+def _checksum(data: bytes, place: int) -> bytes:
+    crc = zlib.crc32(data[place + len(_BLANK) :], zlib.crc32(_BLANK, zlib.crc32(data[:place])))
+    return b"%08x" % crc
+
+
+def whole(data: bytes) -> bool:
+    """Return whether a file of one row has the bytes it was written with; files older than the checksum pass."""
+    if _MARK not in data:
+        return True
+    place = _checksum_place(data)
+    return data[place : place + len(_BLANK)] == _checksum(data, place)
 
 
 def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
@@ -124,6 +170,8 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     ValueError, pyarrow.ArrowException, OSError
         If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
     """
+    if not whole(data):
+        raise ValueError("its checksum is wrong")
     file = pq.ParquetFile(pa.BufferReader(data))
     absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
     table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)
@@ -138,7 +186,7 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
             table["finished_at"].to_pylist()
         except OverflowError as fault:  # a date past the year 9999
             raise ValueError(f"finished_at: {fault}") from fault
-    return table
+    return table.replace_schema_metadata(None)
 
 
 def with_nothing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:

@@ -11,7 +11,7 @@ from olscale.analysis.sweeps import Sweep
 from olscale.report.tables import column_labels, protocol_text, row_labels
 from olscale.results import canonical_json
 
-__all__ = ["best_of_each", "labelled", "like", "same_stream", "streams"]
+__all__ = ["best_of_each", "labelled", "like", "same_stream", "stream_key", "streams"]
 
 
 T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep, Curve | SegmentErrors)
@@ -32,10 +32,11 @@ def like(summaries: Iterable[Summary], learner: str, metric: str, **params: Any)
 
 def same_stream(one: Summary, other: Summary) -> bool:
     """Return whether two settings met the same rows in the same way."""
-    return _stream(one) == _stream(other)
+    return stream_key(one) == stream_key(other)
 
 
-def _stream(s: Summary) -> tuple[tuple[str, str, tuple[str, ...]], str]:
+def stream_key(s: Summary) -> tuple[tuple[str, str, tuple[str, ...]], str]:
+    """Return what is equal for settings that met the same rows in the same way."""
     return (s.dataset, s.fingerprint, s.transforms), canonical_json(s.protocol)
 
 
@@ -43,7 +44,7 @@ def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     """Group by dataset, transforms and protocol, under a title that tells the groups apart."""
     groups: dict[tuple[tuple[str, str, tuple[str, ...]], str], list[T]] = {}
     for one in shown:
-        groups.setdefault(_stream(_summary(one)), []).append(one)
+        groups.setdefault(stream_key(_summary(one)), []).append(one)
     columns = list(dict.fromkeys(column for column, _ in groups))
     names = dict(zip(columns, column_labels(columns), strict=True))
     titles = {}

@@ -1,0 +1,179 @@
+"""The arithmetic of `olscale.analysis.summary`: means over replicates, for a hundred thousand runs at once.
+
+Texts are dictionary codes from the file to the result, and the runs of a group lie side by side in one array, so nothing
+is done run by run in Python. Every mean is that of the group's values in the order of run ids, to the last bit what
+NumPy gives for them alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = ["Aggregate", "Moments", "aggregate"]
+
+_KEYS = ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
+_BETWEEN = "\x1f"
+
+
+class Moments(NamedTuple):
+    """Mean and sample standard deviation (0.0 for one value) of the values of one metric, by group.
+
+    Parameters
+    ----------
+    groups : int64 array of shape (n_groups,)
+        The groups that have this metric, ascending.
+    mean, std : float64 array of shape (n_groups,)
+    n : int64 array of shape (n_groups,)
+        Values, one of each run that ended ``ok``.
+    """
+
+    groups: NDArray[np.int64]
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    n: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """Groups of replicates, each group being one setting.
+
+    Parameters
+    ----------
+    keys : list of tuple
+        Of each group: dataset, fingerprint, transforms (a tuple), learner, version, params, protocol (both as canonical
+        JSON).
+    moments : dict of str to Moments
+        By metric.
+    failures : dict of int to Counter of str
+        Outcomes other than ``ok`` of those groups that have any.
+    """
+
+    keys: list[tuple[Any, ...]] = field(default_factory=list)
+    moments: dict[str, Moments] = field(default_factory=dict)
+    failures: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+
+def aggregate(runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str]) -> Aggregate:
+    """Average metrics and timings over replicates.
+
+    Parameters
+    ----------
+    runs : pyarrow.Table
+        Of `Store.read`, sorted by id, with the columns ``id``, ``outcome``, ``metrics`` and those of a group's key.
+    timings : pyarrow.Table
+        Of `Store.timings`, of some or all of the same runs.
+    protocol : callable
+        Takes a run's protocol, gives that of its group.
+    """
+    if not runs.num_rows:
+        return Aggregate()
+    group, keys = _groups(runs, protocol)
+    found = Aggregate(keys)
+    outcome, outcomes = _codes(runs["outcome"])
+    for i, name in enumerate(outcomes):
+        if name != "ok":
+            for failed, count in zip(*np.unique(group[outcome == i], return_counts=True), strict=True):
+                found.failures[int(failed)][name] = int(count)
+    ok = np.array([name == "ok" for name in outcomes])[outcome]
+    order = np.argsort(group, kind="stable")
+    order, group = order[ok[order]], group[order[ok[order]]]
+    same = timings["id"].equals(runs["id"])
+    place = None if same else pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
+    for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
+        for name, values, there in _columns(maps, row, runs.num_rows):
+            if there is None:
+                found.moments[name] = _moments(values[order], group)
+            else:
+                kept = there[order]
+                found.moments[name] = _moments(values[order[kept]], group[kept])
+    return found
+
+
+def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.int64], list[tuple[Any, ...]]]:
+    """Return the group of each row, and the keys of the groups."""
+    columns: list[tuple[NDArray[np.int64], list[Any]]] = []
+    for name in _KEYS:
+        values: list[Any]
+        if name == "transforms":
+            codes, texts = _codes(pc.binary_join(runs[name], _BETWEEN))
+            values = [tuple(text.split(_BETWEEN)) if text else () for text in texts]
+        else:
+            codes, values = _codes(runs[name])
+        if name == "protocol":
+            without = [protocol(text) for text in values]
+            values = list(dict.fromkeys(without))
+            codes = np.array([values.index(text) for text in without])[codes]
+        columns.append((codes, values))
+    combined = np.zeros(runs.num_rows, dtype=np.int64)
+    size = 1
+    for codes, values in columns:
+        if size * len(values) >= 2**62:
+            known, combined = np.unique(combined, return_inverse=True)
+            size = len(known)
+        combined = combined * len(values) + codes  # a number in a mixed radix
+        size *= len(values)
+    _, first, of_row = np.unique(combined, return_index=True, return_inverse=True)
+    keys = zip(*([values[code] for code in codes[first].tolist()] for codes, values in columns), strict=True)
+    return of_row, list(keys)
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
+    """Return the values of a column of text, and which of them each row has."""
+    texts = column.unify_dictionaries() if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    whole = texts.combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    return whole.indices.to_numpy(zero_copy_only=False), whole.dictionary.to_pylist()
+
+
+def _columns(
+    maps: pa.ChunkedArray, place: NDArray[np.int64] | None, rows: int
+) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.bool_] | None]]:
+    """Yield each name in a column of maps with its values by row, and which rows have it, None if all do.
+
+    `place` is the row of each map, if they are not all the rows in their order.
+    """
+    keys, parts, sizes = [], [], []
+    for chunk in maps.chunks:
+        ends = chunk.offsets.to_numpy()
+        inside = slice(int(ends[0]), int(ends[-1]))
+        keys.append(chunk.keys[inside])
+        parts.append(chunk.items[inside].to_numpy())
+        sizes.append(np.diff(ends))
+    if not parts:
+        return
+    code, names = _codes(pa.chunked_array(keys))
+    value, size = np.concatenate(parts), np.concatenate(sizes)
+    width = max(1, len(names))
+    if place is None and (size == width).all() and (code.reshape(-1, width) == np.arange(width)).all():
+        for name, values in zip(names, value.reshape(-1, width).T, strict=True):
+            yield name, values, None
+        return
+    at = np.repeat(np.arange(rows) if place is None else place, size)
+    for i, name in enumerate(names):
+        mine = np.flatnonzero(code == i)
+        values, there = np.zeros(rows), np.zeros(rows, dtype=bool)
+        values[at[mine]], there[at[mine]] = value[mine], True
+        yield name, values, there
+
+
+def _moments(values: NDArray[np.float64], groups: NDArray[np.int64]) -> Moments:
+    """Return the moments of values of ascending groups."""
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    counts = np.diff(starts, append=len(groups))
+    mean, std = np.empty(len(starts)), np.zeros(len(starts))
+    for count in np.unique(counts):
+        which = np.flatnonzero(counts == count)
+        cells = values[starts[which, None] + np.arange(count)]  # a row each: bits depend on the group alone
+        with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
+            mean[which] = cells.mean(axis=1)
+            if count > 1:
+                std[which] = cells.std(axis=1, ddof=1)
+    return Moments(groups[starts], mean, std, counts)

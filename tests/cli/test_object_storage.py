@@ -1,0 +1,155 @@
+"""Datasets and stores on object storage: the commands against an S3 server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from olscale.cli import olscale as command
+from olscale.data.dataset import open_dataset
+from olscale.data.remote import Reached, open_remote
+from olscale.errors import DatasetError, StoreError
+from olscale.results import open_store
+from olscale.results.store import Store
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """Return the URL of an empty bucket, with address and credentials in the environment."""
+    boto3 = pytest.importorskip("boto3", reason="pip install 'olscale[dev]'")
+    server = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        boto3.client("s3").create_bucket(Bucket="bucket")
+        yield "s3://bucket"
+    server.stop()
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(command, [str(arg) for arg in args])
+
+
+@pytest.fixture(scope="module")
+def digits(bucket) -> str:
+    done = run("ingest", "sklearn:digits", f"{bucket}/sets/digits")
+    assert done.exit_code == 0, done.output
+    return f"{bucket}/sets/digits"
+
+
+def test_dataset_is_shown_verified_and_exported(digits, tmp_path):
+    shown = run("datasets", "show", digits, "--json")
+    verified = run("datasets", "verify", digits)
+    exported = run("datasets", "export", digits, tmp_path / "digits.csv")
+
+    assert json.loads(shown.stdout)["name"] == "digits"
+    assert "intact" in verified.stdout
+    assert exported.exit_code == 0
+    assert len((tmp_path / "digits.csv").read_text().splitlines()) in (1797, 1798)
+
+
+def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits, bucket, tmp_path):
+    store = f"{bucket}/store"
+    common = ("evaluate", "--dataset", digits, "--learner", "pa1", "--learner", "perceptron", "--order", "time")
+
+    workers = run(*common, "--store", store, "--workers", "1")
+    here = run(*common, "--store", tmp_path / "store", "--in-process")
+
+    assert (workers.exit_code, here.exit_code) == (0, 0), workers.output + here.output
+    far, near = open_store(store), open_store(tmp_path / "store")
+    assert dict(far.files.read(far.loose("runs"))) == dict(near.files.read(near.loose("runs")))
+    assert run("compact", store).stdout == "2 runs in 1 files, 2 of them merged now\n"
+    assert far.loose("runs") == []
+    printed = json.loads(run("results", store, "--format", "json").stdout)
+    assert {row["learner"] for row in printed} == {"pa1", "perceptron"}
+    assert "2 ok" in run("status", store).stdout
+    assert "all 2 runs are in" in run(*common, "--store", store, "--in-process").stdout
+    assert run("report", store, "--out", tmp_path / "report").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "message"),
+    [
+        (["results", "s3://no-bucket/store"], {}, "there is no metrics store at s3://no-bucket/store"),
+        (
+            ["evaluate", "--dataset", "DIGITS", "--learner", "pa", "--store", "s3://no-bucket/store"],
+            {},
+            "bucket does not",
+        ),
+        (
+            ["ingest", "sklearn:iris", "s3://no-bucket/iris"],
+            {},
+            "s3://no-bucket/iris cannot be made (The specified buc",
+        ),
+        (["datasets", "show", "s3://no-bucket/iris"], {}, "s3://no-bucket/iris does not exist"),
+        (["results", "s3://bucket/s"], {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "Unable to locate cred"),
+        (
+            ["datasets", "show", "DIGITS"],
+            {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
+            "Unable to locate cred",
+        ),
+    ],
+)
+def test_what_cannot_be_reached_is_one_line(digits, args, env, message):
+    line = [sys.executable, "-m", "olscale", *(digits if arg == "DIGITS" else arg for arg in args)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, env=os.environ | env)
+
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "internal error" not in done.stderr
+    assert done.stderr.count("\n") <= 2  # the line of the error, after one of progress
+
+
+def test_store_goes_to_other_processes_as_its_url(bucket):
+    assert open_store(f"{bucket}/a", create=True).__reduce__() == (Store, (f"{bucket}/a",))
+
+
+def test_denied_access_is_a_store_error(bucket, monkeypatch):
+    store = open_store(f"{bucket}/denied", create=True)
+
+    def denied(path: str, data: bytes) -> None:
+        raise PermissionError("Access Denied")
+
+    monkeypatch.setattr(store.files.fs._fs, "pipe_file", denied)
+
+    with pytest.raises(StoreError, match=r"cannot write x .*: Access Denied"):
+        store.put("x", b"")
+
+
+def test_missing_client_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
+
+    with pytest.raises(ValueError, match=r"s3:// needs another package: pip install 'olscale\[s3\]'"):
+        open_remote("s3://another/bucket")
+    with pytest.raises(StoreError, match=r"pip install 'olscale\[s3\]'"):
+        open_store("s3://another/bucket")
+    with pytest.raises(DatasetError, match=r"pip install 'olscale\[s3\]'"):
+        open_dataset("s3://another/bucket")
+
+
+def test_faults_of_a_client_become_faults_of_the_system():
+    class NoCredentialsError(Exception):
+        __module__ = "botocore.exceptions"
+
+    class Client:
+        def ls(self, fault: Exception) -> None:
+            raise fault
+
+    with pytest.raises(OSError, match="Unable to locate"):
+        Reached(Client()).ls(NoCredentialsError("Unable to locate credentials"))
+    with pytest.raises(KeyError):
+        Reached(Client()).ls(KeyError("ours"))

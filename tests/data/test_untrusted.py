@@ -1,0 +1,107 @@
+"""Files from elsewhere run no code and leave no file where they should not."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import pickle
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import olscale
+from olscale.data.ingest import ingest
+from olscale.errors import OlscaleError, StoreError
+from olscale.results import open_store
+from olscale.results.scratch import Scratch
+
+SOURCES = sorted(Path(olscale.__file__).parent.rglob("*.py"))
+LOADERS = {"cloudpickle", "dill", "joblib", "marshal", "shelve"}
+
+
+class Bomb:
+    """Makes the file `path` when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return Path.touch, (self.path,)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(SOURCES[0].parent)))
+def test_no_module_loads_pickles(source):
+    """What Dask does with its own messages apart, nothing is unpickled; NumPy is told not to, each time."""
+    for node in ast.walk(ast.parse(source.read_text())):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = {alias.name.split(".")[0] for alias in node.names}
+            names |= {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
+            assert not names & LOADERS
+            assert not (isinstance(node, ast.ImportFrom) and node.module == "pickle")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = ast.unparse(node.func.value)
+            assert not (owner == "pickle" and node.func.attr != "dumps")
+            if (owner, node.func.attr) in {("np", "load"), ("np.lib.format", "read_array")}:
+                assert [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"] == ["False"]
+
+
+def test_objects_in_an_npz_are_refused(tmp_path):
+    bombs = np.array([Bomb(tmp_path / "gone-off")] * 2, dtype=object)
+    np.savez(tmp_path / "bad.npz", X=bombs, y=np.array([0, 1]))
+
+    with pytest.raises(OlscaleError):
+        ingest([str(tmp_path / "bad.npz")], str(tmp_path / "ds"))
+    assert not (tmp_path / "gone-off").exists()
+
+
+def test_objects_in_a_scratch_file_are_refused(tmp_path):
+    store = open_store(tmp_path / "store", create=True)
+    data = io.BytesIO()
+    np.savez(data, bomb=np.array([Bomb(tmp_path / "gone-off")], dtype=object))
+    store.put(f"tmp/shards-{'0' * 32}/x.npz", data.getvalue())
+
+    with pytest.raises(StoreError):
+        Scratch(store, "0" * 32).read("x")
+    assert not (tmp_path / "gone-off").exists()
+
+
+def test_pickles_in_the_metadata_of_a_parquet_file_stay_asleep(tmp_path):
+    """Older pyarrow unpickled the type of such a column (CVE-2023-47248)."""
+    metadata = {
+        b"ARROW:extension:name": b"arrow.py_extension_type",
+        b"ARROW:extension:metadata": pickle.dumps(Bomb(tmp_path / "gone-off")),
+        b"pandas": pickle.dumps(Bomb(tmp_path / "gone-off")),
+    }
+    schema = pa.schema([pa.field("a", pa.float64(), metadata=metadata), ("label", pa.int64())], metadata=metadata)
+    table = pa.table({"a": [1.0, 2.0, 3.5], "label": [0, 1, 0]}, schema=schema)
+    pq.write_table(table, tmp_path / "bad.parquet")
+
+    assert ingest([str(tmp_path / "bad.parquet")], str(tmp_path / "ds")).rows("train") == 3
+    assert not (tmp_path / "gone-off").exists()
+
+
+def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
+    """Archives are read as streams: no member is unpacked, whatever its name; links are passed over."""
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    rows = b"1 1:1 2:2\n-1 1:2 2:1\n"
+    with tarfile.open(inside / "bad.tar", "w") as tar:
+        for name in ("../../escaped.svm", str(tmp_path / "absolute.svm"), "fine.svm"):
+            info = tarfile.TarInfo(name)
+            info.size = len(rows)
+            tar.addfile(info, io.BytesIO(rows))
+        link = tarfile.TarInfo("link.svm")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+
+    dataset = ingest([str(inside / "bad.tar")], str(inside / "ds"))
+
+    assert dataset.rows("train") == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b"]
+    assert "/etc/passwd" not in json.dumps((inside / "ds" / "manifest.json").read_text())

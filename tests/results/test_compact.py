@@ -1,0 +1,375 @@
+"""Compaction: nothing lost, nothing doubled, whoever reads, writes, compacts or dies meanwhile."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.analysis import summarise
+from olscale.errors import StoreError
+from olscale.results import compact as compaction
+from olscale.results import open_store
+from olscale.results.compact import compact, forget, set_damaged_aside
+from olscale.results.store import Store
+
+PROCESS = """
+import sys
+from olscale.results import Record, compact as compaction, open_store, run_id
+from olscale.results.compact import compact
+
+def record(i):
+    run = {"dataset": {"name": "d"}, "learner": {"name": "pa"}, "protocol": {"order": "permuted", "permutation": i}}
+    return Record(run=run, id=run_id(run), metrics={"mistakes": i}, timings={"fit_seconds": i})
+
+compaction.ROWS = 8
+store = open_store(sys.argv[1], create=True)
+"""
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Mortal:
+    """Files that die before or after the n-th of the operations that change anything."""
+
+    def __init__(self, files: Any, steps: int, after: bool) -> None:
+        self._files, self._steps, self._after = files, steps, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def _step(self, operation: Any, *args: Any) -> None:
+        self._steps -= 1
+        if self._steps == 0 and not self._after:
+            raise Died
+        operation(*args)
+        if self._steps == 0:
+            raise Died
+
+    def put(self, name: str, data: bytes) -> None:
+        self._step(self._files.put, name, data)
+
+    def discard(self, name: str) -> None:
+        self._step(self._files.discard, name)
+
+    def discard_all(self, names: list[str]) -> None:
+        for name in names:
+            self.discard(name)
+
+
+class Interrupted(Mortal):
+    """Files that, before the n-th operation, wait for another process to compact, write a run and compact again."""
+
+    path: str
+    runs: list[Any]
+
+    def _step(self, operation: Any, *args: Any) -> None:
+        self._steps -= 1
+        if self._steps == 0:
+            other = open_store(self.path)
+            compact(other)
+            other.write(self.runs.pop())
+            compact(other)
+        operation(*args)
+
+
+def start(store: Path, code: str) -> subprocess.Popen[str]:
+    source = PROCESS + textwrap.dedent(code)
+    return subprocess.Popen([sys.executable, "-c", source, str(store)], stdout=subprocess.PIPE, text=True)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def rows(store: Store) -> list[dict[str, Any]]:
+    return store.read().to_pylist()
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request, tmp_path) -> Store:
+    path = str(tmp_path / "store") if request.param == "local" else f"memory://{tmp_path.name}/{request.node.name}"
+    return open_store(path, create=True)
+
+
+@pytest.fixture
+def small_parts(monkeypatch) -> None:
+    """Let a few runs make several parts."""
+    monkeypatch.setattr(compaction, "ROWS", 2)
+
+
+def fill(store: Store, make_record, numbers) -> None:
+    for i in numbers:
+        store.write(
+            make_record(
+                permutation=i,
+                params={"C": 0.5},
+                metrics={"test_error": i / 100, "mistakes": i},
+                curve_rows=[10, 20],
+                curve_mistakes=[1, i],
+                segments=[("Day0", 20, i)],
+                timings={"fit_seconds": i},
+                environment={"host": "h"},
+            )
+        )
+
+
+def halfway(folder: str, make_record) -> Store:
+    """Return a store of four compacted and four loose runs."""
+    store = open_store(f"{folder}/halfway", create=True)
+    fill(store, make_record, range(4))
+    compact(store)
+    fill(store, make_record, range(4, 8))
+    return store
+
+
+def copied(store: Store, path: str) -> Store:
+    """Return a copy of a store."""
+    new = open_store(path, create=True)
+    for folder in ("runs", "timings", "compacted/runs", "compacted/timings"):
+        for name, data in store.files.read(store.files.names(folder)):
+            new.put(name, data)
+    return new
+
+
+def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
+    fill(store, make_record, range(20))
+    store.write(make_record(learner="cw", outcome="diverged", reason="norm is inf"))
+    before, timings, done, summaries = rows(store), store.timings(), store.done(), summarise(store)
+
+    result = compact(store)
+
+    assert (result.runs, result.parts, result.merged, result.damaged) == (21, 1, 21, [])
+    assert store.loose("runs") == store.loose("timings") == []
+    assert (rows(store), store.done(), summarise(store)) == (before, done, summaries)
+    assert store.timings().equals(timings)
+    got = store.get(min(done))
+    assert (got.id, set(got.timings)) == (min(done), {"fit_seconds"}) or got.outcome == "diverged"
+
+
+def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(store, make_record):
+    fill(store, make_record, range(5))
+    [name, *_] = store.loose("runs")
+    [(_, data)] = store.files.read([name])
+    compact(store)
+    before = rows(store)
+
+    assert not store.write(make_record(permutation=0, params={"C": 0.5}))
+    store.put(name, data)
+
+    assert rows(store) == before
+    assert compact(store).merged == 1
+    assert rows(store) == before
+
+
+def test_lost_run_stays_loose_until_it_has_a_result(store, make_record):
+    store.write(make_record(outcome="lost", reason="four workers died"))
+    compact(store)
+    assert (len(store.lost()), store.done()) == (1, set())
+
+    store.write(make_record(metrics={"mistakes": 1}))
+    compact(store)
+
+    assert (store.lost(), len(store.done()), store.loose("lost")) == (set(), 1, [])
+    assert store.read()["outcome"].to_pylist() == ["ok"]
+
+
+def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, make_record, small_parts):
+    """Two runs make one part, more of them 16 and then 256."""
+    for name, steps in (("at once", [range(40)]), ("step by step", [range(2), range(30, 40), range(2, 30)])):
+        store = open_store(tmp_path / name, create=True)
+        for numbers in steps:
+            fill(store, make_record, numbers)
+            compact(store)
+
+    one, other = (contents(tmp_path / name / "compacted" / "runs") for name in ("at once", "step by step"))
+    assert one == other
+    assert len({name[:2] for name in one}) > 16
+    assert compact(open_store(tmp_path / "at once")).merged == 0
+    assert contents(tmp_path / "at once" / "compacted" / "runs") == one
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, small_parts, after):
+    folder = f"memory://{tmp_path.name}"  # a disk would be waited for at each of some thousand files
+    whole = open_store(f"{folder}/whole", create=True)
+    fill(whole, make_record, range(8))
+    expected, timings = rows(whole), whole.timings()["id"]
+    before = halfway(folder, make_record)
+    compact(whole)
+    for step in range(1, 1000):
+        store = copied(before, f"{folder}/{step}")
+        files = store.files
+        store.files = Mortal(files, step, after)
+        try:
+            compact(store)
+        except Died:
+            died = True
+        else:
+            died = False
+        seen = open_store(store.path)
+        assert rows(seen) == expected, step
+        assert seen.timings()["id"].equals(timings)
+        assert len(seen.done()) == 8
+        compact(seen)
+        assert dict(seen.files.read(seen.parts("runs"))) == dict(whole.files.read(whole.parts("runs")))
+        assert seen.loose("runs") == seen.loose("timings") == []
+        if not died:
+            break
+    assert step > 15  # the version, and a part and a loose file for each run and its timings
+
+
+def test_two_compactions_interleaved_at_any_step_lose_nothing(tmp_path, make_record, small_parts):
+    """One compaction stops at a step, others run from start to end, a run comes in, and the first goes on."""
+    folder = f"memory://{tmp_path.name}"
+    before = halfway(folder, make_record)
+    for step in range(1, 1000):
+        store = copied(before, f"{folder}/{step}")
+        expected = set(store.done())
+        slow = Interrupted(store.files, step, after=False)
+        slow.path, slow.runs = store.path, [make_record(permutation=9)]
+        store.files = slow
+        compact(store)
+        seen = open_store(store.path)
+        if slow.runs:
+            break
+        assert len(rows(seen)) == len(seen.done()) == 9, step
+        assert expected < seen.done()
+    assert step > 15
+
+
+def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
+    """Real SIGKILLs at random moments, while a writer adds runs; then one compaction tidies up."""
+    path = tmp_path / "store"
+    writer = start(path, "for i in range(120): store.write(record(i))")
+    rng = random.Random(0)
+    deaths = 0
+    while writer.poll() is None or deaths < 4:
+        compactor = start(path, "print('ready', flush=True)\nwhile True: compact(store)")
+        assert compactor.stdout.readline() == "ready\n"
+        time.sleep(rng.random() * 0.3)
+        compactor.send_signal(signal.SIGKILL)
+        deaths += compactor.wait() == -signal.SIGKILL
+    assert writer.returncode == 0
+    assert deaths >= 4
+
+    store = open_store(path)
+    mistakes = [dict(metrics)["mistakes"] for metrics in store.read(["metrics"])["metrics"].to_pylist()]
+
+    assert sorted(mistakes) == list(range(120))
+    compact(store)
+    assert len(store.done()) == store.read().num_rows == store.timings().num_rows == 120
+    assert store.loose("runs") == []
+
+
+def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
+    path = tmp_path / "store"
+    assert start(path, "for i in range(40): store.write(record(i))").wait(60) == 0
+    stop = tmp_path / "stop"
+    compactors = [start(path, f"import os\nwhile not os.path.exists({str(stop)!r}): compact(store)") for _ in range(2)]
+    writer = start(path, "for i in range(40, 160): store.write(record(i))")
+    store = open_store(path)
+    reads = 0
+    seen = 0
+    while writer.poll() is None:
+        ids = store.read(["id"])["id"].to_pylist()
+        assert len(set(ids)) == len(ids) >= max(seen, 40)  # none twice, none gone
+        done = store.done()
+        assert done >= set(ids)
+        seen, reads = len(done), reads + 1
+    stop.touch()
+
+    assert [process.wait(60) for process in (writer, *compactors)] == [0, 0, 0]
+    assert reads > 3
+    assert len(store.read(["id"])) == 160
+
+
+def test_half_written_files_of_the_dead_are_removed_after_a_day(tmp_path, make_record):
+    store = open_store(tmp_path, create=True)
+    fill(store, make_record, [0])
+    (old, new) = (tmp_path / "tmp" / name for name in ("old", "new"))
+    for file in (old, new):
+        file.write_bytes(b"half")
+    os.utime(old, (time.time() - 90_000,) * 2)
+
+    compact(store)
+
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(store, make_record):
+    fill(store, make_record, range(3))
+    [bad, *_] = store.loose("runs")
+    store.put(bad, b"not parquet")
+
+    result = compact(store)
+
+    assert result.damaged == [bad]
+    assert len(store.done()) == 2
+    assert [data for _, data in store.files.read([f"damaged/{bad}"])] == [b"not parquet"]
+    fill(store, make_record, range(3))
+    assert len(store.done()) == 3
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+
+
+def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_record, monkeypatch):
+    monkeypatch.setattr("olscale.results.parts._GROUP", 4)
+    fill(store, make_record, range(10))
+    compact(store)
+    [part] = store.parts("runs")
+    [(_, data)] = store.files.read([part])
+    store.put(part, flipped(data, 10))  # in the first row group
+
+    with pytest.raises(StoreError, match=f"damaged file {part} .*olscale compact sets it aside"):
+        store.read()
+    assert store.read(on_damage="skip").num_rows == 0
+    assert store.damaged == (part,)
+    fresh = Store(store.path)
+    assert set_damaged_aside(fresh, set()) == [part]
+    assert len(fresh.done()) == fresh.read().num_rows == 6
+
+
+def test_full_disk_is_one_line_and_loses_nothing(tmp_path, make_record, monkeypatch):
+    store = open_store(tmp_path, create=True)
+    fill(store, make_record, range(5))
+    before = rows(store)
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        with pytest.raises(
+            StoreError, match=r"cannot write .* No space left on device; check its permissions and free"
+        ):
+            compact(store)
+    assert rows(store) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_forgotten_runs_are_gone_from_parts_and_loose_files(store, make_record):
+    fill(store, make_record, range(4))
+    compact(store)
+    compacted = sorted(store.done())
+    fill(store, make_record, range(4, 6))
+    [loose] = sorted(store.done() - set(compacted))[:1]
+
+    forget(store, {compacted[0], loose})
+
+    assert len(store.done()) == store.read().num_rows == store.timings().num_rows == 4
+    assert not {compacted[0], loose} & store.done()
+    fill(store, make_record, range(6))
+    assert len(store.done()) == 6

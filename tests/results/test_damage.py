@@ -1,0 +1,103 @@
+"""Stores of earlier versions keep loading; files of a store with any bit changed are known for damaged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from olscale.analysis import store_status, summarise
+from olscale.errors import StoreError
+from olscale.results import open_store
+from olscale.results.compact import compact, set_damaged_aside
+from olscale.results.rows import RUN_SCHEMA, parse, run_bytes, whole
+
+V1 = Path(__file__).parent / "fixtures" / "v1"
+
+
+@pytest.fixture
+def old(tmp_path) -> Path:
+    """Return a copy of a store as version 1 wrote it: two runs, one that diverged, one that was lost, a plan."""
+    return Path(shutil.copytree(V1, tmp_path / "old"))
+
+
+def test_store_of_version_1_loads(old):
+    store = open_store(old)
+
+    assert (len(store.done()), len(store.lost())) == (3, 1)
+    assert sorted(store.read()["outcome"].to_pylist()) == ["diverged", "lost", "ok", "ok"]
+    [errors] = [s for s in summarise(store) if s.metric == "cumulative_error"]
+    assert (round(errors.mean, 3), errors.n, errors.failures) == (0.305, 2, {"diverged": 1, "lost": 1})
+    assert store_status(store).experiments[0].total == 4
+    assert store.get("1f23c113f9724814fe05e7aab5028477").timings.keys() == {"fit_seconds"}
+
+
+def test_compaction_makes_the_present_version_of_it(old):
+    store = open_store(old)
+    before = store.read().to_pylist()
+
+    compact(store)
+
+    assert open_store(old).read().to_pylist() == before
+    assert json.loads((old / "store.json").read_text())["version"] == 2
+
+
+def test_store_of_a_newer_version_is_refused(old):
+    (old / "store.json").write_text('{"format": "olscale metrics store", "version": 3}')
+
+    with pytest.raises(StoreError, match="has format version 3, this olscale reads up to 2; upgrade olscale"):
+        open_store(old)
+
+
+def test_any_changed_byte_of_a_loose_file_is_found(make_record):
+    data = run_bytes(make_record(metrics={"test_error": 0.25}, curve_rows=[10, 20], curve_mistakes=[1, 2]))
+    intact = parse(data, RUN_SCHEMA, RUN_SCHEMA.names)
+
+    for at in range(len(data)):
+        bad = data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
+        if whole(bad):  # the key of the checksum itself
+            assert parse(bad, RUN_SCHEMA, RUN_SCHEMA.names).equals(intact), at
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@pytest.mark.parametrize("kind", ["runs", "timings"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "empty", "foreign"])
+def test_damaged_file_is_named_then_set_aside_and_the_run_done_again(
+    tmp_path, make_record, monkeypatch, damage, kind, at_once
+):
+    monkeypatch.setattr("olscale.results.loose.WORTHWHILE", at_once)
+    store = open_store(tmp_path, create=True)
+    records = [make_record(permutation=i, metrics={"mistakes": i}) for i in range(3)]
+    for record in records:
+        store.write(record)
+    bad = sorted((tmp_path / kind).rglob("*.parquet"))[1]
+    data = bad.read_bytes()
+    name = str(bad.relative_to(tmp_path))
+    flipped = data[:60] + bytes([data[60] ^ 4]) + data[61:]
+    content = {"flipped": flipped, "truncated": data[:-9], "empty": b"", "foreign": b"PNG\r\n" * 99}
+    bad.write_bytes(content[damage])
+
+    with pytest.raises(StoreError, match=f"damaged file {name} in the metrics store"):
+        summarise(store)
+    summarise(store, on_damage="skip")
+    assert store.damaged == (name,)
+    assert set_damaged_aside(store, {record.id for record in records}) == [name]
+    assert (tmp_path / "damaged" / name).exists()
+    assert len(store.done()) == (2 if kind == "runs" else 3)
+    for record in records:
+        store.write(record)
+    assert len(summarise(store)) > 0
+    assert len(store.done()) == 3
+
+
+def test_store_that_vanishes_is_one_line_and_does_not_come_back_empty(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    store.write(make_record())
+    shutil.rmtree(tmp_path / "store")
+
+    for use in (store.done, store.read, lambda: compact(store), lambda: store.write(make_record(permutation=5))):
+        with pytest.raises(StoreError, match=r"^[^\n]*metrics store .*store: [^\n]+$"):
+            use()
+    assert not (tmp_path / "store").exists()
