@@ -185,6 +185,7 @@ class _Chaos:
         while open_drivers:
             if monotonic() > max(start, self.end) + GIVE_UP_SECONDS:
                 report.failures.append(f"not finished {GIVE_UP_SECONDS:.0f} s after the last hit")
+                self.end = self.end or monotonic()
                 break
             self._keep_cluster()
             for order in sorted(open_drivers):

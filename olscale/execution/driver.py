@@ -7,8 +7,8 @@ halves, and again, until the one run is found that takes its workers along; that
 
 No wait is without an end. A watch asks the scheduler once a second which workers there are: a call to a worker that has
 left is given up at once, a worker from which nothing is heard for an hour is ended, and the drive ends with one line when
-the scheduler stops answering or when there has been no worker for a minute. The store remembers what is done and how far
-the rest has come: a driver that dies is simply started again.
+the scheduler stops answering or when there has been no worker for three minutes. The store remembers what is done and how
+far the rest has come: a driver that dies is simply started again.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 WATCH_SECONDS = 1.0
 ANSWER_SECONDS = 60.0
-NO_WORKER_SECONDS = 60.0
+NO_WORKER_SECONDS = 180.0
 ACTORS_A_WORKER = 1
 TASKS_A_THREAD = 2
 """The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
@@ -51,7 +51,7 @@ class Workers:
         Raises
         ------
         ExecutionError
-            If the scheduler does not answer, or there has been no worker for a minute.
+            If the scheduler does not answer, or there has been no worker for three minutes.
         """
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
