@@ -65,6 +65,10 @@ def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
                 for info in tar:
                     path = PurePosixPath(info.name)
                     data = PurePosixPath(strip_compression(path.name)).suffix.lower() in suffixes
+                    if data and info.issparse():  # holes are zero bytes, as many as a header of 512 bytes says
+                        raise FormatError(
+                            archive, f"{info.name} has holes, which no text has; pack it without --sparse"
+                        )
                     content = tar.extractfile(info) if info.isfile() and data and not _NOTES.match(path.name) else None
                     if content is not None:
                         buffered = BufferedReader(content.raw, _READ_BYTES)  # type: ignore[attr-defined]

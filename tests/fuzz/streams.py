@@ -7,12 +7,13 @@ import gzip
 import io
 import lzma
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
 from olscale.data.archive import archive_pieces
 from olscale.data.formats import ReadOptions, find_format
+from olscale.data.formats.base import Batch
 from tests.fuzz.batches import ROWS, checked, read_rows
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Files, Target
@@ -26,9 +27,8 @@ def read_packed(folder: Path) -> None:
 def read_archive(folder: Path) -> None:
     source = str(folder / "days.tar.gz")
 
-    def parse(member: str, content: io.BufferedReader):  # type: ignore[no-untyped-def]
-        options = ReadOptions(chunk_rows=ROWS, stream=content)
-        return find_format(member, "svmlight", content).read(member, options)
+    def parse(name: str, file: Path) -> Iterator[Batch]:
+        return find_format(str(file), "svmlight").read(str(file), ReadOptions(chunk_rows=ROWS))
 
     for piece in archive_pieces(source, parse, folder / "spool"):
         checked(piece.batches(), ROWS)

@@ -252,6 +252,19 @@ def test_archive_of_a_file_longer_than_itself(tmp_path: Path, name: str):
         list(open_members(str(archive)))
 
 
+def test_archive_of_a_file_with_holes(tmp_path: Path):
+    """Its 512 bytes stand for a terabyte of zeros."""
+    info = member("Day0.svm", 0)
+    info.type = tarfile.GNUTYPE_SPARSE
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"77777777777\0"
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    (tmp_path / "a.tar").write_bytes(header)
+    with pytest.raises(FormatError, match=r"Day0\.svm has holes"):
+        list(open_members(str(tmp_path / "a.tar")))
+
+
 def test_numbers_of_thousands_of_digits_are_ordered():
     names = ["Day" + "1" * 5000, "Day007", "Day12", "Day7b", "Day0"]
     assert sorted(names, key=natural_key) == ["Day0", "Day007", "Day7b", "Day12", "Day" + "1" * 5000]
