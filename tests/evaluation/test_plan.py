@@ -158,7 +158,7 @@ def test_folds_that_make_no_sense_are_refused(shelf: Path, protocol: dict[str, o
 def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     part: Part | None, shuffle: Shuffle | None
 ) -> None:
-    runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), f"learner-{j}", 1, {}) for j in range(6)]
+    runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), "pa1", 1, {"C": float(j)}) for j in range(6)]
     sources = {"0" * 64: Source("d", 100, int(PACK_NUMBERS), bytes=1_000)}
     held, not_held = (list(cut_packs(runs, sources, 1, memory_limit=limit)) for limit in (1_000, 999))
     whole_file = shuffle is None and part is None

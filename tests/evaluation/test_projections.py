@@ -115,7 +115,7 @@ def test_a_projection_is_worth_a_pack_of_several_runs() -> None:
     source = Source("d", 100, int(PACK_NUMBERS))
     for projection, size in ((None, 1), (0, PROJECTED_RUNS)):
         key = StreamKey("d", "0" * 64, (), Shuffle(0, 0), projection=projection)
-        runs = [Run(key, f"learner-{j}", 1, {}) for j in range(16)]
+        runs = [Run(key, "pa1", 1, {"C": float(j)}) for j in range(16)]
         assert {len(pack.runs) for pack in cut_packs(runs, {"0" * 64: source}, 1)} == {size}
 
 

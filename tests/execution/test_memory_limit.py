@@ -16,6 +16,7 @@ from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.pack import Pack
 from olscale.execution.evaluate import evaluate
 from olscale.execution.passages import run_pack
+from olscale.results import open_store
 
 
 @pytest.fixture(scope="module")
@@ -81,13 +82,13 @@ def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")
 
 
-def test_half_of_a_worker_is_the_default(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    worker = mock.Mock()
+def test_half_of_a_worker_is_the_default(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, store = mock.Mock(nanny=None), open_store(tmp_path / "store", create=True)
     worker.memory_manager.memory_limit, worker.state.nthreads = 6_000_000, 3
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     given: list[int | None] = []
 
-    def noted(pack: Pack) -> None:
+    def noted(pack: Pack, *rest: object) -> None:
         given.append(pack.memory_limit)
         raise ParameterError("enough")
 
@@ -95,5 +96,5 @@ def test_half_of_a_worker_is_the_default(url: str, monkeypatch: pytest.MonkeyPat
     import distributed.worker  # noqa: F401 - as on a worker
 
     for limit in (None, 12_345):
-        assert run_pack(Pack(url, 1, (), memory_limit=limit), "store").fault == "enough"
+        assert run_pack(Pack(url, 1, (), memory_limit=limit), store.path).fault == "enough"
     assert given == [1_000_000, 12_345]
