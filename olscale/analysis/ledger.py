@@ -129,7 +129,9 @@ def make_ledger(
     StoreError
         If a file of the store is damaged, or it has results on different datasets of one name.
     """
-    found = figures(summarise(store))
+    # Other experiments in the store may have streamed further permutations of the same settings.
+    names = [experiment.name] if causes is None else [experiment.name, causes.name]
+    found = figures(summarise(store, experiments=names))
     selections = read_selections(store)
     asked = settings(experiment, selections)
     tried = settings(causes, selections) if causes is not None else []

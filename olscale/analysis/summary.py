@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.results import Store, canonical_json
+from olscale.results.plans import read_plans
 from olscale.results.selections import Selection, read_selections
 from olscale.results.store import OnDamage
 
@@ -83,7 +87,9 @@ class Summary:
     tuning: bool = False
 
 
-def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False) -> list[Summary]:
+def summarise(
+    store: Store, on_damage: OnDamage = "raise", tuning: bool = False, experiments: Collection[str] = ()
+) -> list[Summary]:
     """Average every metric and timing of a store over permutations and folds.
 
     Parameters
@@ -93,6 +99,8 @@ def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False)
         What to do about damaged files; skipped ones are named in ``store.damaged``.
     tuning : bool
         Whether to give the runs that tuning compared as well.
+    experiments : collection of str
+        Only runs that these experiments planned; all when empty, or when the store has no plan of any of them.
 
     Returns
     -------
@@ -106,7 +114,8 @@ def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False)
         If a file of the store is damaged.
     """
     compared, chosen = _selected(read_selections(store))
-    made = aggregated(store, on_damage)
+    planned = {run for plan in read_plans(store) if plan.experiment in experiments for run in plan.runs}
+    made = aggregated(store, on_damage, planned)
     metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
     for metric, moments in sorted(made.moments.items()):
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
@@ -129,9 +138,11 @@ def summarise(store: Store, on_damage: OnDamage = "raise", tuning: bool = False)
     return found
 
 
-def aggregated(store: Store, on_damage: OnDamage = "raise") -> Aggregate:
-    """Return means and deviations of a store as arrays; parameters and errors as in `summarise`."""
+def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:
+    """Return means and deviations of a store, or of the runs `ids` in it, as arrays; else as `summarise`."""
     runs = store.read(_COLUMNS, on_damage, dictionaries=True)
+    if ids:
+        runs = runs.filter(pc.is_in(runs["id"], value_set=pa.array(sorted(ids))))
     damaged = store.damaged
     timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
     store.damaged = (*damaged, *store.damaged)

@@ -53,7 +53,7 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
 
 def measured_tables(store: Store, experiment: Experiment) -> list[Table]:
     """Return the tables of an experiment that no published one is set beside."""
-    found = figures(summarise(store))
+    found = figures(summarise(store, experiments=[experiment.name]))
     asked = settings(experiment, read_selections(store))
     return tables(select([summary for setting in asked for summary in setting.of(found).values()]))
 

@@ -91,7 +91,7 @@ def test_the_verdict_follows_from_mean_and_deviation(
 
 def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     write([0.2, 0.2])
-    write_plan(store, "paper", ["a" * 32], [LeftOut("dataset", "gone", "its owner keeps it")])
+    write_plan(store, "paper", store.done(), [LeftOut("dataset", "gone", "its owner keeps it")])
     write_plan(store, "other", ["a" * 32], [LeftOut("dataset", "ring", "of another experiment")])
     cells = [
         published(),
@@ -114,8 +114,22 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     assert counts(ledger) == "1 reproduced, 1 data absent, 2 method absent, 2 not run"
 
 
+def test_runs_that_only_other_experiments_planned_do_not_count(store: Store, write: Write) -> None:
+    """Another experiment in the store went through further permutations of the same setting."""
+    write([0.20, 0.22, 0.40, 0.50])
+    ids = store.read(["id", "protocol"]).to_pylist()
+    write_plan(store, "other", [row["id"] for row in ids])
+    (cell,) = make_ledger(store, experiment(), [published()])
+    assert cell.summary is not None
+    assert cell.summary.n == 4  # there is no plan of the paper: the runs came from elsewhere
+    write_plan(store, "paper", [row["id"] for row in ids if '"permutation":1' in row["protocol"]])
+    (cell,) = make_ledger(store, experiment(), [published()])
+    assert cell.summary is not None
+    assert (cell.summary.n, cell.summary.mean) == (1, 0.22)
+
+
 def test_a_dataset_that_was_absent_once_is_not_for_ever(store: Store, write: Write) -> None:
-    write_plan(store, "paper", ["a" * 32], [LeftOut("dataset", "ring", "no connection")])
+    write_plan(store, "paper", store.done(), [LeftOut("dataset", "ring", "no connection")])
     assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
     write([0.2, 0.2])
     assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
@@ -190,7 +204,7 @@ def test_the_setting_itself_is_no_cause(store: Store, write: Write) -> None:
 
 def test_how_to_get_absent_data_is_said_without_paths(store: Store, small_catalogue: dict[str, Any]) -> None:
     reasons = [LeftOut("dataset", name, f"not in /home/me/{name}") for name in ("gone", "lost", "elsewhere")]
-    write_plan(store, "paper", ["a" * 32], reasons)
+    write_plan(store, "paper", store.done(), reasons)
     ledger = make_ledger(store, experiment(), [published(name) for name in ("gone", "lost", "elsewhere")])
     assert ledger[0].reason.startswith("its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`")
     assert ledger[1].reason.startswith("`olscale datasets fetch lost HOME/lost` gets it")
