@@ -94,6 +94,10 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
             for name in _OWN[:-2]:
                 directory.remove(name)
             directory.write(MARKER, json.dumps(content, indent=1).encode())
+        except OSError as error:
+            directory.remove_empty(made)
+            raise _refused(dest, error) from error
+        try:
             yield directory
         except Exception as error:
             with suppress(OSError):  # of a disk that has become read-only; the marker then says that it is not finished
@@ -101,12 +105,16 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
                     directory.remove(name)
             directory.remove_empty(made)
             if isinstance(error, OSError) and error.errno in UNWRITABLE:
-                raise DatasetError(
-                    f"{dest} cannot be written ({error.strerror}); make room, or choose another directory"
-                ) from error
+                raise _refused(dest, error) from error
             raise
         for name in (PROGRESS, EARLIER, MARKER):
             directory.remove(name)
+
+
+def _refused(dest: str, error: OSError) -> DatasetError:
+    if error.errno in UNWRITABLE:
+        return DatasetError(f"{dest} cannot be written ({error.strerror}); make room, or choose another directory")
+    return DatasetError(f"{dest} cannot be made ({error.strerror or error}); choose another directory")
 
 
 def _marker(directory: Directory) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def test_a_scheduler_that_does_not_answer_is_one_line(shelf: Path, tmp_path: Pat
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "scheduler tcp://127.0.0.1:1 does not answer within 10 s;" in line
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 90
     assert not (tmp_path / "s").exists()
 
 

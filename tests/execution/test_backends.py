@@ -56,7 +56,9 @@ def test_dask_gives_the_same_bytes_as_in_process(
     done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2, progress=tally)
     assert done.computed == done.runs == tally.done == len(files(here[order]))
     assert files(tmp_path / "store") == files(here[order])
-    assert not filecmp.dircmp(tmp_path / "store", here[order]).left_only
+    # On a busy machine a checkpoint may have been taken; its folder stays, empty.
+    assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {"checkpoints"}
+    assert not [path for path in tmp_path.glob("store/checkpoints/**/*") if path.is_file()]
     assert tally.rows_done == tally.rows
     assert tally.failed == 0
 

@@ -192,6 +192,14 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
 
 
 def test_only_the_first_signal_asks() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        _one_signal_asks_and_two_interrupt()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _one_signal_asks_and_two_interrupt() -> None:
     stop = Stop()
     with stop.listening():
         assert not stop.asked
