@@ -36,7 +36,7 @@ class _Column:
     """An array that grows by whole zarr chunks, so that none is written twice.
 
     Metadata are zarr's; the chunks are packed and written by us, with the bytes that zarr would write. Its own way takes
-    three times as long. The shape is written last: until then a reader goes by the manifest.
+    twice as long. The shape is written last: until then a reader goes by the manifest.
     """
 
     def __init__(
