@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from olscale.data.allocation import keep_freed_memory
 from olscale.data.checksum import SplitHash, crc32, fingerprint
 from olscale.data.chunk import CSR, Chunk, nbytes
 from olscale.data.labels import class_codes, labels_fit
@@ -222,6 +223,7 @@ class Dataset:
 
     def _reader(self, split: str) -> SplitReader:
         if split not in self._readers:
+            keep_freed_memory()
             manifest = self.manifest
             shape = SplitShape(split, manifest.kind, manifest.columns, self.rows(split), manifest.chunk_rows)
             self._readers[split] = open_reader(manifest.layout, self._directory, shape)

@@ -43,10 +43,8 @@ def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
             yield _join([*held, cut(block, start, stop)])
             held, count, start = [], 0, stop
         if start < len(block):
-            # A copy where only a part is left, so that the batch it came from can go.
-            rest = cut(block, start, len(block))
-            held.append(rest if start == 0 else _join([rest], copy=True))
-            count += len(rest)
+            held.append(cut(block, start, len(block)))
+            count += len(block) - start
     if held:
         yield _join(held)
 
@@ -62,7 +60,7 @@ def cut(block: Block, start: int, stop: int) -> Block:
     return Block(X[start:stop], block.label[start:stop])
 
 
-def _join(blocks: list[Block], *, copy: bool = False) -> Block:
-    if len(blocks) == 1 and not copy:
+def _join(blocks: list[Block]) -> Block:
+    if len(blocks) == 1:
         return blocks[0]
     return Block(stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks]))

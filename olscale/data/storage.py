@@ -144,7 +144,8 @@ class Directory:
 
     def read(self, name: str) -> bytes:
         """Return the bytes of file `name`."""
-        return bytes(self.fs.cat_file(self.join(name)))
+        target = self.join(name)
+        return Path(target).read_bytes() if self.local else bytes(self.fs.cat_file(target))
 
     def write(self, name: str, data: Any) -> None:
         """Write file `name`; use `write_whole` for a file whose presence means something."""

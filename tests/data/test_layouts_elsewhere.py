@@ -84,3 +84,21 @@ def test_cut_off_piece_is_named(tmp_path: Path):
         file.write_bytes(file.read_bytes()[:size])
         with pytest.raises(Exception, match="not a whole piece"):
             open_dataset(dataset.path).chunk("train", 0)
+
+
+def test_zarr_pieces_are_those_that_zarr_writes(datasets: dict[str, Dataset], tmp_path: Path):
+    """We pack them ourselves; zarr, told of the same codecs, makes the same files."""
+    group = zarr.open_group(f"{datasets['zarr'].path}/train", mode="r")
+    for name in ("data", "indices", "indptr", "label"):
+        array = group[name]
+        again = zarr.create_array(
+            store=tmp_path / name,
+            shape=array.shape,
+            chunks=array.chunks,
+            dtype=array.dtype,
+            compressors=array.compressors,
+        )
+        again[:] = array[:]
+        ours = {path.name: path.read_bytes() for path in Path(datasets["zarr"].path, "train", name, "c").iterdir()}
+        assert ours == {path.name: path.read_bytes() for path in (tmp_path / name / "c").iterdir()}
+        assert len(ours) == -(-array.shape[0] // array.chunks[0])

@@ -13,7 +13,8 @@ __all__ = ["decompressed", "open_raw", "open_source", "strip_compression"]
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 _MAGIC_BYTES = max(map(len, _MAGIC))
-_READ_BYTES = 1 << 20
+_READ_BYTES = 1 << 17
+"""Few enough to stay in the cache until they are used."""
 
 
 def strip_compression(source: str) -> str:

@@ -186,12 +186,15 @@ class _Parser:
 
     def _make_room(self, size: int) -> None:
         """Let the arrays hold whatever `size` more bytes can say: a row takes two bytes, a pair four."""
+        used = int(self._indptr[self._rows])
         rows = min(self._rows + size // 2 + 1, self._options.chunk_rows)
-        pairs = int(self._indptr[self._rows]) + size // 4 + 1
-        self._labels = _grown(self._labels, rows, self._rows)
-        self._indptr = _grown(self._indptr, rows + 1, self._rows + 1)
-        self._indices = _grown(self._indices, pairs, self._indptr[self._rows])
-        self._data = _grown(self._data, pairs, self._indptr[self._rows])
+        pairs = used + size // 4 + 1
+        # When they are full, what the whole batch will have if it goes on like this: then they grow once, not by and by.
+        likely = min(used * self._options.chunk_rows // max(1, self._rows), MAX_NONZEROS) + size // 2
+        self._labels = _grown(self._labels, rows, self._rows, 2 * self._rows)
+        self._indptr = _grown(self._indptr, rows + 1, self._rows + 1, 2 * self._rows)
+        self._indices = _grown(self._indices, pairs, used, likely)
+        self._data = _grown(self._data, pairs, used, likely)
         if len(self._hard) < size // 2 + 1:
             self._hard = np.empty((size // 2 + 1, 3), dtype=np.int64)
 
@@ -216,10 +219,10 @@ class _Parser:
         return problems[fault]
 
 
-def _grown(array: NDArray[Any], needed: int, used: int) -> NDArray[Any]:
-    """Return `array`, or a longer one with the same first `used` entries."""
+def _grown(array: NDArray[Any], needed: int, used: int, likely: int) -> NDArray[Any]:
+    """Return `array`, or one of at least `needed` and `likely` entries with the same first `used`."""
     if len(array) >= needed:
         return array
-    longer = np.empty(max(needed, 2 * used), dtype=array.dtype)
+    longer = np.empty(max(needed, likely), dtype=array.dtype)
     longer[:used] = array[:used]
     return longer

@@ -1,8 +1,8 @@
 """Parquet layout: one file a chunk, ``train/00000.parquet``.
 
 Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of sparse rows, or
-``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain and lz4: read
-back they are Arrow buffers that numpy views without a copy.
+``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain and lz4, which is
+what `read_plain` reads.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
+from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter, StoredRows
 
 __all__ = ["Reader", "Writer"]
@@ -95,19 +96,28 @@ class Reader(SplitReader):
     """Reads one Parquet file a chunk."""
 
     def read(self, i: int) -> Block:
-        """Return chunk `i` as views of Arrow's buffers."""
+        """Return chunk `i`."""
         with self.directory.arrow_file(_file(self.shape.split, i)) as source:
-            table = pq.ParquetFile(source).read(use_threads=False)
-        label = _array(table, "label").to_numpy()
+            file = source.read_buffer()
+            columns = read_plain(file) or _read(file)
+        label = columns["label"][0]
         if self.shape.kind == "dense":
-            flat = _array(table, "features").flatten().to_numpy()
-            return Block(flat.reshape(len(label), self.shape.columns), label)
-        indices, values = _array(table, "indices"), _array(table, "values")
-        indptr = indices.offsets.to_numpy().astype(np.int64)
-        # `values` ignores an offset of the list array, `offsets` does not: together they are right for any slice.
-        return Block(CSR(indptr, indices.values.to_numpy(), values.values.to_numpy()), label)
+            return Block(columns["features"][0].reshape(len(label), self.shape.columns), label)
+        (indices, indptr), (values, _) = columns["indices"], columns["values"]
+        return Block(CSR(indptr, indices, values), label)
 
 
-def _array(table: Any, name: str) -> Any:
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _read(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]:
+    """Return what `read_plain` would, as views of Arrow's buffers."""
+    table = pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False)
+    found = {}
+    for name in table.column_names:
+        column = table.column(name)
+        array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        if name in ("indices", "values"):
+            # `values` ignores an offset of the list array, `offsets` does not: together they are right for any slice.
+            found[name] = array.values.to_numpy(), array.offsets.to_numpy().astype(np.int64)
+        else:
+            flat = (array.flatten() if name == "features" else array).to_numpy()
+            found[name] = flat, np.arange(len(array) + 1)
+    return found

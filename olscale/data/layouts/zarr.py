@@ -26,49 +26,63 @@ __all__ = ["Reader", "Writer"]
 
 _PIECE = 1 << 19
 """Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
+_LEVEL = 5
 _BLOSC: Any = Blosc()
 _HEADER = struct.Struct("<4xI4xI")
 """What blosc writes before the data has their bytes, and those of the file."""
 
 
 class _Column:
-    """An array that grows by whole zarr chunks, so that none is written twice."""
+    """An array that grows by whole zarr chunks, so that none is written twice.
 
-    def __init__(self, group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
+    Metadata are zarr's; the chunks are packed and written by us, with the bytes that zarr would write. Its own way takes
+    twice as long. The shape is written last: until then a reader goes by the manifest.
+    """
+
+    def __init__(
+        self, directory: Directory, split: str, group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...]
+    ) -> None:
         # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
         shuffle: Literal["noshuffle", "shuffle"] = "noshuffle" if name == "data" else "shuffle"
-        self.array = group.create_array(
+        self._array = group.create_array(
             name,
             shape=(0, *width),
             chunks=(piece, *width),
             dtype=dtype,
-            compressors=BloscCodec(cname="lz4", clevel=5, shuffle=shuffle),
+            compressors=BloscCodec(cname="lz4", clevel=_LEVEL, shuffle=shuffle),
             fill_value=0,
-            # A chunk of zeros is written as well: a missing file then always means damage.
-            config={"write_empty_chunks": True},
         )
-        self.piece, self.written = piece, 0
-        self.held: list[NDArray[Any]] = []
-        self.held_rows = 0
+        self._codec: Any = Blosc("lz4", _LEVEL, Blosc.SHUFFLE if shuffle == "shuffle" else Blosc.NOSHUFFLE)
+        self._directory, self._path = directory, f"{split}/{name}/c"
+        self._tail = "/0" * len(width)
+        self._piece, self._pieces, self.written = piece, 0, 0
+        self._held: list[NDArray[Any]] = []
+        self._held_rows = 0
 
     def append(self, values: NDArray[Any]) -> None:
-        self.held.append(values)
-        self.held_rows += len(values)
-        whole = self.held_rows // self.piece * self.piece
-        if whole:
-            self._write(whole)
+        at = 0
+        while len(values) - at >= self._piece - self._held_rows:
+            stop = at + self._piece - self._held_rows
+            self._write([*self._held, values[at:stop]])
+            self._held, self._held_rows, at = [], 0, stop
+        if at < len(values):
+            # A copy: a view of the rest would keep the whole chunk alive.
+            self._held.append(values[at:].copy())
+            self._held_rows += len(values) - at
 
     def finish(self) -> None:
-        if self.held_rows:
-            self._write(self.held_rows)
+        if self._held:
+            rows = self._held_rows
+            missing = np.zeros((self._piece - rows, *self._array.shape[1:]), dtype=self._array.dtype)
+            self._write([*self._held, missing])
+            self._held, self._held_rows, self.written = [], 0, self.written - len(missing)
+        self._array.resize((self.written, *self._array.shape[1:]))
 
-    def _write(self, rows: int) -> None:
-        values = self.held[0] if len(self.held) == 1 else np.concatenate(self.held)
-        start, self.written = self.written, self.written + rows
-        self.array.resize((self.written, *self.array.shape[1:]))
-        self.array[start : self.written] = values[:rows]
-        # A copy: a view of the rest would keep the whole chunk alive.
-        self.held, self.held_rows = [values[rows:].copy()], len(values) - rows
+    def _write(self, parts: list[NDArray[Any]]) -> None:
+        piece = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._array.dtype)
+        self._directory.write(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
+        self._pieces += 1
+        self.written += self._piece
 
 
 class Writer(SplitWriter):
@@ -114,7 +128,7 @@ class Writer(SplitWriter):
         self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
 
     def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
-        self._columns[name] = _Column(self._group, name, dtype, piece, width)
+        self._columns[name] = _Column(self.directory, self.split, self._group, name, dtype, piece, width)
 
     def safe(self) -> int:
         """Return the number of chunks all of whose rows and entries are in files."""

@@ -1,0 +1,114 @@
+"""Pages are decoded to what pyarrow makes of them, and whatever has another form is left to pyarrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from olscale.data.chunk import CSR
+from olscale.data.dataset import open_dataset
+from olscale.data.generators import generate
+from olscale.data.layouts import parquet
+from olscale.data.layouts._parquet_pages import read_plain
+from olscale.errors import DatasetError
+
+OURS = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+
+
+def packed(table: Any, **options: Any) -> Any:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, **{**OURS, **options})
+    return sink.getvalue()
+
+
+def sparse(lengths: list[int] | np.ndarray) -> Any:
+    random = np.random.default_rng(0)
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    entries = int(indptr[-1])
+    X = CSR(indptr, random.integers(0, 1000, entries).astype(np.int32), random.random(entries))
+    return parquet._table(X, random.random(len(lengths)))
+
+
+LENGTHS = {
+    "one row": [3],
+    "one empty row": [0],
+    "empty rows only": [0] * 100,
+    "long rows": [900, 1, 5000],
+    "some empty rows": [0, 0, 5, 0, 113, 1, 0],
+    "many rows": np.random.default_rng(1).integers(0, 60, 2000),
+    "mostly empty rows": np.random.default_rng(2).integers(0, 60, 3000) * (np.arange(3000) % 7 == 0),
+}
+
+
+@pytest.mark.parametrize("page", [1 << 20, 700])
+@pytest.mark.parametrize("compression", ["lz4", "none"])
+@pytest.mark.parametrize("rows", LENGTHS)
+def test_pages_hold_what_pyarrow_reads(rows: str, compression: str, page: int):
+    """Whatever the lengths of rows, and where pages end: also within a row."""
+    file = packed(sparse(LENGTHS[rows]), compression=compression, data_page_size=page, write_batch_size=10)
+    got, expected = read_plain(file), parquet._read(file)
+    assert got is not None
+    assert got.keys() == expected.keys()
+    for name, arrays in expected.items():
+        for array, plain in zip(arrays, got[name], strict=True):
+            np.testing.assert_array_equal(plain, array)
+            assert plain.dtype == array.dtype
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": "zstd"},
+        {"use_dictionary": True},
+        {"data_page_version": "2.0"},
+        {"row_group_size": 3},
+        {"write_statistics": True},
+        {"column_encoding": {"label": "BYTE_STREAM_SPLIT"}},
+    ],
+    ids=str,
+)
+def test_files_that_another_program_wrote_anew_are_read(tmp_path: Path, options: dict[str, Any]):
+    """Other codecs, encodings, pages and row groups, the same numbers: as valid as our own files."""
+    dataset = generate("url-like", tmp_path / "d", rows=300, columns=2_000, layout="parquet", chunk_rows=100)
+    for file in sorted(Path(dataset.path).glob("train/*.parquet")):
+        table = pq.read_table(file)
+        pq.write_table(table, file, **{**OURS, **options})
+    open_dataset(dataset.path).verify()
+
+
+def test_small_numbers_of_dense_rows_keep_their_type():
+    """Parquet has no number of one byte: pyarrow brings them back."""
+    X = np.arange(60, dtype=np.uint8).reshape(20, 3)
+    file = packed(parquet._table(X, np.zeros(20)))
+    assert read_plain(file) is None
+    assert parquet._read(file)["features"][0].dtype == np.uint8
+
+
+def test_dense_floats_are_read_from_their_pages():
+    X = np.random.default_rng(0).random((500, 7))
+    columns = read_plain(packed(parquet._table(X, np.zeros(500)), data_page_size=1000))
+    assert columns is not None
+    np.testing.assert_array_equal(columns["features"][0].reshape(500, 7), X)
+
+
+def test_damage_is_an_error_wherever_it_is(tmp_path: Path):
+    """No byte can be changed so that reading hangs, crashes or gives other rows."""
+    dataset = generate("url-like", tmp_path / "d", rows=20, columns=1_000, layout="parquet")
+    file = Path(dataset.path, "train/00000.parquet")
+    whole, expected = file.read_bytes(), dataset.chunk("train", 0)
+    refused = 0
+    for at in range(4, len(whole) - 8, 3):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0xA5]) + whole[at + 1 :])
+        try:
+            got = open_dataset(dataset.path).chunk("train", 0)
+        except DatasetError:
+            refused += 1
+            continue
+        np.testing.assert_array_equal(got.X.data, expected.X.data)
+        np.testing.assert_array_equal(got.X.indices, expected.X.indices)
+    assert refused > len(whole) // 6
