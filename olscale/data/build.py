@@ -86,6 +86,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         before = _marker(directory)
         made = missing or [str(path) for path in before.get("made", ())]
         content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
+        begun = False
         try:
             if before == json.loads(json.dumps(content)):
                 keep_earlier(directory)
@@ -94,17 +95,14 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
             for name in _OWN[:-2]:
                 directory.remove(name)
             directory.write(MARKER, json.dumps(content, indent=1).encode())
-        except OSError as error:
-            directory.remove_empty(made)
-            raise _refused(dest, error) from error
-        try:
+            begun = True
             yield directory
         except Exception as error:
             with suppress(OSError):  # of a disk that has become read-only; the marker then says that it is not finished
                 for name in _OWN:
                     directory.remove(name)
             directory.remove_empty(made)
-            if isinstance(error, OSError) and error.errno in UNWRITABLE:
+            if isinstance(error, OSError) and (error.errno in UNWRITABLE or not begun):
                 raise _refused(dest, error) from error
             raise
         for name in (PROGRESS, EARLIER, MARKER):
