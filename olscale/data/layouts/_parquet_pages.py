@@ -2,7 +2,7 @@
 
 pyarrow's own way to nested columns takes more than twice as long: it unpacks two levels for each entry. Here the runs of
 levels that say nothing are passed over. Read are files of one row group with plain pages of the first version, packed as
-lz4 or not at all, that hold numbers or non-null lists of numbers. All others are pyarrow's: `read_plain` returns None.
+lz4, that hold numbers or non-null lists of numbers. All others are pyarrow's: `read_plain` returns None.
 
 A page is a header (a struct in Thrift's compact protocol) and, packed together, the repetition levels of its entries (0
 where a row begins), their definition levels (0 where the row is empty, so that its entry has no value) and the values.
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from olscale.data.formats._swar import byte_at
@@ -27,14 +26,17 @@ from olscale.jit import kernel
 
 __all__ = ["read_plain"]
 
-_WRITER = "parquet-cpp-arrow"
-"""What others call lz4 may be another form of it."""
-_TYPES: dict[str, np.dtype[Any]] = {"INT32": np.dtype("<i4"), "FLOAT": np.dtype("<f4"), "DOUBLE": np.dtype("<f8")}
-_CODECS = {"UNCOMPRESSED": None, "LZ4": pa.Codec("lz4_raw")}
+_WRITER = b"parquet-cpp-arrow"
+_TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
+_LZ4_RAW = 7
+# Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process there.
+_SCHEMA, _ROWS, _GROUPS, _CREATED = 2, 3, 4, 6
+_TYPE, _REPETITION, _NAME, _CONVERTED, _LOGICAL = 1, 3, 4, 6, 10
+_COLUMN, _PATH, _CODEC_FIELD, _VALUES, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 5, 7, 9, 11
+_CODEC: Any = pa.Codec("lz4_raw")
 _HEADER_BYTES = 256
 _KIND, _SIZE, _PACKED, _DATA_PAGE = 1, 2, 3, 5
 _ENTRIES, _ENCODING = 1, 2
-"""Fields of a page's header, and of the struct in its field `_DATA_PAGE`."""
 
 
 def read_plain(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
@@ -50,21 +52,29 @@ def read_plain(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] |
     Exception
         Of nearly any class, when the file is damaged; not all damage is found.
     """
-    metadata = pq.read_metadata(pa.BufferReader(file))
-    if metadata.num_row_groups != 1 or not str(metadata.created_by).startswith(_WRITER):
+    try:
+        end = len(file) - 8
+        length = int.from_bytes(bytes(file[end : end + 4]), "little")
+        footer = _struct(bytes(file[max(0, end - length) : end]), 0)[0]
+        if (
+            len(footer[_GROUPS]) != 1
+            or not footer[_CREATED].startswith(_WRITER)
+            or not all(map(_ours, footer[_SCHEMA][1:]))
+        ):
+            return None
+        columns = [column[_COLUMN] for column in footer[_GROUPS][0][1]]
+        return {
+            str(column[_PATH][0], "utf-8"): _read(file, column, footer[_ROWS], len(column[_PATH]) == 3)
+            for column in columns
+        }
+    except _OtherPages:
         return None
-    found = {}
-    for i in range(metadata.num_columns):
-        chunk, column = metadata.row_group(0).column(i), metadata.schema.column(i)
-        levels = column.max_repetition_level, column.max_definition_level
-        plain = chunk.physical_type in _TYPES and column.logical_type.type == "NONE" and chunk.compression in _CODECS
-        if not plain or levels not in ((0, 0), (1, 1)) or chunk.has_dictionary_page:
-            return None
-        try:
-            found[column.path.partition(".")[0]] = _read(file, chunk, metadata.num_rows, levels == (1, 1))
-        except _OtherPages:
-            return None
-    return found
+
+
+def _ours(element: dict[int, Any]) -> bool:
+    """Tell whether an element of the schema is a number or a list of them, neither of which is ever missing."""
+    plain = _TYPE not in element or (element[_TYPE] in _TYPES and not {_CONVERTED, _LOGICAL} & element.keys())
+    return plain and element[_REPETITION] == (2 if element[_NAME] == b"list" else 0)
 
 
 class _OtherPages(Exception):  # noqa: N818 - no error: pyarrow reads them
@@ -72,7 +82,7 @@ class _OtherPages(Exception):  # noqa: N818 - no error: pyarrow reads them
 
 
 def _read(file: Any, chunk: Any, rows: int, nested: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    values = np.empty(chunk.num_values, _TYPES[chunk.physical_type])
+    values = np.empty(chunk[_VALUES], _TYPES[chunk[1]])
     raw, width = values.view(np.uint8), values.itemsize
     begins, empty = np.empty(rows + 1, np.int64), np.empty(rows, np.int64)
     seen = used = begun = missing = 0
@@ -98,8 +108,9 @@ def _read(file: Any, chunk: Any, rows: int, nested: bool) -> tuple[NDArray[Any],
 
 def _pages(file: Any, chunk: Any) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Yield the unpacked bytes of each page and the number of its entries."""
-    codec = _CODECS[chunk.compression]
-    at, end = chunk.data_page_offset, chunk.data_page_offset + chunk.total_compressed_size
+    at, end = chunk[_FIRST], chunk[_FIRST] + chunk[_BYTES]
+    if _DICTIONARY in chunk or chunk[_CODEC_FIELD] != _LZ4_RAW:
+        raise _OtherPages
     while at < end:
         header, length = _struct(bytes(file[at : at + _HEADER_BYTES]), 0)
         if header[_KIND] != 0 or header[_DATA_PAGE][_ENCODING] != 0:
@@ -107,32 +118,50 @@ def _pages(file: Any, chunk: Any) -> Iterator[tuple[NDArray[np.uint8], int]]:
         at += length
         if not 0 <= header[_PACKED] <= end - at:
             raise ValueError(f"a page of {header[_PACKED]} bytes, {end - at} are left")
-        packed = file[at : at + header[_PACKED]]
-        page = packed if codec is None else codec.decompress(packed, header[_SIZE])
+        page = _CODEC.decompress(file[at : at + header[_PACKED]], header[_SIZE])
         yield np.frombuffer(page, np.uint8), header[_DATA_PAGE][_ENTRIES]
         at += header[_PACKED]
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Return the numbers and structs of a Thrift struct by their field, and where it ends."""
+    """Return the values of a Thrift struct by their field, and where it ends."""
     fields: dict[int, Any] = {}
     field = 0
     while data[at]:
         kind, step = data[at] & 15, data[at] >> 4
-        field += step
-        if kind == 12:
-            fields[field], at = _struct(data, at + 1)
-        elif step and kind in (4, 5, 6):
-            number = shift = 0
-            more = True
-            while more:
-                at += 1
-                number |= (data[at] & 127) << shift
-                more, shift = data[at] > 127, shift + 7
-            fields[field], at = (number >> 1) ^ -(number & 1), at + 1
-        else:
+        if not step:
             raise _OtherPages
+        field += step
+        fields[field], at = (kind == 1, at + 1) if kind in (1, 2) else _value(data, at + 1, kind)
     return fields, at + 1
+
+
+def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
+    if kind in (4, 5, 6):
+        number, at = _varint(data, at)
+        return (number >> 1) ^ -(number & 1), at
+    if kind == 8:
+        length, at = _varint(data, at)
+        return data[at : at + length], at + length
+    if kind == 9:
+        size, of = data[at] >> 4, data[at] & 15
+        size, at = _varint(data, at + 1) if size == 15 else (size, at + 1)
+        items = []
+        for _ in range(size):
+            item, at = _value(data, at, of)
+            items.append(item)
+        return items, at
+    if kind == 12:
+        return _struct(data, at)
+    raise _OtherPages
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while data[at] > 127:
+        number |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+    return number | data[at] << shift, at + 1
 
 
 def _levels(page: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
