@@ -29,7 +29,7 @@ $(OUT)/%/manifest.json: | .venv/installed
 	@$(BIN)/olscale ingest sklearn:$* $(@D)
 
 test: .venv/dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: .venv/dev
 	$(BIN)/ruff check .

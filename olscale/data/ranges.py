@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import itertools
 import mmap
-import pickle
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from olscale.data.formats.bzip2_blocks import decompress_block, find_blocks
 from olscale.data.formats.compression import open_source
 from olscale.data.formats.svmlight import read_svmlight
 from olscale.data.formats.text import labels_beside
+from olscale.data.spooled import read_batches, write_batch
 from olscale.errors import DatasetError
 
 __all__ = ["RANGE_BYTES", "Parsers", "read_ranges"]
@@ -134,7 +134,8 @@ def _read(source: str, options: ReadOptions, ranges: list[_Range], parsers: Pars
             broken += parsed.head
             if parsed.rows is not None:
                 yield from _lines(source, broken, known)
-                yield from _unspooled(Path(parsed.rows))
+                if (rows := Path(parsed.rows)).exists():  # a line may end in the range without any being whole in it
+                    yield from read_batches(rows)
                 broken = parsed.tail
         yield from _lines(source, broken, known)
     except Exception as error:
@@ -156,7 +157,7 @@ def _parse(span: _Range, options: ReadOptions, file: str) -> _Parsed:
         return _Parsed(text[:start], text[stop:], file) if start else _Parsed(text, b"", None)
     with Path(file).open("wb") as out:
         for batch in _lines(span.file, text[start:stop], options):
-            pickle.dump(batch, out, protocol=pickle.HIGHEST_PROTOCOL)
+            write_batch(out, batch)
     return _Parsed(text[:start], text[stop:], file)
 
 
@@ -164,12 +165,3 @@ def _lines(source: str, text: bytes, options: ReadOptions) -> Iterator[Batch]:
     """Yield the rows in `text`; none at all is fine."""
     if _ROW.search(text):
         yield from read_svmlight(source, replace(options, stream=io.BufferedReader(io.BytesIO(text))))
-
-
-def _unspooled(file: Path) -> Iterator[Batch]:
-    if not file.exists():
-        return
-    with file.open("rb") as rows:
-        while rows.peek(1):
-            yield pickle.load(rows)  # written by a worker of ours
-    file.unlink()
