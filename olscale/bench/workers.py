@@ -32,6 +32,7 @@ from olscale.evaluation.plan import make_plan
 from olscale.execution.evaluate import evaluate
 from olscale.execution.passages import TOPIC, run_pack
 from olscale.execution.where import Where
+from olscale.execution.workers import LEAST_REPORT_SECONDS, MOST_REPORTS
 from olscale.results.store import open_store
 
 __all__ = ["figures"]
@@ -290,7 +291,8 @@ def _simulated(costs: Costs) -> list[Figure]:
     found = []
     for seconds in _PACK_SECONDS:
         for workers in _WORKERS:
-            loads = [Load(seconds, reports=1 + int(2 * seconds))] * (10 * workers)
+            pause = max(LEAST_REPORT_SECONDS, workers / MOST_REPORTS)
+            loads = [Load(seconds, reports=1 + int(seconds / pause))] * (10 * workers)
             expected = forecast(loads, workers, costs)
             note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
             name = f"simulated: {workers} workers, packs of {seconds:g} s"

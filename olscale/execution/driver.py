@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from enum import Enum
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -36,7 +37,7 @@ from olscale.execution.passages import (
 )
 from olscale.execution.progress import Progress
 from olscale.execution.stopping import Stop
-from olscale.execution.workers import ANSWER_SECONDS, WATCH_SECONDS, WorkerLostError, Workers
+from olscale.execution.workers import ANSWER_SECONDS, LEAST_REPORT_SECONDS, WATCH_SECONDS, WorkerLostError, Workers
 from olscale.results.store import open_store
 
 __all__ = ["drive"]
@@ -44,7 +45,6 @@ __all__ = ["drive"]
 ATTEMPTS = 3
 SILENCE_SECONDS = 3600.0
 STOP_SECONDS = 30.0
-_CALL_SECONDS = 0.5
 
 
 async def drive(client: Any, packs: Sequence[Pack], store: str, progress: Progress, stop: Stop | None = None) -> None:
@@ -205,7 +205,9 @@ class _Drive:
             return await self._as_task(pack, merge_pack, alone)
         if not (pack.shuffled or pack.shards):
             return await self._as_actor(pack, alone)
-        envelope = await self._as_task(pack, run_pack, alone)
+        pause = self._workers.report_seconds
+        job = run_pack if pause == LEAST_REPORT_SECONDS else partial(run_pack, report_seconds=pause)
+        envelope = await self._as_task(pack, job, alone)
         self._tell(pack.name, envelope.rows, envelope.error)
         return envelope
 
@@ -247,7 +249,7 @@ class _Drive:
             if envelope.position <= position and not envelope.fault:
                 raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
             # Half a second of work a call: the call itself then costs nothing, and progress is seen.
-            span = max(1, min(4 * span, round(span * _CALL_SECONDS / max(monotonic() - start, 1e-3))))
+            span = max(1, min(4 * span, round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3))))
         if envelope.fault:
             return envelope
         self._tell(pack.name, envelope.rows, envelope.error)

@@ -165,8 +165,9 @@ def run_pack(
     store: str,
     report: Callable[[int, float], None] | None = None,
     stopping: Callable[[], bool] | None = None,
+    report_seconds: float = _REPORT_SECONDS,
 ) -> Envelope:
-    """Run a whole pack, or a class shard of one; `report` is told rows and error every half second.
+    """Run a whole pack, or a class shard of one; `report` is told rows and error every half second, or as seldom as given.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
     When `stopping` says so, the pack is saved and left.
@@ -180,7 +181,7 @@ def run_pack(
                 journey.save()
                 return journey.told(stopped=True)
             journey.advance(journey.position + 1)
-            if monotonic() - last > _REPORT_SECONDS:
+            if monotonic() - last > report_seconds:
                 tell(journey.passage.rows, journey.passage.error())
                 last = monotonic()
         tell(journey.passage.rows, journey.passage.error())

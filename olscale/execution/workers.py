@@ -18,6 +18,9 @@ __all__ = ["WorkerLostError", "Workers"]
 T = TypeVar("T")
 
 WATCH_SECONDS = 1.0
+LEAST_REPORT_SECONDS = 0.5
+MOST_REPORTS = 500
+"""Reports of progress a second, of all workers together: a fifth of the scheduler's time (docs/scaling.md)."""
 ANSWER_SECONDS = 60.0
 NO_WORKER_SECONDS = 180.0
 ACTORS_A_WORKER = 1
@@ -92,6 +95,11 @@ class Workers:
             if alone:
                 self._alone.discard(worker)
             await self.notify()
+
+    @property
+    def report_seconds(self) -> float:
+        """How long a worker keeps silent between two reports, so that all of them are not too many for the scheduler."""
+        return max(LEAST_REPORT_SECONDS, sum(self._threads.values()) / MOST_REPORTS)
 
     async def _take(self, actor: bool) -> str:
         def room() -> list[str]:

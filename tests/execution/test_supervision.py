@@ -221,6 +221,25 @@ class Scheduler:
         return dict(self.workers)
 
 
+@pytest.mark.parametrize(("count", "seconds"), [(2, 0.5), (250, 0.5), (1_000, 2.0)])
+def test_many_workers_report_less_often(count: int, seconds: float) -> None:
+    workers = Workers(Scheduler({f"w{i}": 1 for i in range(count)}))
+    asyncio.run(workers.look())
+    assert workers.report_seconds == seconds
+
+
+def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> None:
+    open_store(tmp_path, create=True)
+    plan = make_plan(parse_experiment({"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}]}))
+    pack = next(cut_packs(plan.runs, plan.sources, 1))
+    told: dict[float, int] = {}
+    for seconds in (0.0, 60.0):
+        reports: list[int] = []
+        run_pack(pack, str(tmp_path), lambda rows, error: reports.append(rows), report_seconds=seconds)  # noqa: B023
+        told[seconds] = len(reports)
+    assert told == {0.0: 8, 60.0: 1}  # seven chunks and the end
+
+
 def test_room_on_workers() -> None:
     """One actor a worker, two tasks a thread; who must be alone gets a worker that has nothing, and keeps it so."""
 
