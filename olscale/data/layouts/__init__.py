@@ -9,14 +9,9 @@ from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWrite
 from olscale.data.storage import Directory
 from olscale.errors import UnknownNameError
 
-__all__ = ["Block", "SplitShape", "check_layout", "layout_names", "open_reader", "open_writer"]
+__all__ = ["Block", "SplitShape", "check_layout", "open_reader", "open_writer"]
 
 _MODULES = {"parquet": "olscale.data.layouts.parquet", "zarr": "olscale.data.layouts.zarr"}
-
-
-def layout_names() -> tuple[str, ...]:
-    """Return the names of the layouts."""
-    return tuple(_MODULES)
 
 
 def check_layout(name: str) -> None:
