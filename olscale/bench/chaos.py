@@ -24,6 +24,7 @@ from typing import Any
 from uuid import uuid4
 
 from olscale.bench.base import Figure
+from olscale.results.store import open_store
 
 __all__ = ["Report", "figures", "run_chaos"]
 
@@ -223,7 +224,7 @@ class _Chaos:
         process = self._processes.get(name)
         if process is not None and process.poll() is None:
             return False
-        if process is not None and process.returncode == 0 and not list(store.glob("lost/*/*")):
+        if process is not None and process.returncode == 0 and not open_store(store).lost():
             return True
         if process is not None and process.returncode not in (0, -signal.SIGKILL):
             lines = (self._folder / f"{name}.log").read_text().strip().splitlines() or [""]
