@@ -63,7 +63,7 @@ def read_kernel(folder: Path) -> None:
         arrays[1][0] = 0
         given = [array[:-_MARKS] for array in arrays]
         before = pos
-        pos, _, got, _, _, _, fault, token, _ = kernel.parse_rows(buffer, pos, size, ROWS, 10**6, True, 0, *given)
+        pos, _, got, _, _, _, fault, token, _ = kernel.parse_rows(buffer, pos, size, ROWS, 10**6, True, 0, 0, *given)
         if any((array[-_MARKS:] != MARK).any() for array in arrays):
             raise Broken("it wrote behind its arrays")
         if not 0 <= token <= size or (not before < pos <= size and not fault):

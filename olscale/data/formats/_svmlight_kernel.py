@@ -138,6 +138,7 @@ def parse_rows(
     max_rows: int,
     max_nonzeros: int,
     zero_allowed: bool,
+    base: int,
     rows: int,
     labels: NDArray[np.float64],
     indptr: NDArray[np.int64],
@@ -157,18 +158,20 @@ def parse_rows(
         Stop after the row that reaches either.
     zero_allowed : bool
         Whether an index 0 is accepted.
+    base : int
+        What is taken off every index.
     rows : int
         Rows that the arrays hold already; parsing appends.
     labels, indptr, indices, data : ndarray
-        Receive the rows, with the indices as written.
+        Receive the rows.
     hard : ndarray of shape (entries, 3)
         Receives (position among the values, or -1 - row for a label; first byte; end) of numbers left to ``float``.
 
     Returns
     -------
     tuple of int
-        Position reached, lines, rows, hard numbers, smallest and largest index of this call (`MAX_INDEX` and -1 when
-        there is none), error code, position of the faulty token, index before it.
+        Position reached, lines, rows, hard numbers, smallest and largest index of this call as written (`MAX_INDEX` and
+        -1 when there is none), error code, position of the faulty token, index before it.
     """
     lines, hards = 0, 0
     nonzeros = indptr[rows]
@@ -199,9 +202,6 @@ def parse_rows(
         labels[rows] = value
         previous = -1
         while True:
-            byte = byte_at(buffer, pos)
-            if byte == _SPACE:
-                pos += 1
             token = pos
             index, count = digit_run(buffer, pos)
             if count == 8:
@@ -250,14 +250,21 @@ def parse_rows(
                 if state == _HARD:
                     hard[hards, 0], hard[hards, 1], hard[hards, 2] = nonzeros, start, pos
                     hards += 1
-                if state == _NOT_A_NUMBER or not _is_end(byte_at(buffer, pos)):
+                byte = byte_at(buffer, pos)
+                if state == _NOT_A_NUMBER or not _is_end(byte):
                     return pos, lines, rows, hards, smallest, largest, BAD_VALUE, token, previous
             if previous < 0 and index < smallest:
                 smallest = index
-            indices[nonzeros] = index
+            indices[nonzeros] = index - base
             data[nonzeros] = value
             nonzeros += 1
             previous = index
+            # Branches, which are foreseen: where the next pair begins must not wait for this byte.
+            if byte != _SPACE:
+                if byte == _NEWLINE:
+                    break
+                continue
+            pos += 1
         if previous > largest:
             largest = previous
         rows += 1

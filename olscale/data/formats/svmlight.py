@@ -134,6 +134,8 @@ class _Parser:
         text = np.frombuffer(buffer, dtype=np.uint8)
         pos = 3 if self._line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
         while pos < stop:
+            zero_allowed = self._zero_based is True or self._open
+            base = 0 if zero_allowed else 1
             self._make_room(stop - pos)
             pos, lines, self._rows, hards, smallest, largest, fault, token, previous = kernel.parse_rows(
                 text,
@@ -141,7 +143,8 @@ class _Parser:
                 stop,
                 self._options.chunk_rows,
                 MAX_NONZEROS,
-                self._zero_based is True or (self._zero_based is None and not self._emitted),
+                zero_allowed,
+                base,
                 self._rows,
                 self._labels,
                 self._indptr,
@@ -168,15 +171,21 @@ class _Parser:
         if not self._emitted:
             raise FormatError(self._source, "no rows: the file is empty, or holds only comments")
 
+    @property
+    def _open(self) -> bool:
+        """Whether the rows at hand are those that decide whether indices count from 0 or 1."""
+        return self._zero_based is None and not self._emitted
+
     def _emit(self) -> Batch:
-        if self._zero_based is None and self._smallest == 0:
+        late = self._open
+        if late and self._smallest == 0:
             self._zero_based = True
         base = 0 if self._zero_based else 1
         rows, nonzeros = self._rows, int(self._indptr[self._rows])
         # The large arrays are handed on, not copied: the next batch gets new ones.
         indices, data = self._indices[:nonzeros], self._data[:nonzeros]
         self._indices, self._data = np.empty_like(self._indices), np.empty_like(self._data)
-        if base:
+        if late and base:
             indices -= np.int32(base)
         X = CSR(self._indptr[: rows + 1].copy(), indices, data)
         self._columns = max(self._columns, self._largest + 1 - base)
