@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import olscale
-from olscale.data.checksum import SplitHash, crc32, fingerprint
+from olscale.data.checksum import SplitHash, fingerprint
 from olscale.data.chunk import CSR, nbytes, slice_rows, to_dense
 from olscale.data.columns import Columns, WiderType
 from olscale.data.dataset import Progress
@@ -149,16 +149,19 @@ class _Split:
     hash: SplitHash = field(default_factory=SplitHash)
     chunks: list[ChunkEntry] = field(default_factory=list)
 
-    def append(self, block: Block) -> None:
-        self.hash.update(block)
-        file = self.writer.append(block)
-        self.chunks.append(ChunkEntry(rows=len(block), nonzeros=block.nonzeros, crc32=crc32(block), file=file))
+    def append(self, parts: Sequence[Block]) -> None:
+        for part in parts:
+            self.hash.update(part)
+        file = self.writer.append(parts)
+        rows, nonzeros = sum(map(len, parts)), sum(part.nonzeros for part in parts)
+        self.chunks.append(ChunkEntry(rows=rows, nonzeros=nonzeros, file=file))
 
     def entry(self, segments: Iterable[Segment]) -> SplitEntry:
         return SplitEntry(
             rows=sum(chunk.rows for chunk in self.chunks),
             nonzeros=sum(chunk.nonzeros for chunk in self.chunks),
             chunks=tuple(self.chunks),
+            files=self.writer.files,
             segments=tuple(segments),
         )
 
@@ -266,24 +269,26 @@ class Build:
         # One chunk is hashed and written while the next is parsed; never more than one waits.
         with ThreadPoolExecutor(1) as writing:
             written = None
-            for block in rebatch(blocks, self._chunk_rows):
+            for parts in rebatch(blocks, self._chunk_rows):
                 if written is not None:
                     written.result()
-                written = writing.submit(self._append, split, state, block)
+                written = writing.submit(self._append, split, state, parts)
             if written is not None:
                 written.result()
         # The next split may be long, and what is held back would be lost with the process.
         state.writer.finish(max(1, self._columns.width))
         self._note(split, state)
 
-    def _append(self, split: str, state: _Split, block: Block) -> None:
-        state.append(block)
+    def _append(self, split: str, state: _Split, parts: Sequence[Block]) -> None:
+        state.append(parts)
         self._note(split, state)
 
     def _note(self, split: str, state: _Split) -> None:
         if self._journal is not None and split in self._splits:
             chunks = state.chunks[: state.writer.safe()]
-            self._journal.written(split, chunks, self._layout, self._chunk_rows, self._columns.width)
+            self._journal.written(
+                split, chunks, state.writer.files, self._layout, self._chunk_rows, self._columns.width
+            )
 
     def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
         """Write the manifest, after which the dataset exists.
@@ -352,7 +357,7 @@ class Build:
         self._settle(Block(np.empty((0, width)), np.empty(0)))
         for split, state in sparse.items():
             rows = sum(chunk.rows for chunk in state.chunks)
-            shape = SplitShape(f"{_SPARSE}/{split}", "sparse", width, rows, old_rows)
+            shape = SplitShape(f"{_SPARSE}/{split}", "sparse", width, rows, old_rows, state.writer.files)
             reader = open_reader(layout, self._directory, shape)
             stored = (reader.read(i) for i in range(len(state.chunks)))
             self._write(split, (part for block in stored for part in _dense_parts(block, width, self._chunk_rows)))

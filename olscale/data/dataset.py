@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olscale.data.allocation import keep_freed_memory
-from olscale.data.checksum import SplitHash, crc32, fingerprint
+from olscale.data.checksum import SplitHash, decoded_crc32, fingerprint
 from olscale.data.chunk import CSR, Chunk, nbytes
 from olscale.data.labels import class_codes, labels_fit
 from olscale.data.layouts import Block, SplitShape, open_reader
@@ -161,11 +161,12 @@ class Dataset:
         except Exception as error:  # decoders of damaged bytes raise nearly anything
             reason = (str(error).strip() or repr(error)).splitlines()[0]
             raise DatasetError(f"{where} cannot be read: {reason}; ingest the dataset again") from error
-        got = crc32(block)
-        if got != entry.crc32 or len(block) != entry.rows:
+        if entry.crc32 is not None and (got := decoded_crc32(block)) != entry.crc32:
             raise DatasetError(
                 f"{where} is damaged: checksum {got:08x}, expected {entry.crc32:08x}; ingest the dataset again"
             )
+        if len(block) != entry.rows:
+            raise DatasetError(f"{where} has {len(block)} rows, {MANIFEST} says {entry.rows}; ingest the dataset again")
         self._check_fit(block, where)
         return block
 
@@ -198,7 +199,7 @@ class Dataset:
         """
         manifest, hashes = self.manifest, {}
         for split in self.splits:
-            hashes[split] = SplitHash()
+            hashes[split] = SplitHash(manifest.format_version)
             for i in range(self.chunk_count(split)):
                 block = self.block(split, i)
                 hashes[split].update(block)
@@ -225,7 +226,8 @@ class Dataset:
         if split not in self._readers:
             keep_freed_memory()
             manifest = self.manifest
-            shape = SplitShape(split, manifest.kind, manifest.columns, self.rows(split), manifest.chunk_rows)
+            entry = self._split(split)
+            shape = SplitShape(split, manifest.kind, manifest.columns, entry.rows, manifest.chunk_rows, entry.files)
             self._readers[split] = open_reader(manifest.layout, self._directory, shape)
         return self._readers[split]
 

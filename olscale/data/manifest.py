@@ -19,20 +19,28 @@ ORDER = "rows are in the order of their sources, and the sources in the order li
 _DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
-Sha256: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Hex: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Sha256: TypeAlias = _Hex
 
 
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
+def _absent(value: object) -> bool:
+    return value is None
+
+
 class ChunkEntry(_Entry):
-    """One chunk: its rows, stored entries, crc32 of the decoded arrays, and the file (or range of files) it lies in."""
+    """One chunk: its rows, stored entries, and the file (or range of files) it lies in.
+
+    Format version 1 has the crc32 of the decoded arrays here, and no checksums of files.
+    """
 
     rows: Count
     nonzeros: Count
-    crc32: Count
     file: str
+    crc32: Count | None = Field(default=None, exclude_if=_absent)
 
 
 class Segment(_Entry):
@@ -44,11 +52,12 @@ class Segment(_Entry):
 
 
 class SplitEntry(_Entry):
-    """One split: ``train`` or ``test``."""
+    """One split: ``train`` or ``test``, with the crc32 of its files by their names below it."""
 
     rows: Count
     nonzeros: Count
     chunks: tuple[ChunkEntry, ...]
+    files: dict[str, Count] | None = None
     segments: tuple[Segment, ...] = ()
 
     @model_validator(mode="after")
@@ -99,7 +108,7 @@ class Manifest(_Entry):
         Names of the columns, where the source has them.
     """
 
-    format_version: Literal[1] = 1
+    format_version: Literal[1, 2] = 2
     kind: Literal["dense", "sparse"]
     layout: Literal["parquet", "zarr"]
     dtype: str
@@ -117,7 +126,7 @@ class Manifest(_Entry):
     sources: tuple[SourceEntry, ...]
     order: str = ORDER
     created_by: str
-    fingerprint: Sha256
+    fingerprint: _Hex
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -133,6 +142,8 @@ class Manifest(_Entry):
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
         for name, split in self.splits.items():
+            if (split.files is None) != (self.format_version == 1):
+                raise ValueError(f"splits.{name} must have the checksums of its files from format version 2 on")
             if any(chunk.rows != self.chunk_rows for chunk in split.chunks[:-1]):
                 raise ValueError(
                     f"splits.{name} has a chunk before the last without chunk_rows = {self.chunk_rows} rows"

@@ -1,15 +1,15 @@
-"""From batches of any size to chunks of an exact number of rows."""
+"""From batches of any size to chunks of an exact number of rows, without copying any."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from olscale.data.chunk import CSR, stack_rows
 from olscale.data.layouts.base import Block, StoredRows
 
-__all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "rebatch"]
+__all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "join", "rebatch"]
 
 DEFAULT_CHUNK_ROWS = 16_384
 _DENSE_BYTES = 32 << 20
@@ -32,21 +32,21 @@ def default_chunk_rows(X: StoredRows) -> int:
     return min(DEFAULT_CHUNK_ROWS, power)
 
 
-def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[Block]:
-    """Yield `blocks` cut anew into blocks of `rows` rows, the last one smaller."""
+def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[list[Block]]:
+    """Yield `blocks` cut anew into lists of blocks of `rows` rows together, the last ones fewer."""
     held: list[Block] = []
     count = 0
     for block in blocks:
         start = 0
         while count + len(block) - start >= rows:
             stop = start + rows - count
-            yield _join([*held, cut(block, start, stop)])
+            yield [*held, cut(block, start, stop)]
             held, count, start = [], 0, stop
         if start < len(block):
             held.append(cut(block, start, len(block)))
             count += len(block) - start
     if held:
-        yield _join(held)
+        yield held
 
 
 def cut(block: Block, start: int, stop: int) -> Block:
@@ -60,7 +60,8 @@ def cut(block: Block, start: int, stop: int) -> Block:
     return Block(X[start:stop], block.label[start:stop])
 
 
-def _join(blocks: list[Block]) -> Block:
+def join(blocks: Sequence[Block]) -> Block:
+    """Return the rows of `blocks` one below the other."""
     if len(blocks) == 1:
         return blocks[0]
     return Block(stack_rows([block.X for block in blocks]), np.concatenate([block.label for block in blocks]))

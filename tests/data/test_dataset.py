@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from olscale.data.formats.base import Batch
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 
 LAYOUTS = ("parquet", "zarr")
+VERSION_1 = Path(__file__).parent / "fixtures" / "version1"
 
 
 def write(dest, train, test=None, *, layout=None, chunk_rows=None, batch_rows=7, densify=False, dtype=None) -> Dataset:
@@ -298,7 +300,7 @@ def test_absent_and_foreign_directories_do_not_open(tmp_path: Path):
         (lambda m: m.update(columns="6"), "columns"),
         (lambda m: m.update(colour=1), "colour"),
         (lambda m: m.pop("fingerprint"), "fingerprint"),
-        (lambda m: m.update(format_version=2), "format_version"),
+        (lambda m: m.update(format_version=3), "format_version"),
         (lambda m: m["splits"]["train"].update(rows=51), r"splits\.train.*rows is 51"),
         (lambda m: m["splits"].pop("train"), "no 'train'"),
     ],
@@ -343,13 +345,51 @@ def test_chunks_that_the_manifest_does_not_describe(
 @pytest.mark.parametrize("kept", [0, 10, 16, 22, -1])
 def test_truncated_zarr_chunk_is_named(tmp_path: Path, kept: int):
     """Blosc reads as many bytes as the header promises, there or not: the process ended."""
-    write(tmp_path / "d", sample("dense"), layout="zarr")
-    path = tmp_path / "d" / "train" / "X" / "c" / "0" / "0"
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(
-        DatasetError, match=r"chunk 0 of train .train/X/c/0/0. cannot be read: \d+ bytes are not a whole piece"
-    ):
-        open_dataset(tmp_path / "d").chunk("train", 0)
+    for copy, problem in ((tmp_path / "d", "the checksum of train/X/c/0/0 is"), (tmp_path / "1", "not a whole piece")):
+        if copy.name == "d":
+            write(copy, sample("dense"), layout="zarr")
+        else:
+            shutil.copytree(VERSION_1 / "dense-zarr", copy)
+        path = copy / "train" / "X" / "c" / "0" / "0"
+        path.write_bytes(path.read_bytes()[:kept])
+        with pytest.raises(DatasetError, match=rf"chunk 0 of train .train/X/c/0/0. cannot be read: .*{problem}"):
+            open_dataset(copy).chunk("train", 0)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", ["words", "dense"])
+def test_datasets_of_format_version_1_are_read_and_verified(tmp_path: Path, name: str, layout: str):
+    """They have checksums of decoded chunks, and SHA-256 for a fingerprint."""
+    copy = tmp_path / "d"
+    shutil.copytree(VERSION_1 / f"{name}-{layout}", copy)
+    dataset = open_dataset(copy)
+    dataset.verify()
+    X, y = whole(dataset)
+    if name == "dense":
+        assert X.tolist() == [[1, 2], [3, 4.5]] * 8
+        assert y.tolist() == [1, 0] * 8
+    else:
+        assert [X[0, 69], X[2, 3], X[4, 8]] == [-0.03, 2.25, 0.125]
+        assert y.tolist() == [1, 0, 1, 0, 1] * 3
+    path = copy / "manifest.json"
+    content = json.loads(path.read_text())
+    content["splits"]["train"]["chunks"][1]["crc32"] ^= 1
+    path.write_text(json.dumps(content))
+    with pytest.raises(DatasetError, match=r"chunk 1 of train .* is damaged: checksum \w+, expected"):
+        open_dataset(copy).verify()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_version_says_whether_files_have_checksums(tmp_path: Path, version: int):
+    write(tmp_path / "d", sample("dense"))
+    path = tmp_path / "d" / "manifest.json"
+    content = json.loads(path.read_text())
+    content["format_version"] = version
+    if version == 2:
+        del content["splits"]["train"]["files"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(DatasetError, match="checksums of its files from format version 2 on"):
+        open_dataset(tmp_path / "d")
 
 
 def test_bytes_read_as_another_type_are_refused(tmp_path: Path):

@@ -12,6 +12,7 @@ and keeps no more than that chunk in memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,10 +22,17 @@ from numpy.typing import NDArray
 from olscale.data.chunk import CSR
 from olscale.data.storage import Directory
 
-__all__ = ["Block", "SplitReader", "SplitShape", "SplitWriter", "StoredRows"]
+__all__ = ["Block", "SplitReader", "SplitShape", "SplitWriter", "StoredRows", "crc32"]
 
 StoredRows: TypeAlias = NDArray[Any] | CSR
 """Rows as stored: dense of any small numeric type, or CSR."""
+
+
+def crc32(data: Any) -> int:
+    """Return the crc32 of the bytes of `data`."""
+    from isal.isal_zlib import crc32
+
+    return int(crc32(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +63,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class SplitShape:
-    """What a reader must know of a split before it opens a file."""
+    """What a reader must know of a split before it opens a file.
+
+    `files` are the crc32 of its files by their names below the split; None in datasets of format version 1.
+    """
 
     split: str
     kind: str
     columns: int
     rows: int
     chunk_rows: int
+    files: Mapping[str, int] | None
 
     def span(self, i: int) -> tuple[int, int]:
         """Return first row and end of chunk `i`."""
@@ -79,14 +91,25 @@ class SplitWriter(ABC):
         Name of the split, the directory below.
     chunk_rows : int
         Rows of every chunk but the last.
+
+    Attributes
+    ----------
+    files : dict of str to int
+        The crc32 of every file written, by its name below the split.
     """
 
     def __init__(self, directory: Directory, split: str, chunk_rows: int) -> None:
         self.directory, self.split, self.chunk_rows = directory, split, chunk_rows
+        self.files: dict[str, int] = {}
+
+    def write(self, name: str, data: Any) -> None:
+        """Write file `name` below the split."""
+        self.directory.write(f"{self.split}/{name}", data)
+        self.files[name] = crc32(data)
 
     @abstractmethod
-    def append(self, block: Block) -> str:
-        """Write the next chunk and return the file (or the range of files) that holds it, for messages."""
+    def append(self, parts: Sequence[Block]) -> str:
+        """Write the next chunk, whose rows are those of `parts`, and return the file (or files) it is in, for messages."""
 
     @abstractmethod
     def safe(self) -> int:
@@ -110,6 +133,21 @@ class SplitReader(ABC):
 
     def __init__(self, directory: Directory, shape: SplitShape) -> None:
         self.directory, self.shape = directory, shape
+
+    def file(self, name: str) -> bytes:
+        """Return the bytes of file `name` below the split."""
+        content = self.directory.read(f"{self.shape.split}/{name}")
+        self.check(name, content)
+        return content
+
+    def check(self, name: str, content: Any) -> None:
+        """Raise ValueError where `content` is not what was written to file `name`."""
+        if self.shape.files is None:
+            return
+        got, expected = crc32(content), self.shape.files.get(name)
+        if got != expected:
+            wanted = "no such file" if expected is None else f"{expected:08x}"
+            raise ValueError(f"the checksum of {self.shape.split}/{name} is {got:08x}, expected {wanted}")
 
     @abstractmethod
     def read(self, i: int) -> Block:

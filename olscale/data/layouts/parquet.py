@@ -7,6 +7,7 @@ what `read_plain` reads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from numpy.typing import NDArray
 from olscale.data.chunk import CSR
 from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter, StoredRows
+from olscale.data.rebatch import join
 
 __all__ = ["Reader", "Writer"]
 
 
-def _file(split: str, i: int) -> str:
-    return f"{split}/{i:05d}.parquet"
+def _file(i: int) -> str:
+    return f"{i:05d}.parquet"
 
 
 def _element(kind: Any) -> Any:
@@ -50,15 +52,13 @@ def _table(X: StoredRows, label: NDArray[np.float64]) -> Any:
 class Writer(SplitWriter):
     """Writes one Parquet file a chunk."""
 
-    _chunks = 0
     _buffer: Any = None
 
-    def append(self, block: Block) -> str:
+    def append(self, parts: Sequence[Block]) -> str:
         """Write the next file and return its name."""
-        name = _file(self.split, self._chunks)
-        self.directory.write(name, self._encode(block))
-        self._chunks += 1
-        return name
+        name = _file(len(self.files))
+        self.write(name, self._encode(join(parts)))
+        return f"{self.split}/{name}"
 
     def _encode(self, block: Block) -> memoryview:
         # One buffer for all chunks: with a growing one half the time goes into fresh pages.
@@ -78,7 +78,7 @@ class Writer(SplitWriter):
 
     def safe(self) -> int:
         """Return the number of files."""
-        return self._chunks
+        return len(self.files)
 
     def finish(self, columns: int) -> None:
         """Do nothing: every file was complete when it was written."""
@@ -97,8 +97,10 @@ class Reader(SplitReader):
 
     def read(self, i: int) -> Block:
         """Return chunk `i`."""
-        with self.directory.arrow_file(_file(self.shape.split, i)) as source:
+        name = _file(i)
+        with self.directory.arrow_file(f"{self.shape.split}/{name}") as source:
             file = source.read_buffer()
+            self.check(name, file)
             columns = read_plain(file) or _read(file)
         label = columns["label"][0]
         if self.shape.kind == "dense":

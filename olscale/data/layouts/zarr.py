@@ -9,14 +9,14 @@ into pieces a good deal smaller than a chunk: a read decodes at most one piece t
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-import zarr
 from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
-from zarr.codecs import BloscCodec
 
 from olscale.data.chunk import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
@@ -40,8 +40,10 @@ class _Column:
     """
 
     def __init__(
-        self, directory: Directory, split: str, group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...]
+        self, write: Callable[[str, Any], None], group: Any, name: str, dtype: Any, piece: int, width: tuple[int, ...]
     ) -> None:
+        from zarr.codecs import BloscCodec
+
         # Few different values (ones, frequencies) are typical of sparse rows: whole numbers repeat, shuffled bytes do not.
         shuffle: Literal["noshuffle", "shuffle"] = "noshuffle" if name == "data" else "shuffle"
         self._array = group.create_array(
@@ -53,8 +55,7 @@ class _Column:
             fill_value=0,
         )
         self._codec: Any = Blosc("lz4", _LEVEL, Blosc.SHUFFLE if shuffle == "shuffle" else Blosc.NOSHUFFLE)
-        self._directory, self._path = directory, f"{split}/{name}/c"
-        self._tail = "/0" * len(width)
+        self._write_file, self._path, self._tail = write, f"{name}/c", "/0" * len(width)
         self._piece, self._pieces, self.written = piece, 0, 0
         self._held: list[NDArray[Any]] = []
         self._held_rows = 0
@@ -66,8 +67,8 @@ class _Column:
             self._write([*self._held, values[at:stop]])
             self._held, self._held_rows, at = [], 0, stop
         if at < len(values):
-            # A copy: a view of the rest would keep the whole chunk alive.
-            self._held.append(values[at:].copy())
+            # No copy, though it keeps a whole chunk alive until the next.
+            self._held.append(values[at:])
             self._held_rows += len(values) - at
 
     def finish(self) -> None:
@@ -80,7 +81,7 @@ class _Column:
 
     def _write(self, parts: list[NDArray[Any]]) -> None:
         piece = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=self._array.dtype)
-        self._directory.write(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
+        self._write_file(f"{self._path}/{self._pieces}{self._tail}", self._codec.encode(piece))
         self._pieces += 1
         self.written += self._piece
 
@@ -95,40 +96,50 @@ class Writer(SplitWriter):
         self._rows = self._entries = self._piece = 0
         self._ends: list[tuple[int, int]] = []
 
-    def append(self, block: Block) -> str:
+    def append(self, parts: Sequence[Block]) -> str:
         """Write the next chunk and return the name of the files that hold its rows."""
         if self._group is None:
-            self._begin(block)
-        self._columns["label"].append(block.label)
-        self._rows += len(block)
-        self._ends.append((self._rows, self._entries + (block.nonzeros if isinstance(block.X, CSR) else 0)))
-        if not isinstance(block.X, CSR):
-            self._columns["X"].append(block.X)
+            self._begin(parts)
+        first = self._entries
+        for part in parts:
+            self._columns["label"].append(part.label)
+            self._rows += len(part)
+            if isinstance(part.X, CSR):
+                self._append_sparse(part.X)
+            else:
+                self._columns["X"].append(part.X)
+        self._ends.append((self._rows, self._entries))
+        if "X" in self._columns:
             return f"{self.split}/X/c/{(self._rows - 1) // self.chunk_rows}/0"
-        indptr, indices, data = block.X
-        span = slice(int(indptr[0]), int(indptr[-1]))
-        first, self._entries = self._entries, self._entries + span.stop - span.start
-        self._columns["indptr"].append(indptr[1:] - indptr[0] + first)
-        self._columns["indices"].append(indices[span])
-        self._columns["data"].append(data[span])
         low, high = first // self._piece, max(first, self._entries - 1) // self._piece
         return f"{self.split}/{{data,indices}}/c/{low}" + (f"-{high}" if high > low else "")
 
-    def _begin(self, block: Block) -> None:
+    def _append_sparse(self, X: CSR) -> None:
+        indptr, indices, data = X
+        span = slice(int(indptr[0]), int(indptr[-1]))
+        self._columns["indptr"].append(indptr[1:] - indptr[0] + self._entries)
+        self._columns["indices"].append(indices[span])
+        self._columns["data"].append(data[span])
+        self._entries += span.stop - span.start
+
+    def _begin(self, parts: Sequence[Block]) -> None:
+        import zarr
+
+        block = parts[0]
         store = self.directory.zarr_store(self.split, read_only=False)
         self._group = zarr.create_group(store=store, zarr_format=3)
         self._add("label", np.float64, self.chunk_rows)
         if not isinstance(block.X, CSR):
             self._add("X", block.X.dtype, self.chunk_rows, (block.X.shape[1],))
             return
-        self._piece = min(_PIECE, max(1024, block.nonzeros))
+        self._piece = min(_PIECE, max(1024, sum(part.nonzeros for part in parts)))
         self._add("data", np.float64, self._piece)
         self._add("indices", np.int32, self._piece)
         self._add("indptr", np.int64, self.chunk_rows)
         self._columns["indptr"].append(np.zeros(1, dtype=np.int64))
 
     def _add(self, name: str, dtype: Any, piece: int, width: tuple[int, ...] = ()) -> None:
-        self._columns[name] = _Column(self.directory, self.split, self._group, name, dtype, piece, width)
+        self._columns[name] = _Column(self.write, self._group, name, dtype, piece, width)
 
     def safe(self) -> int:
         """Return the number of chunks all of whose rows and entries are in files."""
@@ -150,43 +161,38 @@ class Writer(SplitWriter):
 class _Pieces:
     """The rows of one array, decoded from its files straight into place: zarr's own way to a slice takes twice as long.
 
-    The piece read last is kept where it was needed in part, since the next chunk begins in it.
+    The piece at the end is kept, since the next chunk begins in it.
     """
 
-    def __init__(self, directory: Directory, split: str, name: str, array: Any) -> None:
-        self._directory, self._path, self._array = directory, f"{split}/{name}/c", array
-        self._piece, self._width = array.chunks[0], array.shape[1:]
+    def __init__(self, reader: SplitReader, name: str) -> None:
+        described = json.loads(reader.directory.read(f"{reader.shape.split}/{name}/zarr.json"))
+        self._file, self._path = reader.file, f"{name}/c"
+        self._dtype = np.dtype(described["data_type"])
+        self._piece, *self._width = described["chunk_grid"]["configuration"]["chunk_shape"]
         self._tail = "/0" * len(self._width)
-        self._kept: tuple[int, NDArray[Any]] | None = None
-        codecs = [codec.to_dict()["name"] for codec in array.metadata.codecs]
-        self._plain = codecs == ["bytes", "blosc"] and array.dtype.isnative and array.chunks[1:] == self._width
+        self._kept = 0, np.empty((0, *self._width), self._dtype)
+        names = [codec["name"] for codec in described["codecs"]]
+        if names != ["bytes", "blosc"] or described["shape"][1:] != self._width or self._piece < 1:
+            raise ValueError(f"{name} was written anew by another program")
 
     def read(self, first: int, last: int) -> NDArray[Any]:
         """Return rows `first` to `last` of the array."""
-        if not self._plain:  # written anew by another program
-            return np.asarray(self._array[first:last])
-        out = np.empty((last - first, *self._width), dtype=self._array.dtype)
-        at = first
-        while at < last:
-            number, inside = divmod(at, self._piece)
-            stop = min(last, at - inside + self._piece)
-            target = out[at - first : stop - first]
-            if len(target) == self._piece:
-                self._decode(number, target)
-            else:
-                target[...] = self._whole(number)[inside : inside + len(target)]
-            at = stop
-        return out
-
-    def _whole(self, number: int) -> NDArray[Any]:
-        if self._kept is None or self._kept[0] != number:
-            piece = np.empty((self._piece, *self._width), dtype=self._array.dtype)
-            self._decode(number, piece)
-            self._kept = number, piece
-        return self._kept[1]
+        low, high = first // self._piece, -(-last // self._piece)
+        start, end = low * self._piece, high * self._piece
+        if not first < last:
+            return np.empty((last - first, *self._width), dtype=self._dtype)
+        out = np.empty((end - start, *self._width), dtype=self._dtype)
+        since, kept = self._kept
+        known = kept[first - since :] if since <= first else kept[:0]
+        out[first - start :][: len(known)] = known
+        for number in range(low + bool(len(known)), high):
+            self._decode(number, out[(number - low) * self._piece :][: self._piece])
+        since = max(first, end - self._piece)
+        self._kept = since, out[since - start :] if last < end else out[:0]
+        return out[first - start : last - start]
 
     def _decode(self, number: int, out: NDArray[Any]) -> None:
-        packed = self._directory.read(f"{self._path}/{number}{self._tail}")
+        packed = self._file(f"{self._path}/{number}{self._tail}")
         # The decoder trusts the sizes in the header, so a file that was cut off must not get there.
         if len(packed) < _HEADER.size or _HEADER.unpack_from(packed) != (out.nbytes, len(packed)):
             raise ValueError(f"{len(packed)} bytes are not a whole piece of {out.nbytes} bytes")
@@ -200,12 +206,8 @@ class Reader(SplitReader):
 
     def _open(self) -> dict[str, _Pieces]:
         if self._arrays is None:
-            split = self.shape.split
-            group: Any = zarr.open_group(
-                store=self.directory.zarr_store(split, read_only=True), mode="r", zarr_format=3
-            )
             names = ("label", "X") if self.shape.kind == "dense" else ("label", "indptr", "indices", "data")
-            self._arrays = {name: _Pieces(self.directory, split, name, group[name]) for name in names}
+            self._arrays = {name: _Pieces(self, name) for name in names}
         return self._arrays
 
     def read(self, i: int) -> Block:
