@@ -121,7 +121,7 @@ def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Ex
 
 def _packs(experiment: Experiment) -> list[Pack]:
     plan = make_plan(experiment)
-    return list(cut_packs(plan.runs, plan.sources, 1))
+    return cut_packs(plan.runs, plan.sources, 1)
 
 
 def _measure(here: Path, cluster: _Running) -> Costs:

@@ -292,8 +292,11 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
 
 def cut_packs(
     runs: Sequence[Run], sources: Mapping[str, Source], parts: int, memory_limit: int | None = None
-) -> Iterator[Pack]:
-    """Yield packs, at least `parts` of them where there are so many runs; longest streams first.
+) -> list[Pack]:
+    """Return packs, at least `parts` of them where there are so many runs; those that go through most first.
+
+    What goes through a pack are values of rows, times its runs. What comes last is then small, and no worker is at it for
+    long when the others have nothing left to do.
 
     Parameters
     ----------
@@ -317,19 +320,18 @@ def cut_packs(
     def length(key: StreamKey) -> int:
         return sources[key.fingerprint].length(key)
 
-    for key, restorable in sorted(groups, key=lambda group: length(group[0]), reverse=True):
-        group, source = groups[key, restorable], sources[key.fingerprint]
+    packs: list[tuple[float, Pack]] = []
+    for (key, _), group in groups.items():
+        source = sources[key.fingerprint]
         size = -(-len(group) // min(slices, len(group)))
+        values = source.numbers * length(key) / max(1, source.rows)
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole. What is not is
             # read from disk anew by each pack.
-            most = int(PACK_NUMBERS / max(1.0, source.numbers * length(key) / max(1, source.rows)))
+            most = int(PACK_NUMBERS / max(1.0, values))
             size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
         for first in range(0, len(group), size):
-            yield Pack(
-                source.path,
-                length(key),
-                tuple(group[first : first + size]),
-                memory_limit=memory_limit,
-                chunk_rows=source.chunk_rows,
-            )
+            share = tuple(group[first : first + size])
+            pack = Pack(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
+            packs.append((values * len(share), pack))
+    return [pack for _, pack in sorted(packs, key=lambda each: each[0], reverse=True)]

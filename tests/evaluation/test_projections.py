@@ -98,7 +98,7 @@ def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch:
         return made
 
     made = plan(shelf, TIME, learners=[{"name": name} for name in ("pa1", "arow", "lol", "ogd")])
-    packs = list(cut_packs(made.runs, made.sources, 1))
+    packs = cut_packs(made.runs, made.sources, 1)
     assert [len(pack.runs) for pack in packs] == [4, 4, 4]
     assert [pack.name.split(", ")[1:3] for pack in packs] == [["time order", f"projection {i}"] for i in range(3)]
     monkeypatch.setattr(RandomProjection, "apply", counting)

@@ -33,7 +33,7 @@ def packs(
         "protocol": {"order": order, "passes": passes} | ({"permutations": 1} if order == "permuted" else {}),
     }
     plan = make_plan(parse_experiment(content))
-    return list(cut_packs(plan.runs, plan.sources, parts))
+    return cut_packs(plan.runs, plan.sources, parts)
 
 
 def through(passage: Passage) -> list[Record]:

@@ -49,7 +49,7 @@ def packs(path: Path, *learners: dict[str, Any], order: str = "time", parts: int
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
     plan = make_plan(parse_experiment(content))
-    return list(cut_packs(plan.runs, plan.sources, parts))
+    return cut_packs(plan.runs, plan.sources, parts)
 
 
 def through(passage: Passage, last: int | None = None) -> Passage:

@@ -68,7 +68,7 @@ def test_each_shard_reads_the_stream_once(
     chunk = Stream.chunk
     monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
     plan = make_plan(experiment(faces))
-    packs = list(cut_shards(list(cut_packs(plan.runs[:1], plan.sources, 2)), 2))
+    packs = list(cut_shards(cut_packs(plan.runs[:1], plan.sources, 2), 2))
     assert [len(pack.parts()) for pack in packs] == [2]
     store = open_store(tmp_path / "store", create=True).path
 
@@ -140,7 +140,7 @@ def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Pat
     """Another process that runs the same experiment has merged and cleared; without a record it is a fault."""
     store = open_store(tmp_path / "store", create=True).path
     plan = make_plan(experiment(faces))
-    (pack,) = cut_shards(list(cut_packs(plan.runs[:1], plan.sources, 1)), 1, 2)
+    (pack,) = cut_shards(cut_packs(plan.runs[:1], plan.sources, 1), 1, 2)
     for part in pack.parts():
         assert run_pack(part, store, lambda rows, error: None).fault == ""
     assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}

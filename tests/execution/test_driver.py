@@ -34,7 +34,7 @@ def packs(shelf: Path) -> dict[str, list[Pack]]:
             "protocol": {"order": order} | ({"permutations": 2} if order == "permuted" else {}),
         }
         plan = make_plan(parse_experiment(content))
-        found[order] = list(cut_packs(plan.runs, plan.sources, 3))
+        found[order] = cut_packs(plan.runs, plan.sources, 3)
     return found
 
 

@@ -231,7 +231,7 @@ def test_many_workers_report_less_often(count: int, seconds: float) -> None:
 def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> None:
     open_store(tmp_path, create=True)
     plan = make_plan(parse_experiment({"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}]}))
-    pack = next(cut_packs(plan.runs, plan.sources, 1))
+    pack = cut_packs(plan.runs, plan.sources, 1)[0]
     told: dict[float, int] = {}
     for seconds in (0.0, 60.0):
         reports: list[int] = []
