@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from olscale.data.chunk import CSR
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
-from olscale.data.layouts import parquet
+from olscale.data.layouts import _parquet_file, parquet
+from olscale.data.layouts._parquet_file import sparse_file
 from olscale.data.layouts._parquet_pages import read_plain
+from olscale.data.layouts.base import Block
 from olscale.errors import DatasetError
 
 OURS = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
@@ -26,12 +29,24 @@ def packed(table: Any, **options: Any) -> Any:
     return sink.getvalue()
 
 
-def sparse(lengths: list[int] | np.ndarray) -> Any:
+def block(lengths: list[int] | np.ndarray) -> Block:
     random = np.random.default_rng(0)
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     entries = int(indptr[-1])
     X = CSR(indptr, random.integers(0, 1000, entries).astype(np.int32), random.random(entries))
-    return parquet._table(X, random.random(len(lengths)))
+    return Block(X, random.random(len(lengths)))
+
+
+def sparse(lengths: list[int] | np.ndarray) -> Any:
+    """Return rows as pyarrow has them."""
+    rows = block(lengths)
+    columns, fields = [pa.array(rows.label)], [pa.field("label", pa.float64(), nullable=False)]
+    for name, values in (("indices", rows.X.indices), ("values", rows.X.data)):
+        items = pa.array(values)
+        kind = pa.list_(pa.field("element", items.type, nullable=False))
+        fields.append(pa.field(name, kind, nullable=False))
+        columns.append(pa.ListArray.from_arrays(pa.array(rows.X.indptr.astype(np.int32)), items, type=kind))
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 LENGTHS = {
@@ -57,6 +72,26 @@ def test_pages_hold_what_pyarrow_reads(rows: str, page: int):
         for array, plain in zip(arrays, got[name], strict=True):
             np.testing.assert_array_equal(plain, array)
             assert plain.dtype == array.dtype
+
+
+@pytest.mark.parametrize("cut", [1, 3])
+@pytest.mark.parametrize("entries", [1 << 17, 50])
+@pytest.mark.parametrize("rows", LENGTHS)
+def test_files_of_ours_are_what_pyarrow_reads(monkeypatch: pytest.MonkeyPatch, rows: str, entries: int, cut: int):
+    """Of one block or several, with many pages or one: the table that pyarrow would have written."""
+    monkeypatch.setattr(_parquet_file, "_PAGE_ENTRIES", entries)
+    whole = block(LENGTHS[rows])
+    cuts = sorted({0, *(len(whole) * i // cut for i in range(1, cut)), len(whole)})
+    parts = [Block(CSR(whole.X.indptr[a : b + 1], *whole.X[1:]), whole.label[a:b]) for a, b in pairwise(cuts)]
+    file = pa.py_buffer(sparse_file(parts))
+    table = pq.ParquetFile(pa.BufferReader(file)).read()
+    table.validate(full=True)
+    assert table.equals(sparse(LENGTHS[rows]))
+    got = read_plain(file)
+    assert got is not None
+    for name, expected in parquet._read(file).items():
+        for array, plain in zip(expected, got[name], strict=True):
+            np.testing.assert_array_equal(plain, array)
 
 
 @pytest.mark.parametrize(
@@ -86,14 +121,14 @@ def test_pages_of_other_kinds_are_left_to_pyarrow(options: dict[str, Any]):
 def test_small_numbers_of_dense_rows_keep_their_type():
     """Parquet has no number of one byte: pyarrow brings them back."""
     X = np.arange(60, dtype=np.uint8).reshape(20, 3)
-    file = packed(parquet._table(X, np.zeros(20)))
+    file = packed(parquet._dense_table(X, np.zeros(20)))
     assert read_plain(file) is None
     assert parquet._read(file)["features"][0].dtype == np.uint8
 
 
 def test_dense_floats_are_read_from_their_pages():
     X = np.random.default_rng(0).random((500, 7))
-    columns = read_plain(packed(parquet._table(X, np.zeros(500)), data_page_size=1000))
+    columns = read_plain(packed(parquet._dense_table(X, np.zeros(500)), data_page_size=1000))
     assert columns is not None
     np.testing.assert_array_equal(columns["features"][0].reshape(500, 7), X)
 

@@ -22,11 +22,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from olscale.data.formats._swar import byte_at
+from olscale.data.layouts._parquet_file import CREATED_BY
 from olscale.jit import kernel
 
 __all__ = ["read_plain"]
 
-_WRITER = b"parquet-cpp-arrow"
+_WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7
 # Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process there.
@@ -58,7 +59,7 @@ def read_plain(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] |
         footer = _struct(bytes(file[max(0, end - length) : end]), 0)[0]
         if (
             len(footer[_GROUPS]) != 1
-            or not footer[_CREATED].startswith(_WRITER)
+            or not footer[_CREATED].startswith(_WRITERS)
             or not all(map(_ours, footer[_SCHEMA][1:]))
         ):
             return None

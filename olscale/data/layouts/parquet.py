@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
+from olscale.data.layouts._parquet_file import sparse_file
 from olscale.data.layouts._parquet_pages import read_plain
-from olscale.data.layouts.base import Block, SplitReader, SplitWriter, StoredRows
+from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join
 
 __all__ = ["Reader", "Writer"]
@@ -27,25 +28,11 @@ def _file(i: int) -> str:
     return f"{i:05d}.parquet"
 
 
-def _element(kind: Any) -> Any:
-    return pa.field("element", kind, nullable=False)
-
-
-def _table(X: StoredRows, label: NDArray[np.float64]) -> Any:
-    fields, columns = [pa.field("label", pa.float64(), nullable=False)], [pa.array(label)]
-    if isinstance(X, CSR):
-        start, stop = int(X.indptr[0]), int(X.indptr[-1])
-        offsets = pa.array((X.indptr - start).astype(np.int32))
-        for name, values in (("indices", X.indices), ("values", X.data)):
-            items = pa.array(values[start:stop])
-            kind = pa.list_(_element(items.type))
-            fields.append(pa.field(name, kind, nullable=False))
-            columns.append(pa.ListArray.from_arrays(offsets, items, type=kind))
-    else:
-        items = pa.array(np.ascontiguousarray(X).reshape(-1))
-        kind = pa.list_(_element(items.type), X.shape[1])
-        fields.append(pa.field("features", kind, nullable=False))
-        columns.append(pa.FixedSizeListArray.from_arrays(items, type=kind))
+def _dense_table(X: NDArray[Any], label: NDArray[np.float64]) -> Any:
+    items = pa.array(np.ascontiguousarray(X).reshape(-1))
+    kind = pa.list_(pa.field("element", items.type, nullable=False), X.shape[1])
+    columns = [pa.array(label), pa.FixedSizeListArray.from_arrays(items, type=kind)]
+    fields = [pa.field("label", pa.float64(), nullable=False), pa.field("features", kind, nullable=False)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
@@ -57,19 +44,21 @@ class Writer(SplitWriter):
     def append(self, parts: Sequence[Block]) -> str:
         """Write the next file and return its name."""
         name = _file(len(self.files))
-        self.write(name, self._encode(join(parts)))
+        whole = None if isinstance(parts[0].X, CSR) else join(parts)
+        self.write(name, sparse_file(parts) if whole is None else self._dense_file(whole.X, whole.label))
         return f"{self.split}/{name}"
 
-    def _encode(self, block: Block) -> memoryview:
+    def _dense_file(self, X: Any, label: NDArray[np.float64]) -> memoryview:
+        # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little where it cannot shrink.
+        room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(label)) * 9 // 8
         # One buffer for all chunks: with a growing one half the time goes into fresh pages.
-        room = _most_bytes(block)
         if self._buffer is None or self._buffer.size < room:
             self._buffer = pa.allocate_buffer(room)
         sink = pa.FixedSizeBufferWriter(self._buffer)
         pq.write_table(
-            _table(block.X, block.label),
+            _dense_table(X, label),
             sink,
-            row_group_size=max(1, len(block)),
+            row_group_size=max(1, len(label)),
             compression="lz4",
             use_dictionary=False,
             write_statistics=False,
@@ -82,14 +71,6 @@ class Writer(SplitWriter):
 
     def finish(self, columns: int) -> None:
         """Do nothing: every file was complete when it was written."""
-
-
-def _most_bytes(block: Block) -> int:
-    """Return more bytes than the file of `block` can take."""
-    # Parquet stores no number in less than four bytes; levels take bits, and lz4 adds little where it cannot shrink.
-    X, fixed = block.X, 1 << 20
-    entries = block.nonzeros * 14 if isinstance(X, CSR) else X.size * (max(4, X.itemsize) + 1)
-    return fixed + (entries + 16 * len(block)) * 9 // 8
 
 
 class Reader(SplitReader):
