@@ -19,11 +19,11 @@ from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
+from olscale.data.layouts._parquet_pages import CREATED_BY
 from olscale.data.layouts.base import Block
 
-__all__ = ["CREATED_BY", "sparse_file"]
+__all__ = ["sparse_file"]
 
-CREATED_BY = b"olscale parquet 1"
 _MAGIC = b"PAR1"
 _PAGE_ENTRIES = 1 << 17
 """Entries of a page: a megabyte of values, which stays in the cache while it is packed."""

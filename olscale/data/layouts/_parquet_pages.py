@@ -22,11 +22,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from olscale.data.formats._swar import byte_at
-from olscale.data.layouts._parquet_file import CREATED_BY
 from olscale.jit import kernel
 
-__all__ = ["read_plain"]
+__all__ = ["CREATED_BY", "read_plain"]
 
+CREATED_BY = b"olscale parquet 1"
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
-from olscale.data.layouts._parquet_file import sparse_file
 from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join
@@ -43,6 +42,8 @@ class Writer(SplitWriter):
 
     def append(self, parts: Sequence[Block]) -> str:
         """Write the next file and return its name."""
+        from olscale.data.layouts._parquet_file import sparse_file
+
         name = _file(len(self.files))
         whole = None if isinstance(parts[0].X, CSR) else join(parts)
         self.write(name, sparse_file(parts) if whole is None else self._dense_file(whole.X, whole.label))
