@@ -34,6 +34,7 @@ from olscale.execution.passages import (
     run_pack,
     stop_tasks,
     write_lost,
+    written,
 )
 from olscale.execution.progress import Progress
 from olscale.execution.stopping import Stop
@@ -179,6 +180,8 @@ class _Drive:
         while deaths < last:
             try:
                 envelope = await self._once(pack, alone=deaths == last - 1 and (suspect or deaths > 0))
+                if envelope.stopped and not self._stop.asked:
+                    raise WorkerLostError  # its worker is leaving and has saved it
             except _StoppedError:
                 return _End.STOPPED
             except WorkerLostError:
@@ -188,7 +191,12 @@ class _Drive:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * WATCH_SECONDS)
-                continue
+                outcomes = {} if pack.shard is not None else await asyncio.to_thread(written, pack, self._store)
+                if not outcomes:
+                    continue
+                envelope = Envelope(outcomes=outcomes)
+                if not pack.shards:
+                    self._tell(pack.name, pack.rows * len(pack.runs), float("nan"))
             for note in envelope.notes:
                 self._progress.note(note)
             if envelope.fault:

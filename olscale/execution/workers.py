@@ -158,6 +158,7 @@ class Workers:
             If the call fails otherwise: nothing that runs on workers lets an exception out.
         """
         from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
 
         answer = asyncio.ensure_future(_value(call))
         # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
@@ -167,7 +168,7 @@ class Workers:
             if not answer.done():
                 raise WorkerLostError
             return answer.result()
-        except (OSError, RuntimeError, KilledWorker, _CallCancelledError):
+        except (OSError, RuntimeError, KilledWorker, FutureCancelledError, _CallCancelledError):
             raise WorkerLostError from None
         except WorkerLostError:
             raise
