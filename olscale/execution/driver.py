@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.pack import Pack
+from olscale.execution.agreement import misfit
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.passages import (
     TOPIC,
@@ -75,7 +76,7 @@ class _Drive:
     def __init__(self, client: Any, store: str, progress: Progress, stop: Stop) -> None:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
         self._name = f"olscale-{uuid4().hex[:12]}"
-        self._workers = Workers(client)
+        self._workers = Workers(client, self._fits)
         self._heard: dict[str, tuple[str, float]] = {}
         self._left = 0
 
@@ -91,6 +92,7 @@ class _Drive:
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
+            self._workers.close()
             with contextlib.suppress(Exception):
                 self._client.unsubscribe_topic(TOPIC)
 
@@ -122,6 +124,13 @@ class _Drive:
                 self._progress.note(f"nothing was heard from worker {worker} for {SILENCE_SECONDS:.0f} s: it is ended")
                 await self._workers.give_up(worker)
             await asyncio.sleep(WATCH_SECONDS)
+
+    async def _fits(self, worker: str) -> bool:
+        """Compare a worker that has joined with this process; one that differs would give other results without a word."""
+        why = await misfit(self._client, worker)
+        if why:
+            self._progress.note(f"{why}; it gets no work: start it in the driver's environment")
+        return not why
 
     # Stopping.
 
@@ -227,6 +236,7 @@ class _Drive:
                 envelope: Envelope = await self._workers.answer(pack.name, future, worker)
                 return envelope
             except WorkerLostError:
+                self._workers.forget(worker)  # the watch brings it back if it lives
                 await self._cancel(future)
                 raise
 
