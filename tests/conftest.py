@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -130,3 +130,23 @@ def make_record() -> Callable[..., Any]:
         return Record(run=run, id=run_id(run), **rest)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[str]:
+    """Return the URL of a bucket on a server of our own; address and credentials are in the environment from then on."""
+    boto3 = pytest.importorskip("boto3", reason="pip install 'olscale[dev]'")
+    server = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'").ThreadedMotoServer(
+        ip_address="127.0.0.1", port=0, verbose=False
+    )
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        boto3.client("s3").create_bucket(Bucket="bucket")
+        yield "s3://bucket"
+    server.stop()

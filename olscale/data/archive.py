@@ -32,6 +32,9 @@ _NOTES = re.compile(r"(\.|readme|license|copying|featuretypes)", re.IGNORECASE)
 _READ_BYTES = 1 << 17
 """Few enough to stay in the cache between decompressing and writing."""
 
+_MOST_BYTES = 1 << 24
+"""Of one name; the contents of members are read in much smaller pieces."""
+
 Parse = Callable[[str, Path], Iterator[Batch]]
 """Given the name of a piece and the file its text was set aside in, yields its rows."""
 
@@ -91,6 +94,10 @@ class _Forward:
         return self._at
 
     def read(self, size: int) -> bytes:
+        if size > _MOST_BYTES:  # room for all of it would be made before the first byte is read
+            raise FormatError(
+                self._archive, f"is no tar archive or is damaged (a name of {size:,} bytes); get it again"
+            )
         part = self._stream.read(size)
         self._at += len(part)
         return part

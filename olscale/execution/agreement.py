@@ -14,7 +14,7 @@ import dask
 import olscale
 from olscale.errors import ExecutionError
 
-__all__ = ["agree", "different_versions", "differing_settings", "settings", "sources"]
+__all__ = ["agree", "different_versions", "differing_settings", "misfit", "settings", "software", "sources"]
 
 # What talks to each other, and what makes numbers. The scheduler needs the first three only.
 _TALKS = ("python", "dask", "distributed")
@@ -44,25 +44,74 @@ def sources() -> str:
 async def agree(client: Any) -> list[str]:
     """Check the cluster behind `client`; return a line for each setting that is not olscale's.
 
+    A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it gets work (`misfit`).
+
     Raises
     ------
     ExecutionError
-        If a version differs between driver, scheduler and workers, or if a worker has other sources of olscale.
+        If a version differs between driver, scheduler and workers, if a worker has other sources of olscale, or if the
+        scheduler goes away.
     """
-    versions = await client.get_versions(check=False, packages=[_MODULES.get(name, name) for name in _COUNTS])
-    differences = list(different_versions(versions))
-    if not differences:
-        here = sources()
-        there = await client.run(sources)
-        differences = [
-            f"worker {worker} has other sources of olscale" for worker, digest in there.items() if digest != here
+    try:
+        versions = await client.get_versions(check=False, packages=_packages())
+        differences = list(different_versions(versions))
+        workers = {} if differences else await client.run(sources, on_error="return")
+        differences += [
+            _other_sources(name) for name, digest in workers.items() if digest != sources() and _answered(digest)
         ]
-    if differences:
-        more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
-        raise ExecutionError(f"{differences[0]}{more}; give driver, scheduler and workers the same environment")
-    found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
-    found |= {f"worker {name}": config for name, config in (await client.run(dask.config.get, "distributed")).items()}
+        if differences:
+            more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
+            raise ExecutionError(f"{differences[0]}{more}; {_SAME}")
+        found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
+        configs = await client.run(dask.config.get, "distributed", on_error="return")
+    except (OSError, TimeoutError):
+        raise ExecutionError("the Dask scheduler went away; start it and run the same command again") from None
+    found |= {f"worker {name}": config for name, config in configs.items() if _answered(config)}
     return list(differing_settings(found))
+
+
+async def misfit(client: Any, worker: str) -> str:
+    """Return in one line why a worker that has joined must not get work; an empty one if it may.
+
+    Raises
+    ------
+    OSError, TimeoutError
+        If the worker does not answer.
+    """
+    answer = (await client.run(software, workers=[worker], on_error="return")).get(worker)
+    if answer is None or not _answered(answer):
+        raise OSError(f"worker {worker} does not answer")
+    if isinstance(answer, BaseException):
+        return f"worker {worker} cannot load olscale ({' '.join(str(answer).split())[:200]})"
+    ours = software()
+    packages, theirs = {"packages": ours["packages"]}, {worker: {"packages": answer["packages"]}}
+    versions = {"client": packages, "scheduler": packages, "workers": theirs}
+    if differences := list(different_versions(versions)):
+        return differences[0]
+    return "" if answer["sources"] == ours["sources"] else _other_sources(worker)
+
+
+def software() -> dict[str, Any]:
+    """Return the versions of what makes numbers in this process, and the digest of its olscale."""
+    from distributed.versions import get_versions
+
+    return {"packages": dict(get_versions(packages=_packages())["packages"]), "sources": sources()}
+
+
+_SAME = "give driver, scheduler and workers the same environment"
+
+
+def _packages() -> list[str]:
+    return [_MODULES.get(name, name) for name in _COUNTS]
+
+
+def _other_sources(worker: str) -> str:
+    return f"worker {worker} has other sources of olscale"
+
+
+def _answered(answer: object) -> bool:
+    """Return whether a worker has said anything: one that leaves meanwhile has not."""
+    return not isinstance(answer, OSError | TimeoutError)
 
 
 def different_versions(versions: Mapping[str, Any]) -> Iterator[str]:

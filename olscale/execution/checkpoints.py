@@ -26,6 +26,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from olscale.data.npz_files import read_npz
 from olscale.evaluation.budget import Excess
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.pack import Pack, Passage, Source
@@ -42,7 +43,7 @@ LEAST_SECONDS = float(os.environ.get("OLSCALE_CHECKPOINT_SECONDS", "10"))
 """Seconds of work after which a checkpoint is due at the earliest."""
 
 COST_RATIO = 50.0
-"""A checkpoint is due after so many times what the last one cost, so that saving takes 1/50 of the time."""
+"""A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50 of the time."""
 
 FIRST_BYTES_A_SECOND = 200e6
 """What is expected of the first, which nobody has measured yet."""
@@ -82,22 +83,25 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
     Raises
     ------
-    ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile
+    ValueError
         If the file is damaged.
+    OSError
+        If it cannot be read.
     """
     digest = hashlib.sha256()
     file.seek(0)
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = dict(archive)
-    checksum = arrays.pop("checksum")
+    try:
+        arrays = read_npz(file)
+    except OSError:  # of the way to the file, which may be whole
+        raise
+    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+        raise ValueError(str(fault) or type(fault).__name__) from fault
+    checksum = arrays.pop("checksum", None)
     for name, array in arrays.items():
         _hash(digest, name, array)
-    if checksum.tobytes() != digest.digest():
+    if checksum is None or checksum.tobytes() != digest.digest():
         raise ValueError("its checksum is that of other contents")
     return arrays
-
-
-_DAMAGE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile)
 
 
 class Checkpoints:
@@ -119,7 +123,7 @@ class Checkpoints:
         self._store, self._pack = store, pack
         self._folder = f"{FOLDER}/{pack.key}"
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
-        self._cost: float | None = None
+        self._costs: list[float] = []
         self._last, self._saved = monotonic(), 0
         self.notes: list[str] = []
 
@@ -141,10 +145,11 @@ class Checkpoints:
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
         for name, data in self._store.files.read(name for name in names if name in there):
-            with suppress(ValueError, KeyError, TypeError):
-                verdict = json.loads(data) if isinstance(data, bytes) else {}
-                if verdict["budget"] == self._pack.budget.model_dump():
-                    found[name[-37:-5]] = Excess(str(verdict["outcome"]), str(verdict["reason"]))
+            verdict = _content(data)
+            outcome, reason = verdict.get("outcome"), verdict.get("reason")
+            same = verdict.get("budget") == self._pack.budget.model_dump()
+            if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
+                found[name[-37:-5]] = Excess(outcome, reason)
         return found
 
     def restored(self, make: Any) -> Passage:
@@ -158,10 +163,11 @@ class Checkpoints:
                 break
             except FileNotFoundError:  # removed by another driver, which has finished the pack or saved it anew
                 continue
-            except _DAMAGE as fault:
-                damaged.append(f"{name} ({str(fault) or type(fault).__name__})")
-                if not isinstance(fault, OSError):
-                    self._store.files.discard(name)
+            except OSError as fault:
+                damaged.append(f"{name} ({fault.strerror or fault})")
+            except (ValueError, KeyError, TypeError, IndexError) as fault:  # whole, and yet not the state of this pack
+                damaged.append(f"{name} ({_short(fault)})")
+                self._store.files.discard(name)
                 passage = make()  # what was half restored is no beginning
         if damaged:
             whence = f"goes on from the one at chunk {passage.position}" if passage.position else "starts over"
@@ -174,17 +180,19 @@ class Checkpoints:
         worked = monotonic() - self._last
         if worked < LEAST_SECONDS or not self._saves:
             return False
-        cost = passage.model_bytes / FIRST_BYTES_A_SECOND if self._cost is None else self._cost
+        # The less of the last two: one slow save is chance, two are the disk.
+        cost = min(self._costs, default=passage.model_bytes / FIRST_BYTES_A_SECOND)
         return worked >= COST_RATIO * cost and self.save(passage)
 
     def save(self, passage: Passage) -> bool:
         """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
         if not self._saves or passage.position == self._saved:
             return False
-        start = monotonic()
+        start = None
         try:
             if not self._store.files.exists(f"{self._folder}/pack.json"):
                 self._store.files.put(f"{self._folder}/pack.json", _about(self._pack))
+            start = monotonic()
             with self._store.files.writing(f"{self._folder}/{passage.position:09d}.npz") as file:
                 write_arrays(file, passage.state())
             self._saved = passage.position
@@ -195,7 +203,8 @@ class Checkpoints:
             return False
         finally:
             self._last = monotonic()
-            self._cost = self._last - start
+            if start is not None:
+                self._costs = [*self._costs[-1:], self._last - start]
         return True
 
     def clear(self) -> None:
@@ -244,11 +253,26 @@ def _begun(store: Store) -> list[_Begun]:
     names = [name for name in store.files.names(FOLDER) if name.endswith("/pack.json")]
     found = []
     for name, data in store.files.read(names):
-        with suppress(ValueError, KeyError, TypeError):
-            about = json.loads(data) if isinstance(data, bytes) else {}
-            runs = tuple(str(id) for id in about["runs"])
-            found.append(_Begun(name.split("/")[-2], runs, about["classes"] is not None, int(about["chunk_rows"])))
+        about = _content(data)
+        runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
+        if isinstance(runs, list) and "classes" in about and isinstance(chunk_rows, int):
+            ids = tuple(dict.fromkeys(str(id) for id in runs))
+            found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))
     return found
+
+
+def _content(data: bytes | Exception) -> dict[str, Any]:
+    """Return the object in a JSON file, an empty one of a file that is damaged or gone."""
+    try:
+        content = json.loads(data) if isinstance(data, bytes) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _short(fault: Exception) -> str:
+    text = " ".join(str(fault).split()) or type(fault).__name__
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[Pack]:

@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.pack import Pack
+from olscale.execution.agreement import misfit
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.passages import (
     TOPIC,
@@ -34,6 +35,7 @@ from olscale.execution.passages import (
     run_pack,
     stop_tasks,
     write_lost,
+    written,
 )
 from olscale.execution.progress import Progress
 from olscale.execution.stopping import Stop
@@ -74,7 +76,7 @@ class _Drive:
     def __init__(self, client: Any, store: str, progress: Progress, stop: Stop) -> None:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
         self._name = f"olscale-{uuid4().hex[:12]}"
-        self._workers = Workers(client)
+        self._workers = Workers(client, self._fits)
         self._heard: dict[str, tuple[str, float]] = {}
         self._left = 0
 
@@ -90,6 +92,7 @@ class _Drive:
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         finally:
+            self._workers.close()
             with contextlib.suppress(Exception):
                 self._client.unsubscribe_topic(TOPIC)
 
@@ -121,6 +124,13 @@ class _Drive:
                 self._progress.note(f"nothing was heard from worker {worker} for {SILENCE_SECONDS:.0f} s: it is ended")
                 await self._workers.give_up(worker)
             await asyncio.sleep(WATCH_SECONDS)
+
+    async def _fits(self, worker: str) -> bool:
+        """Compare a worker that has joined with this process; one that differs would give other results without a word."""
+        why = await misfit(self._client, worker)
+        if why:
+            self._progress.note(f"{why}; it gets no work: start it in the driver's environment")
+        return not why
 
     # Stopping.
 
@@ -179,6 +189,8 @@ class _Drive:
         while deaths < last:
             try:
                 envelope = await self._once(pack, alone=deaths == last - 1 and (suspect or deaths > 0))
+                if envelope.stopped and not self._stop.asked:
+                    raise WorkerLostError  # its worker is leaving and has saved it
             except _StoppedError:
                 return _End.STOPPED
             except WorkerLostError:
@@ -188,7 +200,12 @@ class _Drive:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * WATCH_SECONDS)
-                continue
+                outcomes = {} if pack.shard is not None else await asyncio.to_thread(written, pack, self._store)
+                if not outcomes:
+                    continue
+                envelope = Envelope(outcomes=outcomes)
+                if not pack.shards:
+                    self._tell(pack.name, pack.rows * len(pack.runs), float("nan"))
             for note in envelope.notes:
                 self._progress.note(note)
             if envelope.fault:
@@ -219,6 +236,7 @@ class _Drive:
                 envelope: Envelope = await self._workers.answer(pack.name, future, worker)
                 return envelope
             except WorkerLostError:
+                self._workers.forget(worker)  # the watch brings it back if it lives
                 await self._cancel(future)
                 raise
 

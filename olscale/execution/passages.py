@@ -37,6 +37,7 @@ __all__ = [
     "run_pack",
     "stop_tasks",
     "write_lost",
+    "written",
 ]
 
 TOPIC = "olscale-progress"
@@ -87,6 +88,12 @@ def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
         none = np.empty(0, dtype=np.int64)
         target.write(Record(run.definition(), run.id, "lost", reason, {}, none, none))
     return [run.id for run in pack.runs]
+
+
+def written(pack: Pack, store: str) -> dict[str, str]:
+    """Return the outcomes of the runs of `pack` if the store has them all: a worker may die between that and its answer."""
+    target, ids = open_store(store), [run.id for run in pack.runs]
+    return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
 
 
 class Journey:
@@ -262,10 +269,22 @@ def stop_tasks(drive: str) -> None:
 
 
 def _stopping() -> Callable[[], bool]:
-    from distributed import get_worker
+    """Return what tells whether the task this is called in is to be saved and left.
 
-    key = str(get_worker().get_current_task())
-    return lambda: any(key.startswith(drive) for drive in _STOPPED)
+    Not only because the driver asks for it: Dask ends no task whose driver is gone, or whose worker has lost its scheduler.
+    It would go on beside the one that continues the pack, each doing what the other does.
+    """
+    from distributed import Status, get_worker
+
+    worker = get_worker()
+    key = str(worker.get_current_task())
+
+    def stopping() -> bool:
+        task = worker.state.tasks.get(key)
+        unwanted = task is None or task.state == "cancelled" or worker.status is not Status.running
+        return unwanted or any(key.startswith(drive) for drive in _STOPPED)
+
+    return stopping
 
 
 class StreamActor:

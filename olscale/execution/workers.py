@@ -36,11 +36,21 @@ class Workers:
     """The workers behind `client`, as the scheduler has told last.
 
     The driver itself says which worker gets what: it then knows who was at work where when a worker died.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Asynchronous.
+    fits : callable, optional
+        Tells of each worker that joins, before it gets any work, whether it fits; all do by default.
     """
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, fits: Callable[[str], Awaitable[bool]] | None = None) -> None:
+        self._client, self._fits = client, fits or _any_fits
+        self._there: dict[str, int] = {}  # all there are, and of these those that may get work
         self._threads: dict[str, int] = {}
+        self._joined: dict[str, asyncio.Task[None]] = {}
+        self._fitting: set[str] = set()
         self._given_up: set[str] = set()
         self._alone: set[str] = set()
         self._tasks: Counter[str] = Counter()
@@ -63,14 +73,47 @@ class Workers:
             raise ExecutionError(
                 "the Dask scheduler went away; start it and run the same command again: finished runs are in the store"
             ) from None
-        self._threads = {worker: count for worker, count in threads.items() if worker not in self._given_up}
+        self._there = dict(threads)
+        self._admit()
         if self._threads:
             self._peopled = monotonic()
         elif monotonic() - self._peopled > NO_WORKER_SECONDS:
             raise ExecutionError(
-                f"the cluster has had no worker for {NO_WORKER_SECONDS:.0f} s; start one and run the same command again"
+                f"the cluster has had no worker {'that fits ' if threads else ''}for {NO_WORKER_SECONDS:.0f} s; "
+                "start one and run the same command again"
             )
         await self.notify()
+
+    def _admit(self) -> None:
+        """Ask the workers that have joined whether they fit; those that do may get work."""
+        for worker in self._joined.keys() - self._there.keys():  # another one may come back at this address
+            self._forget(worker)
+        for worker in self._there.keys() - self._joined.keys():
+            self._joined[worker] = asyncio.ensure_future(self._ask(worker))
+        fitting = self._fitting - self._given_up
+        self._threads = {worker: count for worker, count in self._there.items() if worker in fitting}
+
+    async def _ask(self, worker: str) -> None:
+        """Find out whether a worker fits; one that does not answer is asked again, for as long as it is there."""
+        while True:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    if await self._fits(worker):
+                        self._fitting.add(worker)
+                break
+            await asyncio.sleep(WATCH_SECONDS)
+        self._admit()
+        await self.notify()
+
+    def _forget(self, worker: str) -> None:
+        self._fitting.discard(worker)
+        if asked := self._joined.pop(worker, None):
+            asked.cancel()
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        for asked in self._joined.values():
+            asked.cancel()
 
     async def notify(self) -> None:
         """Have everybody that waits look again."""
@@ -135,8 +178,9 @@ class Workers:
         return worker not in self._threads or not self._load(worker)
 
     def forget(self, worker: str) -> None:
-        """Take a worker for dead until the scheduler says again that it lives."""
+        """Take a worker for dead until the scheduler says again that it lives; whoever is there then is asked anew."""
         self._threads.pop(worker, None)
+        self._forget(worker)
 
     async def give_up(self, worker: str) -> None:
         """Never use a worker again, and have its nanny end it: it does not answer."""
@@ -158,6 +202,7 @@ class Workers:
             If the call fails otherwise: nothing that runs on workers lets an exception out.
         """
         from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
 
         answer = asyncio.ensure_future(_value(call))
         # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
@@ -167,7 +212,7 @@ class Workers:
             if not answer.done():
                 raise WorkerLostError
             return answer.result()
-        except (OSError, RuntimeError, KilledWorker, _CallCancelledError):
+        except (OSError, RuntimeError, KilledWorker, FutureCancelledError, _CallCancelledError):
             raise WorkerLostError from None
         except WorkerLostError:
             raise
@@ -179,6 +224,10 @@ class Workers:
         finally:
             answer.cancel()
             left.cancel()
+
+
+async def _any_fits(worker: str) -> bool:
+    return True
 
 
 class _CallCancelledError(Exception):

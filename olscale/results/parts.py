@@ -100,13 +100,16 @@ class Parts:
                 raise fault
         return {name: table["id"] for name, table in self._ids.items()}
 
-    def row(self, id: str) -> pa.Table | None:
-        """Return the row of one run."""
+    def row(self, id: str) -> Found:
+        """Return the row of one run, if there is one."""
         for name, ids in self.ids().items():
             if pc.index(ids, id).as_py() >= 0:
-                table = read_part(self._files, self._kind, name, SCHEMAS[self._kind].names)
-                return table.filter(pc.equal(table["id"], id))
-        return None
+                try:
+                    table = read_part(self._files, self._kind, name, SCHEMAS[self._kind].names)
+                except (OSError, ValueError, pa.ArrowException) as fault:
+                    return Found([], {name: fault})
+                return Found([table.filter(pc.equal(table["id"], id))])
+        return Found()
 
     def _all(
         self, read: Callable[[str], pa.Table], known: dict[str, pa.Table]
@@ -177,9 +180,12 @@ def read_part(files: Files, kind: str, name: str, columns: Sequence[str], dictio
 
 
 def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -> pa.Table:
-    texts = _TEXTS[kind] if dictionaries else ()
+    texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
     near = isinstance(file, pa.NativeFile)  # else neighbouring ranges are fetched at once, and several at a time
-    source = pq.ParquetFile(file, read_dictionary=list(texts), page_checksum_verification=True, pre_buffer=not near)
+    try:
+        source = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near)
+    except KeyError as fault:
+        raise ValueError(f"has no column {fault}") from fault
     # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
     groups = [[i] for i in range(source.num_row_groups)] if dictionaries else [list(range(source.num_row_groups))]
     tables = [source.read_row_groups(of, columns=list(columns), use_threads=False) for of in groups]

@@ -175,10 +175,11 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     file = pq.ParquetFile(pa.BufferReader(data))
     absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
     table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)
-    table = with_nothing(table, schema, absent).select(columns)
+    table = with_nothing(table, schema, absent)
     wanted = pa.schema([schema.field(name) for name in columns])
-    if table.column_names != list(columns):
+    if sorted(table.column_names) != sorted(columns):
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
+    table = table.select(columns)
     table = table if table.schema.equals(wanted) else table.cast(wanted)
     table.validate(full=True)  # text that is none, offsets that point nowhere
     if "finished_at" in columns:

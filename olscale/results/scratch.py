@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.npz_files import read_npz
 from olscale.errors import StoreError
 from olscale.results.store import Store
 
@@ -64,8 +65,7 @@ class Scratch:
         try:
             if isinstance(data, Exception):
                 raise data
-            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                return dict(arrays)
+            return read_npz(io.BytesIO(data))
         except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "

@@ -259,8 +259,8 @@ class Store:
         self._judge(found, "raise")
         if not found.tables and kind in SCHEMAS:
             with self._listing(f"compacted/{kind}"):
-                table = self._parts[kind].row(id)
-            found.tables = [] if table is None else [table]
+                found = self._parts[kind].row(id)
+            self._judge(found, "raise")
         rows: list[dict[str, Any]] = [row for table in found.tables for row in table.to_pylist()]
         return rows[0] if rows else None
 
@@ -368,7 +368,7 @@ def _check_version(store: Store) -> None:
     try:
         about = json.loads(data)
         format_, version = about["format"], about["version"]
-    except (ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise StoreError(f"{store.path} is not a metrics store: its store.json is not valid ({why(fault)})") from fault
     if format_ != FORMAT or not isinstance(version, int):
         raise StoreError(f"{store.path} is not a metrics store: its store.json says format {format_!r}, not {FORMAT!r}")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,26 +16,6 @@ from olscale.data.remote import Reached, open_remote
 from olscale.errors import DatasetError, StoreError
 from olscale.results import open_store
 from olscale.results.store import Store
-
-
-@pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """Return the URL of an empty bucket, with address and credentials in the environment."""
-    boto3 = pytest.importorskip("boto3", reason="pip install 'olscale[dev]'")
-    server = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'").ThreadedMotoServer(
-        ip_address="127.0.0.1", port=0, verbose=False
-    )
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "testing")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        boto3.client("s3").create_bucket(Bucket="bucket")
-        yield "s3://bucket"
-    server.stop()
 
 
 def run(*args: object) -> Result:

@@ -14,13 +14,14 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.execution import driver, workers
+from olscale.execution import agreement, driver, workers
 from olscale.execution.driver import drive
 from olscale.execution.passages import Envelope, StreamActor
 from olscale.execution.progress import Tally
 from olscale.results.store import open_store
 
 cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+one_worker = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)], timeout=60, clean_kwargs={"threads": False})
 empty_cluster = gen_cluster(client=True, nthreads=[], timeout=60, clean_kwargs={"threads": False})
 
 
@@ -104,6 +105,75 @@ class Sleeps(StreamActor):
     async def advance(self, first: int, last: int) -> Envelope:
         await asyncio.sleep(1000)
         return Envelope()
+
+
+goes_on: list[bool] = []
+
+
+class Waits(StreamActor):
+    """Feeds nothing before it is told to."""
+
+    async def advance(self, first: int, last: int) -> Envelope:  # type: ignore[override]
+        while not goes_on:
+            await asyncio.sleep(0.01)
+        return super().advance(first, last)
+
+
+def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.02)
+    ours = agreement.software()
+
+    def software(dask_worker: Any = None) -> dict[str, Any]:
+        return ours | ({"sources": "another"} if dask_worker is not None and dask_worker.name == "late" else {})
+
+    monkeypatch.setattr(agreement, "software", software)
+    notes = list[str]()
+    goes_on.clear()
+
+    class Notes(Tally):
+        def note(self, line: str) -> None:
+            notes.append(line)
+
+    monkeypatch.setattr(driver, "StreamActor", Waits)
+
+    @one_worker
+    async def run(client: Any, scheduler: Any, a: Any) -> None:
+        going = asyncio.create_task(drive(client, packs["time"], store, Notes()))
+        async with Worker(scheduler.address, name="late") as late:
+            while not (a.state.actors and notes):
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.2)  # two packs wait for room
+            assert not late.state.actors
+            goes_on.append(True)
+            await going
+            assert not late.state.tasks
+
+    run()
+    [line] = notes
+    assert line.startswith("worker tcp://127.0.0.1:")
+    assert line.endswith("has other sources of olscale; it gets no work: start it in the driver's environment")
+    assert len(open_store(store).done()) == 3
+
+
+def test_with_no_worker_that_fits_it_ends_with_one_line(
+    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
+    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(driver, "misfit", no_olscale)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        with pytest.raises(ExecutionError, match="no worker that fits for"):
+            await drive(client, packs["time"], store, Tally())
+
+    run()
+
+
+async def no_olscale(client: Any, worker: str) -> str:
+    return f"worker {worker} has no olscale"
 
 
 @pytest.mark.parametrize("order", ["time"])

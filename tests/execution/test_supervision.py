@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from distributed.utils_test import gen_cluster
 
 from olscale.errors import StoppedError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Pack, cut_packs
+from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import make_plan
 from olscale.execution import checkpoints, driver
 from olscale.execution.driver import drive
@@ -62,7 +63,7 @@ def undisturbed(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     return stores
 
 
-deaths: Counter[tuple[str, ...]] = Counter()
+deaths: Counter[object] = Counter()
 
 
 def death(pack: Pack) -> None:
@@ -189,6 +190,81 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     assert runs(Path(store)) == {}
     evaluate(content(shelf, "time"), store, in_process=True)
     assert runs(Path(store)) == runs(undisturbed["time"])
+
+
+def test_a_task_whose_driver_is_gone_is_saved_and_left(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask ends no task that runs; it would go on to its end beside the one that the next driver starts."""
+    pack, step = one_pack(shelf, "permuted"), Passage.step
+
+    def slow(passage: Passage, i: int) -> None:
+        time.sleep(0.2)
+        step(passage, i)
+
+    monkeypatch.setattr(Passage, "step", slow)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        future = client.submit(run_pack, pack, store, key="olscale-gone", workers=[a.address], pure=False)
+        while not a.state.executing_count:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.5)
+        future.release()
+        while a.state.tasks:
+            await asyncio.sleep(0.01)
+
+    run()
+    assert len(list(Path(store, "checkpoints", pack.key).glob("*.npz"))) == 1
+    assert runs(Path(store)) == {}
+    monkeypatch.undo()
+    evaluate(content(shelf, "permuted"), store, in_process=True)
+    assert runs(Path(store)) == runs(undisturbed["permuted"])
+
+
+def leaves_once(pack: Pack, store: str) -> Envelope:
+    """Do what a task does on a worker that is leaving, the first time."""
+    deaths[pack.key] += 1
+    return Envelope(stopped=True) if deaths[pack.key] == 1 else run_pack(pack, store)
+
+
+def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths.clear()
+    monkeypatch.setattr(driver, "run_pack", leaves_once)
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        await drive(client, [one_pack(shelf, "permuted")], store, Tally())
+
+    run()
+    assert list(deaths.values()) == [2]
+    assert runs(Path(store)) == runs(undisturbed["permuted"])
+
+
+def dies_after_writing(pack: Pack, store: str) -> Envelope:
+    run_pack(pack, store)
+    death(pack)
+    return Envelope()
+
+
+def test_a_pack_that_has_its_records_is_not_run_again(
+    shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker died after it had written them and before it could say so."""
+    deaths.clear()
+    monkeypatch.setattr(driver, "run_pack", dies_after_writing)
+    tally = Tally()
+
+    @cluster
+    async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
+        await drive(client, [one_pack(shelf, "permuted")], store, tally)
+
+    run()
+    assert list(deaths.values()) == [1]
+    assert (tally.done, tally.failed, tally.rows_done) == (5, 0, 5 * 400)
+    assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 
 def test_only_the_first_signal_asks() -> None:

@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from olscale.evaluation.experiment import load_experiment
+from olscale.results.compact import compact
+from olscale.results.parts import SCHEMAS, intact, one_row_each, part_bytes, salvage
 from olscale.results.plans import LeftOut, read_plans, write_plan
 from olscale.results.record import Record, run_id
 from olscale.results.rows import run_bytes, timing_bytes
 from olscale.results.selections import Point, Selection, read_selections, write_selection
 from olscale.results.store import open_store
 from tests.fuzz.json_values import JSON_WORDS, vary_json
-from tests.fuzz.target import Files, Target, files_of
+from tests.fuzz.target import Files, Target, files_of, write
 
 EXPERIMENT = (
     b'name = "letter"\nseed = 1\ntransforms = ["standardize", "bias"]\n[protocol]\norder = "permuted"\npermutations = 10\n'
@@ -80,6 +82,28 @@ def store() -> list[Files]:
         return [files_of(Path(folder, "store"))]
 
 
+@cache
+def compacted() -> list[Files]:
+    """Return the files of that store once it has been compacted."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in store()[0].items():
+            write(Path(folder, name), data)
+        compact(open_store(folder))
+        return [files_of(Path(folder))]
+
+
+def read_parts(folder: Path) -> None:
+    """Read as `read_runs` does, and what compaction would save of each part."""
+    opened = open_store(folder)
+    for kind in SCHEMAS:
+        for name, data in opened.files.read(opened.parts(kind)):
+            if isinstance(data, bytes) and not intact(name, data):
+                part_bytes(one_row_each(salvage(kind, data), kind))
+        opened.ids_of_parts(kind)
+    opened.read(["id", "dataset", "learner", "params", "metrics"], on_damage="skip", dictionaries=True)
+    read_runs(folder)
+
+
 def read_runs(folder: Path) -> None:
     """Read all runs at once and one by one, as tables and reports do."""
     opened = open_store(folder)
@@ -108,6 +132,7 @@ def read_selection_files(folder: Path) -> None:
 TARGETS = (
     Target("experiment", lambda: [{"experiment.toml": text} for text in EXPERIMENT], read_experiment, EXPERIMENT_WORDS),
     Target("runs", store, read_runs, changed=("runs/", "timings/", "lost/", "store.json")),
+    Target("parts", compacted, read_parts, changed=("compacted/",)),
     Target("plans", store, read_plan_files, JSON_WORDS, vary_json("plans/"), ("plans/",)),
     Target("selections", store, read_selection_files, JSON_WORDS, vary_json("selections/"), ("selections/",)),
 )

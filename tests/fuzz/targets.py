@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from tests.fuzz import arrays, datasets, kernel, stores, streams, texts
+from tests.fuzz import arrays, begun, datasets, kernel, stores, streams, texts
 from tests.fuzz.target import Target
 
 TARGETS: dict[str, Target] = {
-    target.name: target for module in (texts, kernel, arrays, streams, datasets, stores) for target in module.TARGETS
+    target.name: target
+    for module in (texts, kernel, arrays, streams, datasets, stores, begun)
+    for target in module.TARGETS
 }

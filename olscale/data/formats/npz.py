@@ -7,16 +7,15 @@ test rows. Pickled objects are never loaded.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
+from olscale.data.npz_files import check_size
 from olscale.errors import FormatError
 
 __all__ = ["NpzFormat"]
@@ -78,28 +77,13 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
 
 def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     try:
-        _check_size(arrays, key)
+        check_size(arrays, key)
         array = arrays[key]
     except Exception as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
         raise FormatError(source, f"its array {key} cannot be read ({str(error) or repr(error)})") from error
     if not isinstance(array, np.ndarray):
         raise FormatError(source, f"its member {key} is no array")
     return array
-
-
-def _check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
-    """Compare what the header of an array promises with its bytes, since NumPy allocates before it reads."""
-    archive = arrays.zip
-    assert archive is not None
-    info = archive.getinfo(key if key in archive.namelist() else f"{key}.npy")
-    readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
-    with archive.open(info) as member:
-        version = read_magic(member)
-        if version in readers:  # a later one is for names of fields, which features and targets have not
-            shape, _, dtype = readers[version](member)
-            promised = math.prod(shape) * dtype.itemsize
-            if promised > info.file_size:
-                raise ValueError(f"its header promises {promised} bytes, there are {info.file_size}")
 
 
 def _keys(arrays: np.lib.npyio.NpzFile, split: str) -> tuple[str, str] | None:

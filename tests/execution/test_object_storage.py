@@ -1,0 +1,128 @@
+"""A store on object storage: what was interrupted goes on from the checkpoints there, whoever was at it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from olscale.data.ingest import ingest
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.pack import Passage
+from olscale.execution import checkpoints
+from olscale.execution.evaluate import evaluate
+from olscale.results.store import Store, open_store
+
+CHUNKS = 25
+MORTAL = """
+import os, signal, time
+from olscale.learners.passive_aggressive import PA1
+from olscale.results.store import open_store
+
+FOLDER = os.environ.get("OLSCALE_TEST_FOLDER")
+
+class Mortal(PA1):
+    "Notes each chunk, and takes its process along once there is a checkpoint, the first time."
+    name = "mortal"
+
+    def learn(self, X, y):
+        if FOLDER and len(y):
+            with open(f"{FOLDER}/chunks", "a") as file:
+                file.write(f"{os.getpid()}\\n")
+            if not os.path.exists(f"{FOLDER}/died"):
+                time.sleep(0.1)
+                saved = open_store(os.environ["OLSCALE_TEST_STORE"]).files.names("checkpoints")
+                if any(name.endswith(".npz") for name in saved):
+                    open(f"{FOLDER}/died", "x").close()
+                    os.kill(os.getpid(), signal.SIGKILL)
+        return super().learn(X, y)
+"""
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "rows.npz", X=rng.normal(size=(CHUNKS * 16, 5)), y=rng.integers(0, 2, CHUNKS * 16))
+    ingest([str(tmp_path / "rows.npz")], str(tmp_path / "rows"), chunk_rows=16)
+    return tmp_path / "rows"
+
+
+def experiment(rows: Path, order: str, *learners: str) -> Any:
+    protocol = {"order": order} | ({"permutations": 1} if order == "permuted" else {})
+    content = {"datasets": [{"path": str(rows)}], "learners": [{"name": name} for name in learners]}
+    return parse_experiment({**content, "protocol": protocol})
+
+
+def runs(store: Store) -> dict[str, Any]:
+    return dict(store.files.read(store.loose("runs")))
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_in_process_it_goes_on_from_the_checkpoint_there(
+    bucket: str, rows: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted at chunk 7, with a checkpoint after each; a damaged one is passed over for the one before."""
+    wanted = evaluate(experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True).store
+    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+    store, step, fed = f"{bucket}/interrupted-{order}", Passage.step, list[int]()
+
+    def noted(passage: Passage, i: int) -> None:
+        if i == 7 and len(fed) == 7:
+            raise KeyboardInterrupt
+        fed.append(i)
+        step(passage, i)
+
+    monkeypatch.setattr(Passage, "step", noted)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
+    far = open_store(store)
+    saved = [name for name in far.files.names("checkpoints") if name.endswith(".npz")]
+    assert [name.rpartition("/")[2] for name in saved] == ["000000006.npz", "000000007.npz"]
+    far.put(saved[1], b"PK\x03\x04 but no more")
+
+    evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
+
+    assert fed == [*range(7), *range(6, CHUNKS)]
+    assert runs(far) == runs(wanted)
+    assert far.files.names("checkpoints") == []
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_another_worker_goes_on_from_the_checkpoint_there(
+    bucket: str, rows: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of a real cluster is killed as soon as there is a checkpoint."""
+    (tmp_path / "mortal_learner.py").write_text(MORTAL)
+    command = [
+        sys.executable,
+        "-m",
+        "olscale",
+        "evaluate",
+        "--dataset",
+        str(rows),
+        "--learner",
+        "mortal_learner:Mortal",
+    ]
+    command += ["--order", order, *(("--permutations", "1") if order == "permuted" else ())]
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[2]}")
+    subprocess.run([*command, "--store", str(tmp_path / "near"), "--in-process"], check=True, capture_output=True)
+    store = f"{bucket}/killed-{order}"
+    monkeypatch.setenv("OLSCALE_TEST_FOLDER", str(tmp_path))
+    monkeypatch.setenv("OLSCALE_TEST_STORE", store)
+    monkeypatch.setenv("OLSCALE_CHECKPOINT_SECONDS", "0.1")
+
+    done = subprocess.run([*command, "--store", store, "--workers", "1"], capture_output=True, text=True, timeout=120)
+
+    assert done.returncode == 0, done.stderr
+    processes = (tmp_path / "chunks").read_text().split()
+    first, second = dict.fromkeys(processes)
+    assert (tmp_path / "died").exists()
+    assert processes.count(second) < CHUNKS <= len(processes) < 2 * CHUNKS
+    assert len(processes) - CHUNKS < processes.count(first)  # some of it was not learned again
+    assert runs(open_store(store)) == runs(open_store(tmp_path / "near"))
+    assert open_store(store).files.names("checkpoints") == []
