@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import math
 import os
 import resource
@@ -19,14 +20,15 @@ from hypothesis import strategies as st
 
 from olscale.data import buckets, scattered
 from olscale.data.buckets import Buckets
-from olscale.data.chunk import CSR, Chunk, to_csr
+from olscale.data.chunk import CSR, Chunk, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate
 from olscale.data.held import let_go
 from olscale.data.ingest import ingest
 from olscale.data.layouts import Block
+from olscale.data.layouts.base import StoredRows
 from olscale.data.ordered import InMemory, Picked
-from olscale.data.packed import pack, room_for, unpack
+from olscale.data.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.parts import PARTS, Part
 from olscale.data.scattered import Scattered
 from olscale.data.stream import Shuffle, Stream, open_streams
@@ -141,16 +143,55 @@ def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     assert sum((count - 25) ** 2 / 25 for count in counts.values()) < 23 + 5 * math.sqrt(2 * 23)
 
 
-@given(seed=st.integers(0, 100), share=st.sampled_from([0.0, 0.5, 1.0]))
-def test_packed_rows_come_back_with_the_same_bits(seed: int, share: float) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.choice([1.0, -1.0, np.nan, 5e-324, 1.0 + 2**-52, 7.5], (9, 6)) * (rng.random((9, 6)) < 0.6)
-    X[rng.random(X.shape) < share] = 1.0
-    rows, order = to_csr(X), rng.permutation(9)
-    packed = pack(rows, order, room_for(9, len(rows.data)))
-    assert (packed.indices < 0).sum() == (X == 1.0).sum()
-    back = unpack(packed, np.argsort(order))
-    assert [array.tobytes() for array in back] == [array.tobytes() for array in rows]
+INDICES = st.lists(
+    st.integers(0, 40) | st.integers(0, 2**31 - 1) | st.sampled_from([32_766, 32_767, 32_768]), max_size=6
+)
+VALUES = st.sampled_from([1.0, 1.0, -1.0, np.nan, -0.0, 5e-324, 1.0 + 2**-52, 7.5])
+
+
+@st.composite
+def sparse_rows(draw: st.DrawFn) -> CSR:
+    """Return up to nine rows whose indices are in any order, with values of any bits."""
+    rows = draw(st.lists(INDICES, min_size=1, max_size=9))
+    entries = sum(map(len, rows))
+    values = draw(st.lists(VALUES, min_size=entries, max_size=entries))
+    indptr = np.cumsum([0, *map(len, rows)])
+    return CSR(indptr, np.array(list(itertools.chain(*rows)), np.int32), np.array(values, np.float64))
+
+
+@given(X=sparse_rows(), seed=st.integers(0, 9))
+def test_packed_rows_come_back_with_the_same_bits(X: CSR, seed: int) -> None:
+    """However far their indices are apart, in no more room than is said."""
+    n = len(X.indptr) - 1
+    whole = PackedRows(n, len(X.data))
+    for start in range(0, n, 4):
+        whole.add(
+            CSR(X.indptr[start : start + 5], X.indices, X.data), np.arange(n, dtype=np.float64)[start : start + 4]
+        )
+    rows, label = whole.rows()
+    order = np.random.default_rng(seed).permutation(n)
+    assert bits(unpack(rows, order)) == bits(take_rows(X, order))
+    assert label.tolist() == list(range(n))
+    assert sum(array.nbytes for array in (*rows, label)) <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
+
+
+@given(X=sparse_rows(), seed=st.integers(0, 9), size=st.integers(1, 9), room=st.sampled_from([0, 100, 1_000]))
+def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int) -> None:
+    """Also where a row is longer than what was thought enough for many."""
+    n = len(X.indptr) - 1
+    order = np.random.default_rng(seed).permutation(n)
+    put = Buckets(n, size, room, "d")
+    put.add(np.argsort(order), Block(X, np.arange(n, dtype=np.float64)))
+    for number in range(len(put)):
+        mine = order[number * size : (number + 1) * size]
+        rows, where = put.read(number)
+        block = rows.take(where)
+        assert block.label.tolist() == mine.tolist()
+        assert bits(block.X) == bits(take_rows(X, mine))
+
+
+def bits(X: StoredRows) -> list[bytes]:
+    return [array.tobytes() for array in (X if isinstance(X, CSR) else (X,))]
 
 
 def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, int], str]) -> None:
@@ -202,8 +243,8 @@ def test_a_scratch_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypat
 
 def test_a_damaged_scratch_file_is_noticed() -> None:
     put = Buckets(4, 2, 1, "d")
-    put.add(np.array([3, 0, 2, 1]), Block(np.arange(4.0)[:, None], np.zeros(4)))
-    assert put.read(0)[0].X.tolist() == [[1.0], [3.0]]
+    put.add(np.array([1, 3, 0, 2]), Block(np.arange(4.0)[:, None], np.zeros(4)))
+    assert put.read(0)[0].X.tolist() == [[0.0], [2.0]]
     os.pwrite(put._file.fileno(), b"\xff", put._end - 1)
     assert len(put.read(0)[0].X) == 2
     with pytest.raises(DatasetError, match="what is read is not what was written"):
