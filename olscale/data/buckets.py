@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from olscale.data.chunk import slice_rows
 from olscale.data.held import Held
 from olscale.data.layouts.base import Block
-from olscale.data.packed import Pieces
+from olscale.data.packed import SPARE_WORDS, Pieces
 from olscale.data.slots import Slots, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
 
@@ -123,7 +123,7 @@ class Buckets:
         sizes = np.array([piece.words for piece in pieces], np.int64)
         end = np.cumsum(sizes)
         begin = end - sizes
-        words = np.empty(int(sizes.sum()))
+        words = np.empty(int(sizes.sum()) + SPARE_WORDS)[:-SPARE_WORDS]
         with self._told():
             for piece, low, high in zip(pieces, begin.tolist(), end.tolist(), strict=True):
                 self._file.seek(piece.offset)

@@ -1,14 +1,14 @@
 """Packed rows: sparse rows in a third of their room, to hold them in memory and in scratch files.
 
 Most features of wide sparse data say that something is there, and their value is 1; and most of them are frequent, so that
-their indices lie close together. An entry takes two bytes: how far its index is from the one before it, and whether its
-value is another than 1. A step of more than 32,766 takes six; a value other than 1 takes eight more, in another place.
-Nothing is compressed that it would take a second pass to find, and what comes back has the same bits.
+their indices lie close together. An entry takes the lower half of its index, two bytes, and a bit that says whether its
+value is another than 1; such a value takes eight bytes more. Entries whose indices have the same upper half are a run of
+four bytes. Nothing is looked for that would take a second pass, and what comes back has the same bits.
 
 A piece is a number of rows in words of eight bytes. From its front there is a record for each row: its position (int32),
-how many entries, units and values it has (int32 each), its label (float64), then its units of two bytes, filled up to a
-word. The values stand at the end of the piece, those of the first row last, from right to left: their number is not known
-before the row was read, and so it is read once.
+how many entries, runs and other values it has (int32 each), its label (float64), then lower halves and runs (length and
+upper half, uint16 each), filled up to a word, and the bits. The values stand at the end of the piece, those of the first
+row last, from right to left: their number is not known before the row was read, and so it is read once.
 """
 
 from __future__ import annotations
@@ -18,27 +18,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data._lanes import LANES, fill_ones, first_bit, join_halves, others, split_halves
 from olscale.data.chunk import CSR
 from olscale.jit import kernel, prefetch
 
-__all__ = ["ENTRY_BYTES", "ROW_BYTES", "Packed", "PackedRows", "Pieces", "find", "pack", "row_words", "unpack"]
+__all__ = [
+    "ENTRY_BYTES",
+    "ROW_BYTES",
+    "SPARE_WORDS",
+    "Packed",
+    "PackedRows",
+    "Pieces",
+    "find",
+    "pack",
+    "row_words",
+    "unpack",
+]
 
-ENTRY_BYTES = 14
+ENTRY_BYTES = 15
 """Bytes of an entry at most."""
-ROW_BYTES = 60
+ROW_BYTES = 66
 """Bytes of a row at most, besides its entries."""
+SPARE_WORDS = 4
+"""Words behind the last piece that are read as part of a vector, whatever is in them."""
 
 _AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
 _LINE = np.uint64(8)  # words of a cache line
-_HEADER = np.uint64(3)
-_LONG = np.uint32((1 << 16) - 1)
-_INDEX = np.uint32((1 << 31) - 1)
+_HEADER, _MOST = np.uint64(3), np.uint64(5)
 _ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(5))
-_BIT, _HALF = np.uint32(1), np.uint32(16)
+_LANES, _WORD = np.uint64(LANES), np.uint64(64)
+_HALF = np.uint32(16)
+_LONGEST = np.uint64((1 << 16) - 1)
 
 
 class Pieces(NamedTuple):
     """Where pieces lie in an array of words: records in ``begin:middle``, values in ``middle:end``.
+
+    Behind the last one there is memory for `SPARE_WORDS` more.
 
     Attributes
     ----------
@@ -73,44 +89,83 @@ class Packed(NamedTuple):
 
 
 @kernel
+def _others(data: Any, i: Any, count: Any) -> Any:
+    mask, k = _ZERO, _ZERO
+    while k + _LANES <= count:
+        mask |= others(data, i + k) << k
+        k += _LANES
+    while k < count:
+        mask |= np.uint64(data[i + k] != 1.0) << k
+        k += _ONE
+    return mask
+
+
+@kernel
+def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any:
+    """Write the lower halves of a row from `unit` on, then its runs; return where these end."""
+    run, begin, upper, p = unit + high - low, low, np.uint32(0), low
+    while p + _LANES <= high:
+        mask = split_halves(twos, unit + p - low, indices, p, upper)
+        while mask != _ZERO:
+            lane = first_bit(mask)
+            run = _put_run(twos, run, p + lane - begin, upper)
+            begin, upper = p + lane, np.uint32(indices[p + lane]) >> _HALF
+            # Those behind are looked at again, now that the upper half is another.
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << lane) - _ONE)
+        p += _LANES
+    while p < high:
+        index = np.uint32(indices[p])
+        twos[unit + p - low] = np.uint16(index)
+        if index >> _HALF != upper:
+            run = _put_run(twos, run, p - begin, upper)
+            begin, upper = p, index >> _HALF
+        p += _ONE
+    return _put_run(twos, run, high - begin, upper)
+
+
+@kernel
+def _put_run(twos: Any, run: Any, length: Any, upper: Any) -> Any:
+    while length > _ZERO:
+        part = min(length, _LONGEST)
+        twos[run], twos[run + _ONE] = part, upper
+        length -= part
+        run += _TWO
+    return run
+
+
+@kernel
 def _pack(
     indptr: Any, indices: Any, data: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, words: Any
 ) -> Any:
     fronts, backs, counts = slots
-    fours, twos = words.view(np.int32), words.view(np.uint16)
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
     for i in range(first, len(label)):
         slot = position[i] // size
         low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         record, value = np.uint64(fronts[slot]), np.uint64(backs[slot])
-        if record + _HEADER + _TWO * (high - low) > value:
+        if record + _MOST + _TWO * (high - low) > value:
             return i
         if i + _AHEAD < len(label):
             for p in range(np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE):
                 prefetch(data, p)
                 prefetch(indices, p)
-        begin = _FOUR * (record + _HEADER)
-        unit, last = begin, np.uint32(0)
-        for p in range(low, high):
-            number, index = data[p], np.uint32(indices[p])
-            other = number != 1.0
-            words[value - _ONE] = number  # overwritten by the next one if it is a 1
-            value -= np.uint64(other)
-            code = np.uint32((index - last) << _BIT | np.uint32(other))
-            last = index
-            if code < _LONG:
-                twos[unit] = code
-                unit += _ONE
-            else:
-                twos[unit] = _LONG
-                twos[unit + _ONE] = np.uint16(code)
-                twos[unit + _TWO] = code >> _HALF
-                unit += _THREE
+        unit = _FOUR * (record + _HEADER)
+        end = _put_indices(indices, low, high, unit, twos)
+        at = (end + _THREE) >> _TWO
+        for p in range(low, high, _WORD):
+            mask = _others(data, p, min(_WORD, high - p))
+            bits[at] = mask
+            at += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                words[value] = data[p + first_bit(mask)]
+                mask &= mask - _ONE
         fours[_TWO * record] = position[i] - slot * size
         fours[_TWO * record + _ONE] = high - low
-        fours[_TWO * record + _TWO] = unit - begin
+        fours[_TWO * record + _TWO] = (end - unit - (high - low)) >> _ONE
         fours[_TWO * record + _THREE] = np.uint64(backs[slot]) - value
         words[record + _TWO] = label[i]
-        fronts[slot], backs[slot] = record + _HEADER + ((unit - begin + _THREE) >> _TWO), value
+        fronts[slot], backs[slot] = at, value
         counts[slot] += 1
     return len(label)
 
@@ -126,48 +181,50 @@ def _find(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: An
             record[i], values[i] = at, value
             position[i], entries[i], label[i] = fours[2 * at], fours[2 * at + 1], words[at + 2]
             value -= fours[2 * at + 3]
-            at += 3 + ((fours[2 * at + 2] + 3) >> 2)
+            at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
             i += 1
 
 
 @kernel
 def _unpack(words: Any, record: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, new_data: Any) -> None:
-    fours, twos = words.view(np.int32), words.view(np.uint16)
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
     entry = _ZERO
     for i in range(len(order)):
         if i + 2 * _AHEAD < len(order):
             prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
         if i + _AHEAD < len(order):
-            ahead = order[i + _AHEAD]
-            at, value = np.uint64(record[ahead]), np.uint64(values[ahead])
-            units = np.uint64(fours[_TWO * at + _TWO])
-            for p in range(at + _LINE, at + _HEADER + ((units + _THREE) >> _TWO), _LINE):
+            at, value = np.uint64(record[order[i + _AHEAD]]), np.uint64(values[order[i + _AHEAD]])
+            for p in range(at + _LINE, at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE, _LINE):
                 prefetch(words, p)
             for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
                 prefetch(words, p)
         at, value = np.uint64(record[order[i]]), np.uint64(values[order[i]])
+        entries = np.uint64(fours[_TWO * at + _ONE])
         unit = _FOUR * (at + _HEADER)
-        stop = unit + np.uint64(fours[_TWO * at + _TWO])
-        index = np.uint32(0)
-        while unit < stop:
-            code = np.uint32(twos[unit])
-            unit += _ONE
-            if code == _LONG:
-                code = np.uint32(twos[unit]) | np.uint32(twos[unit + _ONE]) << _HALF
-                unit += _TWO
-            index = np.uint32(index + (code >> _BIT)) & _INDEX  # beyond the last index there is, a step goes back
-            other = code & _BIT
-            number = words[value - _ONE]  # read in any case: no branch depends on it
-            new_indices[entry] = index
-            new_data[entry] = number if other else 1.0
-            value -= np.uint64(other)
-            entry += _ONE
+        run, to = unit + entries, entry
+        # Whole vectors are written, beyond the end of a run and of the row: what follows is written later.
+        for _ in range(fours[_TWO * at + _TWO]):
+            length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
+            for k in range(_ZERO, length, _LANES):
+                join_halves(new_indices, to + k, twos, unit + k, upper)
+            run, unit, to = run + _TWO, unit + length, to + length
+        for k in range(_ZERO, entries, _LANES):
+            fill_ones(new_data, entry + k)
+        word = (run + _THREE) >> _TWO
+        for k in range(entry, entry + entries, _WORD):
+            mask = bits[word]
+            word += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                new_data[k + first_bit(mask)] = words[value]
+                mask &= mask - _ONE
+        entry += entries
         new_indptr[i + 1] = entry
 
 
 def row_words(entries: int) -> int:
     """Return the words that a row with `entries` entries takes at most."""
-    return 3 + 2 * entries
+    return 5 + 2 * entries
 
 
 def pack(
@@ -220,9 +277,10 @@ def find(pieces: Pieces) -> tuple[Packed, NDArray[np.float64], NDArray[np.int32]
 def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
     """Return the rows at `order` as CSR rows."""
     entries = int(rows.entries[order].sum())
-    indptr, indices, data = np.zeros(len(order) + 1, np.int64), np.empty(entries, np.int32), np.empty(entries)
+    indptr = np.zeros(len(order) + 1, np.int64)
+    indices, data = np.empty(entries + LANES, np.int32), np.empty(entries + LANES)
     _unpack(rows.words, rows.record, rows.values, order, indptr, indices, data)
-    return CSR(indptr, indices, data)
+    return CSR(indptr, indices[:entries], data[:entries])
 
 
 class PackedRows:
@@ -244,14 +302,14 @@ class PackedRows:
     """
 
     def __init__(self, rows: int, entries: int) -> None:
-        self._words = np.empty(3 * rows + 2 * entries)
+        self._words = np.empty(rows * row_words(0) + 2 * entries)
         self._bounds = [(0, 0, 0)]
         self._rows = 0
 
     def add(self, X: CSR, label: NDArray[np.float64]) -> None:
         """Pack the rows of `X` behind those before."""
         begin, n = self._bounds[-1][-1], len(label)
-        end = begin + 3 * n + 2 * int(X.indptr[-1] - X.indptr[0])
+        end = begin + n * row_words(0) + 2 * int(X.indptr[-1] - X.indptr[0])
         front, back, count = (np.array([number]) for number in (begin, end, 0))
         pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
         middle, values = int(front[0]), end - int(back[0])

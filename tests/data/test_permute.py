@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import math
 import os
 import resource
@@ -143,20 +142,21 @@ def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     assert sum((count - 25) ** 2 / 25 for count in counts.values()) < 23 + 5 * math.sqrt(2 * 23)
 
 
-INDICES = st.lists(
-    st.integers(0, 40) | st.integers(0, 2**31 - 1) | st.sampled_from([32_766, 32_767, 32_768]), max_size=6
-)
-VALUES = st.sampled_from([1.0, 1.0, -1.0, np.nan, -0.0, 5e-324, 1.0 + 2**-52, 7.5])
+LENGTHS = st.sampled_from([0, 1, 2, 15, 16, 17, 48, 63, 64, 65, 130])
+WIDTHS = st.sampled_from([1, 40, 1 << 16, 1 << 18, (1 << 31) - 1])
+VALUES = np.array([-1.0, np.nan, -0.0, 5e-324, 1.0 + 2**-52, 7.5])
 
 
 @st.composite
 def sparse_rows(draw: st.DrawFn) -> CSR:
-    """Return up to nine rows whose indices are in any order, with values of any bits."""
-    rows = draw(st.lists(INDICES, min_size=1, max_size=9))
-    entries = sum(map(len, rows))
-    values = draw(st.lists(VALUES, min_size=entries, max_size=entries))
-    indptr = np.cumsum([0, *map(len, rows)])
-    return CSR(indptr, np.array(list(itertools.chain(*rows)), np.int32), np.array(values, np.float64))
+    """Return rows of any length whose indices are near and far, in ascending order or none, with values of any bits."""
+    rng = np.random.default_rng(draw(st.integers(0, 1_000)))
+    rows = [rng.integers(0, draw(WIDTHS), draw(LENGTHS), np.int32) for _ in range(draw(st.integers(1, 9)))]
+    indices = np.concatenate([np.sort(row) if draw(st.booleans()) else row for row in rows])
+    data = np.where(
+        rng.random(len(indices)) < draw(st.sampled_from([0.0, 0.8, 1.0])), 1.0, rng.choice(VALUES, len(indices))
+    )
+    return CSR(np.cumsum([0, *map(len, rows)]), indices, data)
 
 
 @given(X=sparse_rows(), seed=st.integers(0, 9))
@@ -188,6 +188,15 @@ def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int
         block = rows.take(where)
         assert block.label.tolist() == mine.tolist()
         assert bits(block.X) == bits(take_rows(X, mine))
+
+
+def test_a_row_of_very_many_entries_is_packed() -> None:
+    """Runs are counted in two bytes."""
+    indices = np.concatenate([np.zeros(200_000, np.int32), np.arange(150_000, dtype=np.int32)])
+    X = CSR(np.array([0, 200_000, 350_000]), indices, np.ones(350_000))
+    whole = PackedRows(2, len(indices))
+    whole.add(X, np.zeros(2))
+    assert bits(unpack(whole.rows()[0], np.arange(2))) == bits(X)
 
 
 def bits(X: StoredRows) -> list[bytes]:
