@@ -62,11 +62,13 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     """Return the rows of `X` at `index`, in that order, as a copy."""
     if not isinstance(X, CSR):
         return X[index]
-    starts, lengths = X.indptr[index], X.indptr[index + 1] - X.indptr[index]
+    from olscale.data._gather import gather
+
     indptr = np.zeros(len(index) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    source = np.repeat(starts - indptr[:-1], lengths) + np.arange(indptr[-1], dtype=np.int64)
-    return CSR(indptr, X.indices[source], X.data[source])
+    np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
+    indices, data = np.empty(indptr[-1], X.indices.dtype), np.empty(indptr[-1], X.data.dtype)
+    gather(*X, index, indptr, indices, data)
+    return CSR(indptr, indices, data)
 
 
 def stack_rows(parts: Sequence[Rows]) -> Rows:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from olscale.data.chunk import CSR
 from olscale.data.dataset import Dataset
 from olscale.data.layouts.base import Block
-from olscale.data.packed import Packed, pack, room_for, unpack
+from olscale.data.packed import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
 
 __all__ = ["Held", "held_bytes", "let_go", "whole"]
 
@@ -44,11 +44,11 @@ class Held:
 
 
 def held_bytes(dataset: Dataset, split: str) -> int:
-    """Return the bytes that a split takes in memory at most: of sparse rows if none of their values is 1."""
+    """Return the bytes that a split takes in memory at most: of sparse rows if no value is 1 and no index near another."""
     rows = dataset.rows(split)
     if dataset.kind == "dense":
         return rows * (dataset.columns * np.dtype(dataset.manifest.dtype).itemsize + 8)
-    return dataset.nonzeros(split) * 12 + rows * 24
+    return dataset.nonzeros(split) * ENTRY_BYTES + rows * ROW_BYTES
 
 
 _WHOLE: OrderedDict[tuple[str, str, str], Held] = OrderedDict()
@@ -74,24 +74,16 @@ def let_go(limit: int) -> None:
 
 def _joined(blocks: Iterable[Block], rows: int, entries: int) -> Held:
     """Return all rows of `blocks` in arrays that are made once: nothing is held twice."""
-    label, row, entry, value = np.empty(rows), 0, 0, 0
+    label, row = np.empty(rows), 0
     dense: NDArray[Any] | None = None
-    packed = room_for(rows, 0)
+    packed = PackedRows(rows, entries)
     for block in blocks:
         span = slice(row, row + len(block))
-        label[span], row = block.label, span.stop
+        row = span.stop
         if isinstance(block.X, CSR):
-            if not span.start:
-                packed = room_for(rows, entries)
-            room = room_for(len(block), 0)._replace(indices=packed.indices[entry:], values=packed.values[value:])
-            part = pack(block.X, np.arange(len(block)), room)
-            packed.indptr[span.start + 1 : span.stop + 1] = part.indptr[1:] + entry
-            packed.starts[span.start + 1 : span.stop + 1] = part.starts[1:] + value
-            entry, value = entry + len(part.indices), value + len(part.values)
-        else:
-            if dense is None:
-                dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
-            dense[span] = block.X
-    if dense is not None:
-        return Held(dense, label)
-    return Held(packed._replace(indices=packed.indices[:entry], values=packed.values[:value]), label)
+            packed.add(block.X, block.label)
+            continue
+        if dense is None:
+            dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
+        label[span], dense[span] = block.label, block.X
+    return Held(*packed.rows()) if dense is None else Held(dense, label)

@@ -1,8 +1,14 @@
-"""Packed rows: sparse rows without the values that are 1, to hold them in memory and in scratch files.
+"""Packed rows: sparse rows in a third of their room, to hold them in memory and in scratch files.
 
-Most features of wide sparse data say that something is there, and their value is 1. An entry with that value is kept as
-the complement of its index, any other as its index and its value: 4 bytes in place of 12, and never more than 12.
-What comes back has the same bits.
+Most features of wide sparse data say that something is there, and their value is 1; and most of them are frequent, so that
+their indices lie close together. An entry takes the lower half of its index, two bytes, and a bit that says whether its
+value is another than 1; such a value takes eight bytes more. Entries whose indices have the same upper half are a run of
+four bytes. Nothing is looked for that would take a second pass, and what comes back has the same bits.
+
+A piece is a number of rows in words of eight bytes. From its front there is a record for each row: its position (int32),
+how many entries, runs and other values it has (int32 each), its label (float64), then lower halves and runs (length and
+upper half, uint16 each), filled up to a word, and the bits. The values stand at the end of the piece, those of the first
+row last, from right to left: their number is not known before the row was read, and so it is read once.
 """
 
 from __future__ import annotations
@@ -12,111 +18,306 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data._lanes import LANES, fill_ones, first_bit, join_halves, others, split_halves
 from olscale.data.chunk import CSR
 from olscale.jit import kernel, prefetch
 
-__all__ = ["Packed", "pack", "room_for", "unpack"]
+__all__ = [
+    "ENTRY_BYTES",
+    "ROW_BYTES",
+    "SPARE_WORDS",
+    "Packed",
+    "PackedRows",
+    "Pieces",
+    "find",
+    "pack",
+    "row_words",
+    "unpack",
+]
+
+ENTRY_BYTES = 15
+"""Bytes of an entry at most."""
+ROW_BYTES = 66
+"""Bytes of a row at most, besides its entries."""
+SPARE_WORDS = 4
+"""Words behind the last piece that are read as part of a vector, whatever is in them."""
 
 _AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
-_INDICES_A_LINE, _VALUES_A_LINE = np.uint64(16), np.uint64(8)
-_ONE = np.uint64(1)
+_LINE = np.uint64(8)  # words of a cache line
+_HEADER, _MOST = np.uint64(3), np.uint64(5)
+_ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(5))
+_LANES, _WORD = np.uint64(LANES), np.uint64(64)
+_HALF = np.uint32(16)
+_LONGEST = np.uint64((1 << 16) - 1)
 
 
-class Packed(NamedTuple):
-    """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the values ``values[starts[i]:starts[i+1]]``.
+class Pieces(NamedTuple):
+    """Where pieces lie in an array of words: records in ``begin:middle``, values in ``middle:end``.
+
+    Behind the last one there is memory for `SPARE_WORDS` more.
 
     Attributes
     ----------
-    indptr, starts : int64 arrays of shape (rows + 1,)
-    indices : int32 array
-        The index of an entry, or its complement (a negative number) if the value is 1.
-    values : float64 array
-        Values other than 1.
+    words : float64 array
+    begin, middle, end : int64 arrays of shape (pieces,)
+    rows : int
+        Rows of all pieces.
     """
 
-    indptr: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64]
+    words: NDArray[np.float64]
+    begin: NDArray[np.int64]
+    middle: NDArray[np.int64]
+    end: NDArray[np.int64]
+    rows: int
+
+
+class Packed(NamedTuple):
+    """Sparse rows in pieces, with their records found.
+
+    Attributes
+    ----------
+    words : float64 array
+    record, values : int64 arrays of shape (rows,)
+        Where the record of each row begins, and where its values end.
+    entries : int32 array of shape (rows,)
+    """
+
+    words: NDArray[np.float64]
+    record: NDArray[np.int64]
+    values: NDArray[np.int64]
+    entries: NDArray[np.int32]
+
+
+@kernel
+def _others(data: Any, i: Any, count: Any) -> Any:
+    mask, k = _ZERO, _ZERO
+    while k + _LANES <= count:
+        mask |= others(data, i + k) << k
+        k += _LANES
+    while k < count:
+        mask |= np.uint64(data[i + k] != 1.0) << k
+        k += _ONE
+    return mask
+
+
+@kernel
+def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any:
+    """Write the lower halves of a row from `unit` on, then its runs; return where these end."""
+    run, begin, upper, p = unit + high - low, low, np.uint32(0), low
+    while p + _LANES <= high:
+        mask = split_halves(twos, unit + p - low, indices, p, upper)
+        while mask != _ZERO:
+            lane = first_bit(mask)
+            run = _put_run(twos, run, p + lane - begin, upper)
+            begin, upper = p + lane, np.uint32(indices[p + lane]) >> _HALF
+            # Those behind are looked at again, now that the upper half is another.
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << lane) - _ONE)
+        p += _LANES
+    while p < high:
+        index = np.uint32(indices[p])
+        twos[unit + p - low] = np.uint16(index)
+        if index >> _HALF != upper:
+            run = _put_run(twos, run, p - begin, upper)
+            begin, upper = p, index >> _HALF
+        p += _ONE
+    return _put_run(twos, run, high - begin, upper)
+
+
+@kernel
+def _put_run(twos: Any, run: Any, length: Any, upper: Any) -> Any:
+    while length > _ZERO:
+        part = min(length, _LONGEST)
+        twos[run], twos[run + _ONE] = part, upper
+        length -= part
+        run += _TWO
+    return run
 
 
 @kernel
 def _pack(
-    indptr: Any, indices: Any, data: Any, order: Any, new_indptr: Any, starts: Any, new_indices: Any, values: Any
-) -> None:
-    entry, value = np.uint64(0), np.uint64(0)
-    for i in range(order.shape[0]):
-        if i + _AHEAD < order.shape[0]:
-            ahead = order[i + _AHEAD]
-            for p in range(np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1]), _VALUES_A_LINE):
+    indptr: Any, indices: Any, data: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, words: Any
+) -> Any:
+    fronts, backs, counts = slots
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    for i in range(first, len(label)):
+        slot = position[i] // size
+        low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        record, value = np.uint64(fronts[slot]), np.uint64(backs[slot])
+        if record + _MOST + _TWO * (high - low) > value:
+            return i
+        if i + _AHEAD < len(label):
+            for p in range(np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE):
                 prefetch(data, p)
                 prefetch(indices, p)
-        for p in range(np.uint64(indptr[order[i]]), np.uint64(indptr[order[i] + 1])):
-            other = data[p] != 1.0
-            values[value] = data[p]  # overwritten by the next one if it is a 1
-            value += np.uint64(other)
-            new_indices[entry] = indices[p] if other else ~indices[p]
-            entry += _ONE
-        new_indptr[i + 1], starts[i + 1] = entry, value
+        unit = _FOUR * (record + _HEADER)
+        end = _put_indices(indices, low, high, unit, twos)
+        at = (end + _THREE) >> _TWO
+        for p in range(low, high, _WORD):
+            mask = _others(data, p, min(_WORD, high - p))
+            bits[at] = mask
+            at += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                words[value] = data[p + first_bit(mask)]
+                mask &= mask - _ONE
+        fours[_TWO * record] = position[i] - slot * size
+        fours[_TWO * record + _ONE] = high - low
+        fours[_TWO * record + _TWO] = (end - unit - (high - low)) >> _ONE
+        fours[_TWO * record + _THREE] = np.uint64(backs[slot]) - value
+        words[record + _TWO] = label[i]
+        fronts[slot], backs[slot] = at, value
+        counts[slot] += 1
+    return len(label)
 
 
 @kernel
-def _unpack(
-    indptr: Any, starts: Any, indices: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, data: Any
-) -> None:
-    entry = np.uint64(0)
-    for i in range(order.shape[0]):
-        if i + _AHEAD < order.shape[0]:
-            ahead = order[i + _AHEAD]
-            for p in range(np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1]), _INDICES_A_LINE):
-                prefetch(indices, p)
-            for p in range(np.uint64(starts[ahead]), np.uint64(starts[ahead + 1]), _VALUES_A_LINE):
-                prefetch(values, p)
-        value = np.uint64(starts[order[i]])
-        for p in range(np.uint64(indptr[order[i]]), np.uint64(indptr[order[i] + 1])):
-            one = indices[p] < 0
-            new_indices[entry] = ~indices[p] if one else indices[p]
-            data[entry] = 1.0 if one else values[value]
-            value += np.uint64(not one)
-            entry += _ONE
+def _find(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any) -> None:
+    record, values, entries = rows
+    fours = words.view(np.int32)
+    i = 0
+    for piece in range(len(begin)):
+        at, value = begin[piece], end[piece]
+        while at < middle[piece]:
+            record[i], values[i] = at, value
+            position[i], entries[i], label[i] = fours[2 * at], fours[2 * at + 1], words[at + 2]
+            value -= fours[2 * at + 3]
+            at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
+            i += 1
+
+
+@kernel
+def _unpack(words: Any, record: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, new_data: Any) -> None:
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    entry = _ZERO
+    for i in range(len(order)):
+        if i + 2 * _AHEAD < len(order):
+            prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
+        if i + _AHEAD < len(order):
+            at, value = np.uint64(record[order[i + _AHEAD]]), np.uint64(values[order[i + _AHEAD]])
+            for p in range(at + _LINE, at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE, _LINE):
+                prefetch(words, p)
+            for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
+                prefetch(words, p)
+        at, value = np.uint64(record[order[i]]), np.uint64(values[order[i]])
+        entries = np.uint64(fours[_TWO * at + _ONE])
+        unit = _FOUR * (at + _HEADER)
+        run, to = unit + entries, entry
+        # Whole vectors are written, beyond the end of a run and of the row: what follows is written later.
+        for _ in range(fours[_TWO * at + _TWO]):
+            length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
+            for k in range(_ZERO, length, _LANES):
+                join_halves(new_indices, to + k, twos, unit + k, upper)
+            run, unit, to = run + _TWO, unit + length, to + length
+        for k in range(_ZERO, entries, _LANES):
+            fill_ones(new_data, entry + k)
+        word = (run + _THREE) >> _TWO
+        for k in range(entry, entry + entries, _WORD):
+            mask = bits[word]
+            word += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                new_data[k + first_bit(mask)] = words[value]
+                mask &= mask - _ONE
+        entry += entries
         new_indptr[i + 1] = entry
 
 
-def room_for(rows: int, entries: int) -> Packed:
-    """Return uninitialised arrays that any `rows` rows with `entries` entries fit in."""
-    # One entry more than there are: a value is written before it is known whether it is kept.
-    indptr, starts = np.zeros(rows + 1, np.int64), np.zeros(rows + 1, np.int64)
-    return Packed(indptr, starts, np.empty(entries + 1, np.int32), np.empty(entries + 1, np.float64))
+def row_words(entries: int) -> int:
+    """Return the words that a row with `entries` entries takes at most."""
+    return 5 + 2 * entries
 
 
-def pack(X: CSR, order: NDArray[np.int64], room: Packed) -> Packed:
-    """Return the rows of `X` at `order`, packed.
+def pack(
+    X: CSR,
+    label: NDArray[np.float64],
+    position: NDArray[Any],
+    size: int,
+    first: int,
+    slots: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    words: NDArray[np.float64],
+) -> int:
+    """Put down rows of `X` from `first` on, each in the slot of its position; return the first one that does not fit.
 
     Parameters
     ----------
     X : CSR
-    order : int64 array
-        Rows to take, in that order.
-    room : Packed
-        Arrays to write to, from `room_for`; what is returned is views of them. Used again and again they take half the time.
+    label : float64 array of shape (rows,)
+    position : int array of shape (rows,)
+    size : int
+        Positions of a slot. A record keeps the position within its slot.
+    first : int
+    slots : tuple of int64 arrays of shape (slots,)
+        Where the next record begins, where the next values end, and how many rows there are; brought up to date.
+    words : float64 array
+        Where all slots lie.
 
     Examples
     --------
     >>> X = CSR(np.array([0, 2, 3]), np.array([1, 5, 2], np.int32), np.array([1.0, 0.5, 1.0]))
-    >>> rows = pack(X, np.array([1, 0]), room_for(2, 3))
-    >>> rows.indices, rows.values
-    (array([-3, -2,  5], dtype=int32), array([0.5]))
-    >>> unpack(rows, np.array([1, 0])).data
-    array([1. , 0.5, 1. ])
+    >>> words, one = np.empty(20), np.array([0])
+    >>> slots = (one.copy(), one + 20, one.copy())
+    >>> pack(X, np.zeros(2), np.array([1, 0]), 2, 0, slots, words)
+    2
+    >>> rows, label, position = find(Pieces(words, one, slots[0], one + 20, 2))
+    >>> position, unpack(rows, position).data
+    (array([1, 0], dtype=int32), array([1. , 1. , 0.5]))
     """
-    indptr, starts = room.indptr[: len(order) + 1], room.starts[: len(order) + 1]
-    _pack(X.indptr, X.indices, X.data, order, indptr, starts, room.indices, room.values)
-    return Packed(indptr, starts, room.indices[: indptr[-1]], room.values[: starts[-1]])
+    return int(_pack(*X, label, position, size, first, slots, words))
+
+
+def find(pieces: Pieces) -> tuple[Packed, NDArray[np.float64], NDArray[np.int32]]:
+    """Return the rows of pieces, their labels and their positions."""
+    n = pieces.rows
+    rows = Packed(pieces.words, np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int32))
+    label, position = np.empty(n), np.empty(n, np.int32)
+    _find(pieces.begin, pieces.middle, pieces.end, rows[1:], pieces.words, position, label)
+    return rows, label, position
 
 
 def unpack(rows: Packed, order: NDArray[np.int64]) -> CSR:
     """Return the rows at `order` as CSR rows."""
-    entries = int((rows.indptr[order + 1] - rows.indptr[order]).sum())
-    indptr, indices, data = np.zeros(len(order) + 1, np.int64), np.empty(entries, np.int32), np.empty(entries)
-    _unpack(*rows, order, indptr, indices, data)
-    return CSR(indptr, indices, data)
+    entries = int(rows.entries[order].sum())
+    indptr = np.zeros(len(order) + 1, np.int64)
+    indices, data = np.empty(entries + LANES, np.int32), np.empty(entries + LANES)
+    _unpack(rows.words, rows.record, rows.values, order, indptr, indices, data)
+    return CSR(indptr, indices[:entries], data[:entries])
+
+
+class PackedRows:
+    """Rows that are packed block by block, into memory that is asked for once.
+
+    Parameters
+    ----------
+    rows, entries : int
+        How many there will be. What they turn out not to need is never touched.
+
+    Examples
+    --------
+    >>> blocks = PackedRows(2, 2)
+    >>> for index in (7, 3):
+    ...     blocks.add(CSR(np.array([0, 1]), np.array([index], np.int32), np.array([0.5])), np.zeros(1))
+    >>> rows, label = blocks.rows()
+    >>> unpack(rows, np.array([1, 0])).indices
+    array([3, 7], dtype=int32)
+    """
+
+    def __init__(self, rows: int, entries: int) -> None:
+        self._words = np.empty(rows * row_words(0) + 2 * entries)
+        self._bounds = [(0, 0, 0)]
+        self._rows = 0
+
+    def add(self, X: CSR, label: NDArray[np.float64]) -> None:
+        """Pack the rows of `X` behind those before."""
+        begin, n = self._bounds[-1][-1], len(label)
+        end = begin + n * row_words(0) + 2 * int(X.indptr[-1] - X.indptr[0])
+        front, back, count = (np.array([number]) for number in (begin, end, 0))
+        pack(X, label, np.arange(n), max(1, n), 0, (front, back, count), self._words)
+        middle, values = int(front[0]), end - int(back[0])
+        self._words[middle : middle + values] = self._words[end - values : end]
+        self._bounds.append((begin, middle, middle + values))
+        self._rows += n
+
+    def rows(self) -> tuple[Packed, NDArray[np.float64]]:
+        """Return all rows and their labels."""
+        begin, middle, end = np.array(self._bounds).T
+        return find(Pieces(self._words[: end[-1]], begin, middle, end, self._rows))[:2]

@@ -22,9 +22,12 @@ __all__ = ["Scattered", "chunk_bytes"]
 _Placed = Iterator[tuple[NDArray[Any], Block]]
 
 _SHORTEST_PIECE = 1 << 16
-"""Bytes that a run should have for each bucket at least: shorter reads would be seeks and little else."""
+"""Bytes that a slot should have at least: shorter reads would be seeks and little else."""
 _PIECE = 1 << 20
-"""Bytes beyond which longer pieces gain nothing."""
+"""Bytes beyond which longer slots gain nothing."""
+
+_MOST_ROWS = (1 << 31) - 1
+"""Rows of a bucket at most: a row keeps its position within it in four bytes."""
 
 
 class Scattered:
@@ -68,17 +71,17 @@ class Scattered:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
         chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
-        # The order, its inverse, and a chunk: to decode it takes three times its size, to sort it once more.
+        # The order, its inverse, and a chunk: to decode it takes three times its size; the slots of all buckets.
         needed = 12 * rows + 4 * chunk
         if self._limit < needed:
             raise ParameterError(
                 f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and four "
                 f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
             )
-        row = held_bytes(self._dataset, self._split) / rows + 8
-        size = max(1, int(self._limit / 2 / row) // chunk_rows) * chunk_rows
-        count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
-        return (size,) if count <= most else (size * -(-count // most), size)
+        row = held_bytes(self._dataset, self._split) / rows + 24
+        size = max(1, int(min(self._limit * 0.6 / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
+        count, most = -(-self._rows // size), max(2, self._limit // 6 // _SHORTEST_PIECE)
+        return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
 
     def _read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
         if self._first is None:
@@ -96,8 +99,8 @@ class Scattered:
         return self._second[1].read(narrow)
 
     def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
-        run = min(self._limit // 8, -(-rows // size) * _PIECE)
-        buckets = Buckets(rows, size, run, self._title)
+        room = min(self._limit // 6, -(-rows // size) * _PIECE)
+        buckets = Buckets(rows, size, room, self._title)
         for position, block in source:
             buckets.add(position, block)
             del position, block  # or there would be two when the next is read
@@ -123,4 +126,4 @@ def chunk_bytes(dataset: Dataset, split: str) -> int:
     rows = min(dataset.rows(split), dataset.manifest.chunk_rows)
     if dataset.kind == "dense":
         return rows * (dataset.columns + 1) * 8
-    return int(rows * held_bytes(dataset, split) / max(1, dataset.rows(split)))
+    return int(rows * (12 * dataset.nonzeros(split) / max(1, dataset.rows(split)) + 24))

@@ -103,6 +103,7 @@ class Fold:
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
+            self._schedule.compile(chunk)
             self._guarded(lambda: self.learner.compile(chunk.X), metered=False)
             self._ready = True
         start = perf_counter()

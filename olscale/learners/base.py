@@ -28,13 +28,19 @@ from olscale.learners.domain import Domain
 if TYPE_CHECKING:
     from olscale.learners.grid import Grid
 
-__all__ = ["NO_LABELS", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
+__all__ = ["NO_LABELS", "UNKNOWN", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
 
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 NO_LABELS = read_only(np.empty(0, dtype=np.int64))
 """Class codes of no rows, of the read-only kind that chunks have: another kind would compile a kernel anew."""
+
+UNKNOWN = -2
+"""Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
+
+The code -1 is a class that a class shard does not have.
+"""
 
 
 def score_columns(classes: int) -> int:
@@ -74,6 +80,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         What each parameter may be.
     layout_exact : bool
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
+    takes_unknown : bool
+        Whether `learn` takes rows of the class `UNKNOWN`, as if `scores` was called for them; `olscale.testing` checks it.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
@@ -84,6 +92,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     version: ClassVar[int] = 1
     domains: ClassVar[Mapping[str, Domain]] = {}
     layout_exact: ClassVar[bool] = False
+    takes_unknown: ClassVar[bool] = False
     restorable: ClassVar[bool] = True
     state_: State
 

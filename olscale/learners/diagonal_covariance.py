@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.jit import kernel, prefetch
-from olscale.learners.base import FloatArray
+from olscale.learners.base import UNKNOWN, FloatArray
 from olscale.learners.pairs import moments_of_pairs, move_four
 from olscale.learners.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, is_csr
 from olscale.learners.second_order import (
@@ -216,6 +216,8 @@ def _learn_two_classes(
     for i in range(y.shape[0]):
         f, v, square = pair_moments(X, i, A)
         scores[i, 0] = f
+        if y[i] == UNKNOWN:
+            continue
         t += 1
         if square == 0.0:
             continue
@@ -261,6 +263,8 @@ def _learn_columns(
     for i in range(y.shape[0]):
         f = scores[i]
         square = moments(X, i, A, f, v)
+        if y[i] == UNKNOWN:
+            continue
         seen[0] += 1
         if square == 0.0:
             continue

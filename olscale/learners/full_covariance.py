@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.jit import flat, kernel
-from olscale.learners.base import FloatArray
+from olscale.learners.base import UNKNOWN, FloatArray
 from olscale.learners.rows import is_csr, row_scores
 from olscale.learners.second_order import (
     FINE,
@@ -97,6 +97,8 @@ def learn_full(
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
+        if y[i] == UNKNOWN:
+            continue
         seen[0] += 1
         if square == 0.0:
             continue

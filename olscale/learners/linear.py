@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import is_ours, kernel, uncached
-from olscale.learners.base import FloatArray, Learner, State, frobenius_norm
+from olscale.learners.base import UNKNOWN, FloatArray, Learner, State, frobenius_norm
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
@@ -66,6 +66,10 @@ def _learn_one_vs_all(
     t = seen[0]
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)
+        if y[i] == UNKNOWN:
+            for c in range(columns):
+                scores[i, c] = f[c]
+            continue
         t += 1
         active = 0
         for s in range(settings):
@@ -102,6 +106,8 @@ def _learn_max_score(
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
+        if y[i] == UNKNOWN:
+            continue
         seen[0] += 1
         for s in range(settings):
             first = s * classes
@@ -142,6 +148,7 @@ class LinearLearner(Classifier):
     """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
+    takes_unknown = True
     domains: ClassVar[dict[str, Domain]] = {
         "multiclass": Choice(("max-score", "ova")),
         "dtype": Choice(("float64", "float32")),

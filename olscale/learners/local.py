@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Rows
 from olscale.errors import ParameterError
 from olscale.jit import borrowed, flat, kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import UNKNOWN, FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros, lowest, padded
@@ -99,6 +99,7 @@ def _sweep(
     rows, one = row_space(X, S), S.dtype.type(1.0)
     late = -1  # prototype to which the row before is still to be added
     for i in range(scores.shape[0]):
+        learns = learning and y[i] != UNKNOWN
         f, row, earlier = scores[i], rows[i & 1], rows[i & 1 ^ 1]
         f[:] = 0.0
         if inverse_lam > 0.0 and binary:
@@ -109,7 +110,7 @@ def _sweep(
                 row_scores(X, i, W, f)
         add_then_multiply(X, i - 1, earlier, one, late, i, row, S, near)
         late = -1
-        moving = learning and not fixed
+        moving = learns and not fixed
         fresh = moving and seen[0] < k
         p = seen[0] if fresh else lowest(offset, slope, near)
         if moving:
@@ -127,9 +128,9 @@ def _sweep(
             row_scores(X, i, U[p], local)
         for c in range(outputs):
             f[c] += local[c]
-        if learning:
+        if learns:
             seen[0] += 1
-        if learning and square > 0.0:
+        if learns and square > 0.0:
             stacked = (1.0 + inverse_lam) * square
             label = y[i]
             active = _max_score(f, label, C, stacked, step) if max_score else _one_vs_all(f, label, C, stacked, step)
@@ -155,6 +156,7 @@ class _Local(SweepLearner):
     count_rule: str
     dtype: str
     layout_exact = True
+    takes_unknown = True
     shared_domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "k": Whole(1),

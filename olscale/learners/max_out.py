@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import UNKNOWN, FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import LANES, aligned_zeros
@@ -76,6 +76,7 @@ def _sweep(
     z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
     pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
     for i in range(scores.shape[0]):
+        learns = learning and y[i] != UNKNOWN
         if pending >= 0:
             square = add_row_then_sums(X, pending, a, i, theta, g)
             pending = -1
@@ -90,7 +91,7 @@ def _sweep(
             for m in range(h):
                 score += W[c, m] * z[m]
             scores[i, c] = score
-            if learning and projected:
+            if learns and projected:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
@@ -102,7 +103,7 @@ def _sweep(
                         error = z[m] - raw[m]
                         step = min(C, max(0.0, abs(error) - epsilon))
                         a[pick[m]] = (step if error > 0.0 else -step) * scale
-        if learning:
+        if learns:
             seen[0] += 1
             if moved or pulled:
                 count_update(updates, i)
@@ -160,6 +161,7 @@ class PAMO1(SweepLearner):
     name = "pamo1"
     version = 2
     layout_exact = True
+    takes_unknown = True
     always: ClassVar[bool] = False
     domains: ClassVar[dict[str, Domain]] = {
         "h": Whole(1),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows, rows_of
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State, frobenius_norm
+from olscale.learners.base import UNKNOWN, FloatArray, State, frobenius_norm
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Flag, Real, Whole
 from olscale.learners.estimator import Classifier
@@ -68,11 +68,13 @@ def _learn(
     for i in range(y.shape[0]):
         square = row_scores(X, i, V, f)
         before = seen[0] + offset
-        seen[0] += 1
-        t = seen[0] + offset
+        t = before + 1
         for k in range(outputs):
             # Before the first step V is 0, whatever it is divided by.
             scores[i, k] = f[k] * (c[k] / (lam * max(before, 1)))
+        if y[i] == UNKNOWN:
+            continue
+        seen[0] += 1
         if square == 0.0:
             continue
         if max_score:
@@ -152,6 +154,7 @@ class Pegasos(Classifier):
 
     name = "pegasos"
     layout_exact = True
+    takes_unknown = True
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),
         "offset": Whole(0),

@@ -90,6 +90,7 @@ class SecondOrderLearner(Classifier):
     """Base of the second-order learners; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
+    takes_unknown = True
     covariance: str
     multiclass: str
     dtype: str

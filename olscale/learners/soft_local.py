@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.jit import borrowed, kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import UNKNOWN, FloatArray, State
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.lanes import aligned_zeros, padded
 from olscale.learners.lanes_mixed import PARTS
@@ -108,16 +108,17 @@ def _sweep(
     norm, common = 1.0 + 1.0 / lam, 1.0 / np.sqrt(lam)
     late, reach = -1, 0.0  # prototype to which the row before is still to be added, and times what
     for i in range(scores.shape[0]):
+        learns = learning and y[i] != UNKNOWN
         row, earlier = rows[i & 1], rows[i & 1 ^ 1]
         square = row_and_square(X, i, row)
         add_then_multiply(X, i - 1, earlier, reach, late, i, row, S, near)
         late = -1
         if square == 0.0:
             scores[i] = 0.0
-            seen[0] += 1 if learning else 0
+            seen[0] += 1 if learns else 0
             continue
         scale = 1.0 / np.sqrt(square)
-        if learning and made < k:
+        if learns and made < k:
             # A row that becomes a prototype is nearest to itself by far.
             found, picks[0], gates[0] = 1, made, 1.0
             made += 1
@@ -136,7 +137,7 @@ def _sweep(
         for c in range(outputs):
             scores[i, c] = scale * (f[c, 0] - f[c, 1] * past)
             f[c, 0] *= scale
-        if not learning:
+        if not learns:
             continue
         p = picks[0]
         late, reach = p, scale
@@ -219,6 +220,7 @@ class SoftLOL(SweepLearner):
     name = "soft-lol"
     version = 2
     layout_exact = True
+    takes_unknown = True
     domains: ClassVar[dict[str, Domain]] = {
         "k": Whole(1),
         "m": Whole(1),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Rows
 from olscale.jit import kernel
-from olscale.learners.base import FloatArray, State
+from olscale.learners.base import UNKNOWN, FloatArray, State
 from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.rows import add_row, row_scores, set_column
@@ -57,8 +57,9 @@ def _sweep(
     last = 3 * outputs
     g, a = np.empty(V.shape[1]), np.zeros(V.shape[1])
     for i in range(scores.shape[0]):
+        learns = learning and y[i] != UNKNOWN
         square = row_scores(X, i, V, g)
-        if learning:
+        if learns:
             seen[0] += 1
             if anchor[0] == 0.0 and square > 0.0:
                 set_column(X, i, V, last)
@@ -70,7 +71,7 @@ def _sweep(
         for c in range(outputs):
             gate = g[3 * c] + lift[c] * g[last]
             scores[i, c] = g[3 * c + 1] if gate > 0.0 else g[3 * c + 2]
-            if learning and square > 0.0:
+            if learns and square > 0.0:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 one, two = target * g[3 * c + 1], target * g[3 * c + 2]
                 a[3 * c], a[3 * c + 1], a[3 * c + 2] = 0.0, 0.0, 0.0
@@ -82,7 +83,7 @@ def _sweep(
                     a[3 * c + 2] = rate * target * _logistic(-two)
                 hold[c] += a[3 * c] * g[last]
                 lift[c] += max(0.0, (beta - hold[c] - lift[c] * anchor[0]) / anchor[0])
-        if learning and square > 0.0:
+        if learns and square > 0.0:
             count_update(updates, i)
             add_row(X, i, V, a)
 
@@ -128,6 +129,7 @@ class OLLC(SweepLearner):
     """
 
     name = "ollc"
+    takes_unknown = True
     domains: ClassVar[dict[str, Domain]] = {
         "beta": Real(0.0, open_="low"),
         "scale": Real(0.0, open_="low"),

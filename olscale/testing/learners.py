@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Chunk, Rows, slice_rows, to_csr
 from olscale.errors import ParameterError
-from olscale.learners.base import Learner, codes_of, score_columns
+from olscale.learners.base import UNKNOWN, Learner, codes_of, score_columns
 from olscale.learners.class_axes import join_classes
 from olscale.learners.domain import Choice, Flag, Real, Whole
 from olscale.learners.shards import ClassShard
@@ -57,6 +57,12 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
     if learner.layout_exact:
         same_bits = check_dense_and_csr_give_the_same_bits
         found.append((same_bits.__name__.removeprefix("check_").replace("_", " "), partial(same_bits, learner)))
+    if learner.takes_unknown:
+        unknown = check_rows_of_unknown_class_are_only_scored
+        title = unknown.__name__.removeprefix("check_").replace("_", " ")
+        for params, (text, classes, kind) in product(_choices(learner), variants):
+            words = ", ".join([*map(str, params.values()), text])
+            found.append((f"{title} ({words})", partial(unknown, learner, params, classes, kind)))
     for params in _choices(learner):
         if learner(**params).class_axes(CLASSES) is not None:
             text = ", ".join(str(value) for value in params.values())
@@ -184,6 +190,27 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
             scores.append(made[-1].learn(chunk.X, chunk.y))
         np.testing.assert_array_equal(scores[0], scores[1])
         _same_state(*made)
+
+
+def check_rows_of_unknown_class_are_only_scored(
+    learner: type[Learner], params: dict[str, Any], classes: int, kind: str
+) -> None:
+    """Among rows that are learned from, as if they had been scored by a call of their own; asked of those that claim it."""
+    chunk = stream(classes, kind)[:100]
+    learning = np.random.default_rng(1).random(len(chunk)) < 0.6
+    apart, together = learner(**params), learner(**params)
+    for made in (apart, together):
+        made.begin(COLUMNS, classes, (3, 1))
+        if made.looks_ahead:
+            made.prepare(chunk.X)
+    expected = []
+    for i in range(len(chunk)):
+        row = slice_rows(chunk.X, i, i + 1)
+        expected.append(apart.learn(row, chunk.y[i : i + 1]) if learning[i] else apart.scores(row))
+    y = np.where(learning, chunk.y, UNKNOWN)
+    found = [together.learn(X, labels) for X, labels in _cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])]
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(expected))
+    _same_state(apart, together)
 
 
 def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:

@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 
 from olscale.data import buckets, scattered
 from olscale.data.buckets import Buckets
-from olscale.data.chunk import CSR, Chunk, to_csr
+from olscale.data.chunk import CSR, Chunk, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate
 from olscale.data.held import let_go
 from olscale.data.ingest import ingest
 from olscale.data.layouts import Block
+from olscale.data.layouts.base import StoredRows
 from olscale.data.ordered import InMemory, Picked
-from olscale.data.packed import pack, room_for, unpack
+from olscale.data.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.parts import PARTS, Part
 from olscale.data.scattered import Scattered
 from olscale.data.stream import Shuffle, Stream, open_streams
@@ -141,16 +142,65 @@ def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     assert sum((count - 25) ** 2 / 25 for count in counts.values()) < 23 + 5 * math.sqrt(2 * 23)
 
 
-@given(seed=st.integers(0, 100), share=st.sampled_from([0.0, 0.5, 1.0]))
-def test_packed_rows_come_back_with_the_same_bits(seed: int, share: float) -> None:
-    rng = np.random.default_rng(seed)
-    X = rng.choice([1.0, -1.0, np.nan, 5e-324, 1.0 + 2**-52, 7.5], (9, 6)) * (rng.random((9, 6)) < 0.6)
-    X[rng.random(X.shape) < share] = 1.0
-    rows, order = to_csr(X), rng.permutation(9)
-    packed = pack(rows, order, room_for(9, len(rows.data)))
-    assert (packed.indices < 0).sum() == (X == 1.0).sum()
-    back = unpack(packed, np.argsort(order))
-    assert [array.tobytes() for array in back] == [array.tobytes() for array in rows]
+LENGTHS = st.sampled_from([0, 1, 2, 15, 16, 17, 48, 63, 64, 65, 130])
+WIDTHS = st.sampled_from([1, 40, 1 << 16, 1 << 18, (1 << 31) - 1])
+VALUES = np.array([-1.0, np.nan, -0.0, 5e-324, 1.0 + 2**-52, 7.5])
+
+
+@st.composite
+def sparse_rows(draw: st.DrawFn) -> CSR:
+    """Return rows of any length whose indices are near and far, in ascending order or none, with values of any bits."""
+    rng = np.random.default_rng(draw(st.integers(0, 1_000)))
+    rows = [rng.integers(0, draw(WIDTHS), draw(LENGTHS), np.int32) for _ in range(draw(st.integers(1, 9)))]
+    indices = np.concatenate([np.sort(row) if draw(st.booleans()) else row for row in rows])
+    data = np.where(
+        rng.random(len(indices)) < draw(st.sampled_from([0.0, 0.8, 1.0])), 1.0, rng.choice(VALUES, len(indices))
+    )
+    return CSR(np.cumsum([0, *map(len, rows)]), indices, data)
+
+
+@given(X=sparse_rows(), seed=st.integers(0, 9))
+def test_packed_rows_come_back_with_the_same_bits(X: CSR, seed: int) -> None:
+    """However far their indices are apart, in no more room than is said."""
+    n = len(X.indptr) - 1
+    whole = PackedRows(n, len(X.data))
+    for start in range(0, n, 4):
+        whole.add(
+            CSR(X.indptr[start : start + 5], X.indices, X.data), np.arange(n, dtype=np.float64)[start : start + 4]
+        )
+    rows, label = whole.rows()
+    order = np.random.default_rng(seed).permutation(n)
+    assert bits(unpack(rows, order)) == bits(take_rows(X, order))
+    assert label.tolist() == list(range(n))
+    assert sum(array.nbytes for array in (*rows, label)) <= ENTRY_BYTES * len(X.data) + ROW_BYTES * n
+
+
+@given(X=sparse_rows(), seed=st.integers(0, 9), size=st.integers(1, 9), room=st.sampled_from([0, 100, 1_000]))
+def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int) -> None:
+    """Also where a row is longer than what was thought enough for many."""
+    n = len(X.indptr) - 1
+    order = np.random.default_rng(seed).permutation(n)
+    put = Buckets(n, size, room, "d")
+    put.add(np.argsort(order), Block(X, np.arange(n, dtype=np.float64)))
+    for number in range(len(put)):
+        mine = order[number * size : (number + 1) * size]
+        rows, where = put.read(number)
+        block = rows.take(where)
+        assert block.label.tolist() == mine.tolist()
+        assert bits(block.X) == bits(take_rows(X, mine))
+
+
+def test_a_row_of_very_many_entries_is_packed() -> None:
+    """Runs are counted in two bytes."""
+    indices = np.concatenate([np.zeros(200_000, np.int32), np.arange(150_000, dtype=np.int32)])
+    X = CSR(np.array([0, 200_000, 350_000]), indices, np.ones(350_000))
+    whole = PackedRows(2, len(indices))
+    whole.add(X, np.zeros(2))
+    assert bits(unpack(whole.rows()[0], np.arange(2))) == bits(X)
+
+
+def bits(X: StoredRows) -> list[bytes]:
+    return [array.tobytes() for array in (X if isinstance(X, CSR) else (X,))]
 
 
 def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, int], str]) -> None:
@@ -202,8 +252,8 @@ def test_a_scratch_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypat
 
 def test_a_damaged_scratch_file_is_noticed() -> None:
     put = Buckets(4, 2, 1, "d")
-    put.add(np.array([3, 0, 2, 1]), Block(np.arange(4.0)[:, None], np.zeros(4)))
-    assert put.read(0)[0].X.tolist() == [[1.0], [3.0]]
+    put.add(np.array([1, 3, 0, 2]), Block(np.arange(4.0)[:, None], np.zeros(4)))
+    assert put.read(0)[0].X.tolist() == [[0.0], [2.0]]
     os.pwrite(put._file.fileno(), b"\xff", put._end - 1)
     assert len(put.read(0)[0].X) == 2
     with pytest.raises(DatasetError, match="what is read is not what was written"):
