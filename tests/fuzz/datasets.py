@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -9,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from olscale.data.checksum import SplitHash, decoded_crc32, fingerprint
 from olscale.data.chunk import CSR
 from olscale.data.dataset import open_dataset
 from olscale.data.ingest import ingest
+from olscale.data.manifest import MANIFEST
 from tests.fuzz.json_values import JSON_WORDS, vary_json
-from tests.fuzz.target import Broken, Files, Target, files_of
+from tests.fuzz.target import Broken, Files, Target, files_of, write
 
 SOURCES = {
     "numbers.svm": b"+1 1:0.5 2:1 70:-3e-2\n-1 2:1\n1 1:1 4:2.25\n-1\n+1 3:7 9:0.125\n" * 3,
@@ -37,7 +40,34 @@ def datasets() -> list[Files]:
 
 
 def chunk_seeds(layout: str) -> Callable[[], list[Files]]:
-    return lambda: [files for files in datasets() if f'"layout": "{layout}"'.encode() in files["manifest.json"]]
+    """Return a maker of datasets in `layout` whose files have no checksums, or no damage would ever reach a decoder."""
+
+    def seeds() -> list[Files]:
+        return [without_checksums(files) for files in datasets() if json.loads(files[MANIFEST])["layout"] == layout]
+
+    return seeds
+
+
+def without_checksums(files: Files) -> Files:
+    """Return a dataset as one of format version 1: with checksums of chunks, which are looked at when these are decoded."""
+    content = json.loads(files[MANIFEST])
+    hashes = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, stored in files.items():
+            write(Path(folder, name), stored)
+        dataset = open_dataset(folder)
+        for split, entry in content["splits"].items():
+            del entry["files"]
+            hashes[split] = SplitHash(1)
+            for i, chunk in enumerate(entry["chunks"]):
+                block = dataset.block(split, i)
+                chunk["crc32"] = decoded_crc32(block)
+                hashes[split].update(block)
+    content["format_version"] = 1
+    content["fingerprint"] = fingerprint(
+        content["kind"], content["columns"], content["classes"], content["label_names"], hashes
+    )
+    return {**files, MANIFEST: json.dumps(content).encode()}
 
 
 def read_dataset(folder: Path) -> None:
