@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Chunk, Rows, stack_rows, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.memory import default_limit
-from olscale.data.ordered import ordered_rows
 from olscale.data.parts import Part
+from olscale.data.permutation import ordered_rows
 from olscale.data.transforms import Pipeline, fit_transforms
 from olscale.data.transforms.drop import column_of
 from olscale.errors import DatasetError, UnknownNameError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.held import held_bytes
+from olscale.data.permutation.held import held_bytes
 from olscale.data.stream import Part, Shuffle, delay_position
 from olscale.data.transforms import has_projection, width_after
 from olscale.errors import ExperimentError

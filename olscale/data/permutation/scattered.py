@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from olscale.data.buckets import Buckets
 from olscale.data.chunk import Chunk, take_rows
 from olscale.data.dataset import Dataset
-from olscale.data.held import Held, held_bytes, let_go
 from olscale.data.layouts.base import Block
 from olscale.data.memory import size_text
+from olscale.data.permutation.buckets import Buckets
+from olscale.data.permutation.held import Held, held_bytes, let_go
 from olscale.errors import ParameterError
 
 __all__ = ["Scattered", "chunk_bytes"]
