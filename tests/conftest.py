@@ -54,6 +54,26 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of 400 rows and 100 to test on, six features and, as third column, `late`: the delay of the label."""
+    import numpy as np
+
+    from olscale.data.ingest import ingest
+
+    folder, rng = tmp_path_factory.mktemp("late"), np.random.default_rng(5)
+    for name, rows in (("train", 400), ("test", 100)):
+        y = rng.integers(0, 2, rows)
+        X = np.round(rng.normal(size=(rows, 7)) + 0.5 * (2 * y - 1)[:, None], 3)
+        X[:, 2] = rng.choice([0, 3, 3, 80, 500], rows)
+        table = np.column_stack([X, y])
+        head = "a,b,late,d,e,f,g,label"
+        np.savetxt(folder / f"{name}.csv", table, "%g", ",", header=head, comments="")
+    sources = [str(folder / f"{name}.csv") for name in ("train", "test")]
+    ingest(sources[:1], str(folder / "late"), test=sources[1:], chunk_rows=64)
+    return folder / "late"
+
+
 @pytest.fixture
 def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Put a catalogue of our own in place of the real one, and data home, downloads and mirror under `tmp_path`.

@@ -26,6 +26,15 @@ _KEYS = (
 _SPLITS = ("given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap")
 _COUNT = click.IntRange(min=1)
 
+
+class _Delay(click.ParamType):  # type: ignore[type-arg]
+    name = "N|COLUMN"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        number = str(value).removeprefix("-").isdecimal()
+        return click.IntRange(min=0).convert(value, param, ctx) if number else str(value)
+
+
 _OPTIONS = (
     click.option("--order", type=click.Choice(["time", "permuted"]), help="Order of the rows (default: permuted)."),
     click.option("--permutations", type=_COUNT, metavar="N", help="Number of permutations (default: 10)."),
@@ -44,7 +53,12 @@ _OPTIONS = (
         metavar="ALPHA",
         help="Also the error with this fading factor, e.g. 0.999.",
     ),
-    click.option("--delay", type=click.IntRange(min=0), metavar="N", help="Labels arrive N rows after the prediction."),
+    click.option(
+        "--delay",
+        type=_Delay(),
+        metavar="N|COLUMN",
+        help="Labels arrive N rows after the prediction, or as a column says.",
+    ),
     click.option("--holdout-every", type=_COUNT, metavar="N", help="Also the error on the test split every N rows."),
     click.option("--holdout-rows", type=_COUNT, metavar="M", help="... on the next M rows, not learned from, instead."),
     click.option(

@@ -118,6 +118,8 @@ class Chunk:
         int64 class codes (positions in the dataset's sorted classes), or float64 targets of a regression.
     columns : int
         Number of features.
+    delays : int64 array of shape (rows,), optional
+        How many rows later the label of each row is known, where the dataset says so.
 
     Examples
     --------
@@ -130,6 +132,7 @@ class Chunk:
     X: Rows
     y: NDArray[Any]
     columns: int
+    delays: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         # One read-only type whatever the source: kernels then compile once, and no learner can write into its stream.
@@ -145,7 +148,8 @@ class Chunk:
         start, stop, step = span.indices(len(self))
         if step != 1:
             raise ValueError(f"a chunk is cut into consecutive rows, step was {step}")
-        return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns)
+        delays = None if self.delays is None else self.delays[start:stop]
+        return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns, delays)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ a reference, never the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,13 +16,16 @@ from numpy.typing import NDArray
 from olscale.data.chunk import Chunk, Rows, stack_rows, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.memory import default_limit
-from olscale.data.ordered import ordered_rows
 from olscale.data.parts import Part
+from olscale.data.permutation import ordered_rows
 from olscale.data.transforms import Pipeline, fit_transforms
+from olscale.data.transforms.drop import column_of
+from olscale.errors import DatasetError, UnknownNameError
 
-__all__ = ["Part", "Shuffle", "Stream", "Streams", "open_streams"]
+__all__ = ["Part", "Shuffle", "Stream", "Streams", "delay_position", "open_streams"]
 
 _SAMPLE = 0x53414D504C45
+_NEVER = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,9 @@ class Stream:
         Which rows of the split, in which order; all in file order when left out.
     limit : int, optional
         Bytes of memory that an `order` may take; `default_limit` when left out. The chunks are the same.
+    delay_column : int, optional
+        Column of the dataset, counted from 0, that says how many rows later the label of a row is known; chunks then have
+        these `delays`.
 
     Attributes
     ----------
@@ -69,8 +75,10 @@ class Stream:
         pipeline: Pipeline,
         order: NDArray[np.int64] | None = None,
         limit: int | None = None,
+        delay_column: int | None = None,
     ) -> None:
         self.dataset, self.split, self.pipeline = dataset, split, pipeline
+        self._delay_column = delay_column
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
         self._ordered = None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
@@ -85,7 +93,23 @@ class Stream:
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`; least is read if they are asked for one after another."""
         rows = self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
+        if self._delay_column is not None:
+            rows = replace(rows, delays=self._delays(rows, i))
         return self.pipeline.apply(rows)
+
+    def _delays(self, rows: Chunk, i: int) -> NDArray[np.int64]:
+        assert self._delay_column is not None
+        values = column_of(rows.X, self._delay_column)
+        fits = (values >= 0.0) & (values == np.floor(values)) & np.isfinite(values)
+        if not fits.all():
+            wrong = int(np.argmin(fits))
+            row = self.first_row(i) + wrong
+            name = (self.dataset.manifest.feature_names or ())[self._delay_column]
+            raise DatasetError(
+                f"{self.dataset.path}: delay column {name!r} was {values[wrong]:g} in row {row} of the stream, "
+                "expected the number of rows after which its label is known: a whole number, 0 or more"
+            )
+        return np.minimum(values, _NEVER).astype(np.int64)
 
     def chunks(self, start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks from number `start` on."""
@@ -130,6 +154,7 @@ def open_streams(
     part: Part | None = None,
     projection: int = 0,
     limit: int | None = None,
+    delay_column: str | None = None,
 ) -> Streams:
     """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
 
@@ -148,11 +173,15 @@ def open_streams(
     limit : int, optional
         Bytes of memory that rows out of file order may take; half the machine's when left out. Nothing but memory and
         speed depends on it.
+    delay_column : str, optional
+        Name of the column of the dataset that says how many rows later the label of a row is known, and is no feature.
 
     Raises
     ------
     ParameterError
         If the limit is too small for the order of the rows and a few chunks.
+    DatasetError, UnknownNameError
+        If there is no such delay column.
 
     Examples
     --------
@@ -165,26 +194,59 @@ def open_streams(
     (800, 3, 200)
     """
     dataset = open_dataset(path)
-    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit)
+    late = None if delay_column is None else delay_position(dataset, delay_column)
+    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit, late)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
-        return Streams(Stream(dataset, "train", pipeline, order, limit), test)
+        return Streams(Stream(dataset, "train", pipeline, order, limit, late), test)
     rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
     rows = rows if shuffle is None else rows[shuffle.order(len(rows))]
-    return Streams(Stream(dataset, "train", pipeline, rows, limit), Stream(dataset, "train", pipeline, held_out, limit))
+    train = Stream(dataset, "train", pipeline, rows, limit, late)
+    return Streams(train, Stream(dataset, "train", pipeline, held_out, limit))
+
+
+def delay_position(dataset: Dataset, name: str) -> int:
+    """Return which column of `dataset` is called `name`.
+
+    Raises
+    ------
+    DatasetError
+        If its columns have no names, or there is no other.
+    UnknownNameError
+        If there is no such column.
+    """
+    names = dataset.manifest.feature_names
+    if names is None:
+        raise DatasetError(
+            f"delay was the column {name!r}, but the columns of dataset {dataset.path} have no names; ingest it from a "
+            "table with a header, or give delay as a number of rows"
+        )
+    if name not in names:
+        raise UnknownNameError(f"column of {dataset.name}", name, names)
+    if len(names) == 1:
+        raise DatasetError(
+            f"delay was the column {name!r}, the only one of dataset {dataset.path}: no feature would be left"
+        )
+    return names.index(name)
 
 
 @lru_cache(maxsize=16)
 def _fitted(
-    path: str, fingerprint: str, transforms: tuple[str, ...], part: Part | None, projection: int, limit: int | None
+    path: str,
+    fingerprint: str,
+    transforms: tuple[str, ...],
+    part: Part | None,
+    projection: int,
+    limit: int | None,
+    dropped: int | None,
 ) -> Pipeline:
     dataset = open_dataset(path)
     train = Stream(dataset, "train", fit_transforms((), lambda: iter(()), dataset.columns))
     if part is not None and transforms:
         rows, _ = part.rows(_labels(path, fingerprint, part.reads_labels))
         train = Stream(dataset, "train", train.pipeline, rows, limit)
-    return fit_transforms(transforms, train.chunks, dataset.columns, projection)
+    return fit_transforms(transforms, train.chunks, dataset.columns, projection, dropped)
 
 
 @lru_cache(maxsize=2)

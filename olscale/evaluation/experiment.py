@@ -41,7 +41,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.data.transforms import canonical_transform
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
@@ -61,6 +61,20 @@ __all__ = [
 Passes = Annotated[int, Field(ge=1)]
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
 """In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
+
+
+def _rows_or_column(value: object) -> object:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | str)
+        or value == ""
+        or (isinstance(value, int) and value < 0)
+    ):
+        raise ValueError("expected a number of rows, 0 or more, or the name of a column that has it for each row")
+    return value
+
+
+Delay = Annotated[int | str, BeforeValidator(_rows_or_column)]
 Split = Literal[
     "given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap"
 ]
@@ -98,8 +112,9 @@ class ProtocolSpec(_Section):
         Also measure the error over the last so many rows.
     fading : float, optional
         Also measure the error with this fading factor.
-    delay : int
-        The label of a row arrives after so many more rows were predicted.
+    delay : int or str
+        The label of a row arrives after so many more rows were predicted; or the name of the column of the dataset that has
+        this number for each row, and is no feature then.
     holdout_every : int, optional
         Also measure the error on held-out rows each time so many rows were learned from.
     holdout_rows : int, optional
@@ -116,7 +131,7 @@ class ProtocolSpec(_Section):
     passes: Passes | tuple[Passes, ...] = 1
     window: int | None = Field(default=None, ge=1)
     fading: float | None = Field(default=None, gt=0.0, lt=1.0)
-    delay: int = Field(default=0, ge=0)
+    delay: Delay = 0
     holdout_every: int | None = Field(default=None, ge=1)
     holdout_rows: int | None = Field(default=None, ge=1)
     drift: Literal["adwin", "ddm", "page-hinkley"] | None = None

@@ -163,7 +163,15 @@ class Passage:
         self._meter, self._verdicts = meter or Meter(pack.budget), verdicts
         self._read_seconds = 0.0
         start = perf_counter()
-        streams = open_streams(pack.path, key.transforms, key.shuffle, key.part, key.projection or 0, pack.memory_limit)
+        streams = open_streams(
+            pack.path,
+            key.transforms,
+            key.shuffle,
+            key.part,
+            key.projection or 0,
+            pack.memory_limit,
+            key.scoring.delay_column,
+        )
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.held import held_bytes
-from olscale.data.stream import Part, Shuffle
+from olscale.data.permutation.held import held_bytes
+from olscale.data.stream import Part, Shuffle, delay_position
 from olscale.data.transforms import has_projection, width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
@@ -100,6 +100,12 @@ def plan_searches(experiment: Experiment) -> Plan:
     for source in _inputs(experiment):
         for spec, settings in source.learners(experiment):
             if spec.tune:
+                protocol = source.spec.protocol or experiment.protocol
+                if isinstance(protocol.delay, str):
+                    raise ExperimentError(
+                        f"protocol.delay was the column {protocol.delay!r} of {source.dataset.name}, which tuning would "
+                        "take for a feature; give params in place of tune, or delay as a number of rows"
+                    )
                 search = source.search(experiment, spec, settings)
                 points = [(spec.name, source.learner(spec, point)) for point in search.points]
                 runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
@@ -261,7 +267,9 @@ def scoring_of(protocol: ProtocolSpec, seed: int) -> Scoring:
 
 def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
     scoring = key.scoring
-    if scoring.delay >= rows:
+    if scoring.delay_column is not None:
+        delay_position(dataset, scoring.delay_column)  # raises where there is none
+    if isinstance(scoring.delay, int) and scoring.delay >= rows:
         raise ExperimentError(
             f"protocol.delay was {scoring.delay}, but the stream of dataset {dataset.path} has {rows} rows: no label would "
             "arrive; expected fewer"

@@ -1,7 +1,8 @@
 """When rows are scored and when they are learned from, where that is not one after the other for each row.
 
 The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test it; then it learns from
-row t - delay, if that is one of the rows that train it. However the stream is cut into chunks, the order is that one.
+the rows whose labels arrive then, of those that train it: row t - delay, or all rows s with s + delay of s = t, in
+their order. However the stream is cut into chunks, the order is that one.
 """
 
 from __future__ import annotations
@@ -36,6 +37,23 @@ class Scored(NamedTuple):
     scores: FloatArray
 
 
+class _Waiting(NamedTuple):
+    """Rows whose labels are still to arrive, in the order of the stream.
+
+    Parameters
+    ----------
+    rows : Chunk
+    arrival : int64 array of shape (rows,)
+        After the prediction of which row of the stream each label arrives.
+    weights : int64 array of shape (rows,)
+        How often each is learned from.
+    """
+
+    rows: Chunk
+    arrival: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+
 class Schedule:
     """The order of predictions and updates of one run.
 
@@ -49,10 +67,12 @@ class Schedule:
 
     def __init__(self, scoring: Scoring, fold: int | None = None) -> None:
         self._scoring, self._fold = scoring, fold
-        self._waiting: Chunk | None = None  # rows whose labels are still to arrive
+        self._waiting: _Waiting | None = None
+        self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
 
     def shape(self, stream: StreamShape) -> StreamShape:
-        """Return the shape of what is scored of a stream."""
+        """Return the shape of what is scored of a stream, whose length is known from then on."""
+        self._rows = stream.rows
         if self._scoring.folds is None:
             return stream
         scored = np.concatenate([[0], np.cumsum(self._tested(0, stream.rows))])
@@ -66,33 +86,40 @@ class Schedule:
 
     def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
         """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream."""
-        delay, count = self._scoring.delay, len(chunk)
+        count = len(chunk)
         if not self._scoring.interrupts:
             return Scored(np.arange(count), learner.learn(chunk.X, chunk.y))
-        known = chunk if self._waiting is None else _joined(self._waiting, chunk)
-        before = len(known) - count
         tested = np.flatnonzero(self._tested(first, first + count))
-        weights = self._weights(first - before, first + count)
-        if delay == 0 and weights.all() and weights.sum() == count:
+        weights = self._weights(first, first + count)
+        late = bool(self._scoring.delay)
+        if not late and weights.all() and weights.sum() == count:
             return Scored(tested, learner.learn(chunk.X, chunk.y)[tested])
-        due = np.arange(max(0, delay - first), count)  # at these rows of the chunk a label arrives
-        trained = np.repeat(due, weights[due + before - delay])
+        known = self._joined(_Waiting(chunk, np.arange(first, first + count) + self._delays(chunk), weights))
+        before = len(known.rows) - count
+        # A label that arrives at row t is learned after that row is predicted; of several the earlier row is first.
+        due = np.flatnonzero(known.arrival < first + count)
+        trained = np.repeat(due, known.weights[due])
         # Without delay a row that is both tested on and learned from is one event: `learn` predicts it first.
-        alone = tested if delay else tested[weights[tested] == 0]
-        when = np.concatenate([2 * alone, 2 * trained + 1])
+        alone = tested if late else tested[weights[tested] == 0]
+        when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
         order = np.argsort(when, kind="stable")
-        row = np.concatenate([alone + before, trained + before - delay])[order]
+        row = np.concatenate([alone + before, trained])[order]
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
-        events = Chunk(take_rows(known.X, row), known.y[row], known.columns)
+        rows = known.rows
+        events = Chunk(take_rows(rows.X, row), rows.y[row], rows.columns)
         scores = follow(learner, events.X, events.y, learning)
-        kept = np.searchsorted(
-            when[order] // 2, tested
-        )  # the first event of each row is the one before any update by it
-        if delay:
-            keep = min(delay, first + count)
-            last = np.arange(len(known) - keep, len(known))
-            self._waiting = Chunk(take_rows(known.X, last), known.y[last], known.columns)
+        # The first event of each row is the one before any update by it.
+        kept = np.searchsorted(when[order] // 2, tested)
+        if late:
+            self._keep(known, (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0))
         return Scored(tested, scores[kept])
+
+    def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
+        """Return how many rows later each label arrives."""
+        if isinstance(self._scoring.delay, int):
+            return self._scoring.delay
+        assert chunk.delays is not None, "the stream was opened without its delay column"
+        return chunk.delays
 
     def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
         folds = self._scoring.folds
@@ -110,20 +137,35 @@ class Schedule:
             return (np.arange(first, stop) % (every + held) < every).astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
+    def _joined(self, new: _Waiting) -> _Waiting:
+        """Return the rows whose labels are still to arrive, in the order of the stream, `new` ones last."""
+        old = self._waiting
+        if old is None:
+            return new
+        X, y = stack_rows([old.rows.X, new.rows.X]), np.concatenate([old.rows.y, new.rows.y])
+        arrival = np.concatenate([old.arrival, new.arrival])
+        return _Waiting(Chunk(X, y, new.rows.columns), arrival, np.concatenate([old.weights, new.weights]))
+
+    def _keep(self, known: _Waiting, waits: NDArray[np.bool_]) -> None:
+        index, rows = np.flatnonzero(waits), known.rows
+        kept = Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
+        self._waiting = _Waiting(kept, known.arrival[index], known.weights[index])
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
         if self._waiting is None:
             return {}
-        X = self._waiting.X
-        rows = X._asdict() if isinstance(X, CSR) else {"X": X}
-        return {**rows, "y": self._waiting.y, "columns": np.array([self._waiting.columns])}
+        rows, arrival, weights = self._waiting
+        X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
+        return {**X, "y": rows.y, "columns": np.array([rows.columns]), "arrival": arrival, "weights": weights}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`."""
         self._waiting = None
         if state:
             X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
-            self._waiting = Chunk(X, state["y"], int(state["columns"][0]))
+            rows = Chunk(X, state["y"], int(state["columns"][0]))
+            self._waiting = _Waiting(rows, state["arrival"], state["weights"])
 
 
 def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np.bool_]) -> FloatArray:
@@ -145,7 +187,3 @@ def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np
         rows = slice_rows(X, start, stop)
         found.append(learner.learn(rows, y[start:stop]) if learning[start : start + 1].any() else learner.scores(rows))
     return np.concatenate(found)
-
-
-def _joined(before: Chunk, chunk: Chunk) -> Chunk:
-    return Chunk(stack_rows([before.X, chunk.X]), np.concatenate([before.y, chunk.y]), chunk.columns)

@@ -24,8 +24,9 @@ class Scoring:
         Rows of a sliding window over which the error is measured as well.
     fading : float, optional
         Factor in (0, 1) by which a row's weight in the fading error shrinks with every row that follows.
-    delay : int
-        Number of rows that are predicted between a row's prediction and the arrival of its label.
+    delay : int or str
+        Number of rows that are predicted between a row's prediction and the arrival of its label, or the name of the column
+        that has this number for each row.
     holdout_every : int, optional
         Rows learned from between two measurements of the error on rows held out.
     holdout_rows : int, optional
@@ -40,7 +41,7 @@ class Scoring:
 
     window: int | None = None
     fading: float | None = None
-    delay: int = 0
+    delay: int | str = 0
     holdout_every: int | None = None
     holdout_rows: int | None = None
     drift: str | None = None
@@ -51,6 +52,11 @@ class Scoring:
     def interrupts(self) -> bool:
         """Whether the learner must be at hand between rows: no pass of a kernel is shared then, no run cut into shards."""
         return bool(self.delay or self.holdout_every or self.folds)
+
+    @property
+    def delay_column(self) -> str | None:
+        """Name of the column that says the delay of each row, where it is not one number."""
+        return self.delay if isinstance(self.delay, str) else None
 
     def definition(self) -> dict[str, Any]:
         """Return what is used as plain JSON values."""

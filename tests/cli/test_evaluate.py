@@ -239,6 +239,27 @@ def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
     assert done.stdout == "1 of 1 runs computed, results in s\n"
 
 
+def test_the_delay_is_a_number_or_a_column(late: Path, tmp_path: Path) -> None:
+    words = (
+        "evaluate",
+        "--dataset",
+        late,
+        "--learner",
+        "pa",
+        "--order",
+        "time",
+        "--in-process",
+        "--store",
+        tmp_path / "s",
+    )
+    done = run(*words, "--delay", "late")
+    assert done.returncode == 0, done.stderr
+    assert len(open_store(str(tmp_path / "s")).done()) == 1
+    for delay, code, said in (("lat", 1, "unknown column of late 'lat'; did you mean 'late'"), ("-3", 2, "x>=0")):
+        refused = run(*words, "--delay", delay)
+        assert (refused.returncode, said in refused.stderr) == (code, True), refused.stderr
+
+
 def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path: Path) -> None:
     """Every option has the name of its key, and the same run behind it."""
     from olscale.evaluation.experiment import ProtocolSpec

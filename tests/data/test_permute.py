@@ -17,19 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data import buckets, scattered
-from olscale.data.buckets import Buckets
 from olscale.data.chunk import CSR, Chunk, take_rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate
-from olscale.data.held import let_go
 from olscale.data.ingest import ingest
 from olscale.data.layouts import Block
 from olscale.data.layouts.base import StoredRows
-from olscale.data.ordered import InMemory, Picked
-from olscale.data.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.parts import PARTS, Part
-from olscale.data.scattered import Scattered
+from olscale.data.permutation import buckets, scattered
+from olscale.data.permutation.buckets import Buckets
+from olscale.data.permutation.held import let_go
+from olscale.data.permutation.ordered import InMemory, Picked
+from olscale.data.permutation.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
+from olscale.data.permutation.scattered import Scattered
 from olscale.data.stream import Shuffle, Stream, open_streams
 from olscale.errors import DatasetError, ParameterError
 
@@ -331,7 +331,7 @@ def test_memory_stays_under_the_limit(shapes: dict[tuple[str, str, int], str], t
 
 
 def test_what_is_held_gives_way(shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from olscale.data import held
+    from olscale.data.permutation import held
 
     let_go(0)
     one, other = (open_dataset(shapes["floats", "zarr", size]) for size in (5, 8))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.data.chunk import Chunk, slice_rows, to_csr
+from olscale.data.ingest import ingest
 from olscale.data.stream import open_streams
-from olscale.errors import ExperimentError, UnknownNameError
+from olscale.errors import DatasetError, ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import DriftAlarms, FadingError, HoldoutError, Metric, StreamShape, WindowError
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.pack import Passage, cut_packs
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.schedule import Schedule
 from olscale.evaluation.scoring import Scoring
@@ -176,9 +178,12 @@ def oracle(name: str, chunk: Chunk, classes: int, scoring: Scoring, fold: int | 
             return int(row % (scoring.holdout_every + scoring.holdout_rows) < scoring.holdout_every)
         return 1
 
+    late, at = bool(scoring.delay), defaultdict(list)
+    for t in range(len(chunk)):
+        at[t + (int(scoring.delay) if chunk.delays is None else int(chunk.delays[t]))].append(t)
     for t in range(len(chunk)):
         x, tested = slice_rows(chunk.X, t, t + 1), scoring.folds is None or times(t) == 0
-        if scoring.delay == 0:
+        if not late:
             if times(t) == 0:
                 found[t] = learner.scores(x)[0]
             for _ in range(times(t)):
@@ -188,17 +193,21 @@ def oracle(name: str, chunk: Chunk, classes: int, scoring: Scoring, fold: int | 
             continue
         if tested:
             found[t] = learner.scores(x)[0]
-        due = t - scoring.delay
-        if due >= 0:
+        for due in at[t]:
             for _ in range(times(due)):
                 learner.learn(slice_rows(chunk.X, due, due + 1), chunk.y[due : due + 1])
     return found, learner
 
 
+DELAYS = np.random.default_rng(4).choice([0, 0, 1, 2, 7, 7, 40, 149, 1 << 60], 150)
+
 SCORINGS = {
     "delay 1": (Scoring(delay=1), None),
     "delay 37": (Scoring(delay=37), None),
     "holdout": (Scoring(holdout_every=20, holdout_rows=7), None),
+    "delay column": (Scoring(delay="late"), None),
+    "holdout and delay column": (Scoring(holdout_every=20, holdout_rows=7, delay="late"), None),
+    "bootstrap and delay column": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay="late"), 2),
     "holdout and delay": (Scoring(holdout_every=20, holdout_rows=7, delay=9), None),
     **{kind: (Scoring(folds=OnlineFolds(kind, 5, 3)), 1) for kind in ONLINE_FOLDS},
     "bootstrap and delay": (Scoring(folds=OnlineFolds("prequential-bootstrap", 5, 3), delay=11), 2),
@@ -213,6 +222,8 @@ def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
 ) -> None:
     """However the chunks are cut: the same scores and the same model, to the last bit."""
     chunk = made_stream(kind, 3)
+    if scoring.delay_column:
+        chunk = replace(chunk, delays=DELAYS)
     expected, model = oracle(name, chunk, 3, scoring, fold)
     assert 0 < len(expected) <= len(chunk)
     for cuts in ([], [64], [1, 2, 30, 31, 140], list(range(len(chunk)))):
@@ -387,7 +398,9 @@ def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -
         ({"holdout_every": 390, "holdout_rows": 11}, "together were 401, but .* nothing would be measured"),
         ({"window": 0}, "protocol.window was 0"),
         ({"fading": 1.0}, "protocol.fading was 1.0"),
-        ({"delay": "arrival"}, "protocol.delay was 'arrival'"),
+        ({"delay": -1}, "protocol.delay was -1: .* expected a number of rows, 0 or more, or the name of a column"),
+        ({"delay": 1.5}, "protocol.delay was 1.5"),
+        ({"delay": ""}, "protocol.delay was ''"),
         ({"drift": "kswin"}, "protocol.drift was 'kswin': Input should be 'adwin', 'ddm' or 'page-hinkley'"),
     ],
 )
@@ -395,6 +408,96 @@ def test_what_does_not_fit_is_one_line(shelf: Path, protocol: dict[str, Any], sa
     with pytest.raises(ExperimentError, match=said) as fault:
         plan(shelf, **protocol)
     assert "\n" not in str(fault.value)
+
+
+# --- delays that a column says ---
+
+
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(late: Path, order: str) -> None:
+    """Whatever the order of the stream, transforms and split: as the definition has it, row by row."""
+    content = {"datasets": [{"path": str(late)}], "learners": [{"name": "pa1"}], "transforms": ["standardize"]}
+    protocol = {"delay": "late", "order": order} | ({"permutations": 1} if order == "permuted" else {})
+    made = make_plan(parse_experiment(content | {"protocol": protocol}))
+    [record], [run] = records(made), made.runs
+    assert run.definition()["protocol"]["delay"] == "late"
+    streams = open_streams(str(late), run.stream.transforms, run.stream.shuffle, delay_column="late")
+    rows = [chunk.X for chunk in streams.train.chunks()]
+    raw = open_streams(str(late), (), run.stream.shuffle).train
+    delays = np.concatenate([np.asarray(chunk.X)[:, 2] for chunk in raw.chunks()]).astype(np.int64)
+    y = np.concatenate([chunk.y for chunk in raw.chunks()])
+    kept = np.concatenate([np.delete(np.asarray(chunk.X), 2, axis=1) for chunk in raw.chunks()])
+    assert streams.test is not None
+    assert {chunk.X.shape[1] for chunk in [*streams.train.chunks(), *streams.test.chunks()]} == {6}
+    np.testing.assert_allclose(np.concatenate(rows), (kept - kept.mean(axis=0)) / kept.std(axis=0), atol=1e-12)
+    scores, model = oracle("pa1", Chunk(np.concatenate(rows), y, 6, delays), 2, run.stream.scoring, None)
+    assert record.metrics["mistakes"] == (codes_of(np.array(list(scores.values()))) != y).sum()
+    assert record.metrics["updates"] == model.state_["updates"][0]
+    wrong = [codes_of(model.scores(chunk.X)) != chunk.y for chunk in streams.test.chunks()]
+    assert record.metrics["test_error"] == np.concatenate(wrong).mean()
+
+
+def test_a_column_of_one_number_is_that_delay(tmp_path: Path) -> None:
+    """The same mistakes as with the number, on rows without the column."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(300, 3)).round(3), np.full(300, 17), rng.integers(0, 2, 300)])
+    np.savetxt(tmp_path / "with.csv", table, "%g", ",", header="a,b,c,late,label", comments="")
+    np.savetxt(tmp_path / "without.csv", np.delete(table, 3, axis=1), "%g", ",", header="a,b,c,label", comments="")
+    found = []
+    for name, delay in (("with", "late"), ("without", 17)):
+        ingest([str(tmp_path / f"{name}.csv")], str(tmp_path / name), chunk_rows=50)
+        [record] = records(plan(tmp_path, name, ("arow",), delay=delay, window=40))
+        found.append((dict(record.metrics), record.curve_mistakes.tolist()))
+    assert found[0] == found[1]
+
+
+def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
+    run = plan(late.parent, "late", delay="late").runs[0]
+    stream = open_streams(str(late), delay_column="late").train
+    fold = Fold(run, StreamShape(stream.rows, 2, scoring=run.stream.scoring), stream.columns)
+    fold.step(stream.chunk(0))
+    state = fold.state()
+    assert state["schedule.arrival"].max() < 400
+    delays = stream.chunk(0).delays
+    assert delays is not None
+    assert len(state["schedule.y"]) == ((np.arange(64) + delays >= 64) & (np.arange(64) + delays < 400)).sum()
+
+
+@pytest.mark.parametrize(
+    "protocol", [{}, {"holdout_every": 45, "holdout_rows": 10}, {"split": "prequential-bootstrap"}]
+)
+def test_a_run_with_a_delay_column_is_restored_in_mid_stream(late: Path, protocol: dict[str, Any]) -> None:
+    run = plan(late.parent, "late", ("lol",), delay="late", **protocol).runs[-1]
+    stream = open_streams(str(late), delay_column="late").train
+    shape = StreamShape(stream.rows, 2, scoring=run.stream.scoring)
+    whole, first, second = (Fold(run, shape, stream.columns) for _ in range(3))
+    for i in range(len(stream)):
+        if i == 3:
+            second.restore(first.state())
+        whole.step(stream.chunk(i))
+        (first if i < 3 else second).step(stream.chunk(i))
+    assert whole.outcome == "ok"
+    assert run_bytes(second.record()) == run_bytes(whole.record())
+
+
+def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"the columns of dataset .*dense have no names; ingest it from a table"):
+        plan(shelf, delay="arrival")
+    with pytest.raises(UnknownNameError, match="unknown column of late 'lat'; did you mean 'late'"):
+        plan(late.parent, "late", delay="lat")
+    content = {"datasets": [{"path": str(late)}], "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]}
+    with pytest.raises(ExperimentError, match=r"which tuning would take for a feature; give params in place of tune"):
+        plan_searches(parse_experiment(content | {"protocol": {"delay": "late"}}))
+    for number, said in (("-1", "-1"), ("0.5", "0.5"), ("nan", "nan")):
+        path = tmp_path / said
+        (tmp_path / f"{said}.csv").write_text(f"a,late,label\n1,2,0\n2,{number},1\n")
+        ingest([str(tmp_path / f"{said}.csv")], str(path), label="label")
+        stream = open_streams(str(path), delay_column="late").train
+        with pytest.raises(
+            DatasetError, match=f"delay column 'late' was {said} in row 1 of the stream, expected"
+        ) as fault:
+            stream.chunk(0)
+        assert "\n" not in str(fault.value)
 
 
 def test_a_holdout_without_a_test_split_says_what_to_do(shelf: Path) -> None:

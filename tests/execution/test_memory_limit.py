@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from olscale.data.generators import generate
-from olscale.data.ordered import ordered_rows
-from olscale.data.scattered import Scattered
+from olscale.data.permutation.ordered import ordered_rows
+from olscale.data.permutation.scattered import Scattered
 from olscale.errors import ExecutionError, ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.pack import Pack
@@ -76,7 +76,7 @@ def test_a_limit_that_is_none_or_too_small_is_one_line(url: str, tmp_path: Path)
 
 def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
     with (
-        mock.patch("olscale.data.buckets._write", side_effect=OSError(28, "No space left on device")),
+        mock.patch("olscale.data.permutation.buckets._write", side_effect=OSError(28, "No space left on device")),
         pytest.raises(ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"),
     ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")

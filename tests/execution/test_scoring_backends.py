@@ -34,6 +34,15 @@ def test_dask_and_in_process_give_the_same_bytes(faces: Path, tmp_path: Path, pr
     assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
 
 
+@pytest.mark.parametrize("order", ["time", "permuted"])
+def test_delays_of_a_column_are_the_same_on_dask_and_in_process(late: Path, tmp_path: Path, order: str) -> None:
+    """On actors, which go through time-ordered streams, and in tasks, which go through permutations."""
+    made = experiment(late, delay="late", order=order, **({"permutations": 2} if order == "permuted" else {}))
+    evaluate(made, tmp_path / "here", in_process=True)
+    evaluate(made, tmp_path / "dask", workers=1)
+    assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
+
+
 @pytest.mark.parametrize(
     ("protocol", "cut"), [({"window": 100, "fading": 0.99, "drift": "ddm"}, True), ({"delay": 5}, False)]
 )

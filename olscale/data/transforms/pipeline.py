@@ -9,6 +9,7 @@ from typing import Any
 
 from olscale.data.chunk import CSR, Chunk, Rows, to_dense
 from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.projection import RandomProjection
 from olscale.data.transforms.scaling import Bias, MinMax, Standardize, UnitNorm
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
@@ -162,11 +163,15 @@ class Pipeline:
         for step in self.steps:
             X = step.apply(X if step.takes_sparse else _dense(step.name, X, columns), columns)
             columns = step.width(columns)
-        return Chunk(X, chunk.y, columns)
+        return Chunk(X, chunk.y, columns, chunk.delays)
 
 
 def fit_transforms(
-    texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int, projection: int = 0
+    texts: Sequence[str],
+    chunks: Callable[[], Iterator[Chunk]],
+    columns: int,
+    projection: int = 0,
+    dropped: int | None = None,
 ) -> Pipeline:
     """Fit transforms, each on the rows as the ones before it leave them.
 
@@ -180,6 +185,8 @@ def fit_transforms(
         Number of features of the split.
     projection : int
         Number of the random projection, where there is one.
+    dropped : int, optional
+        Column that is left out first, counted from 0.
 
     Raises
     ------
@@ -197,7 +204,7 @@ def fit_transforms(
     array([[-1.,  1.],
            [ 1.,  1.]])
     """
-    done = Pipeline((), columns, columns)
+    done = Pipeline((), columns, columns) if dropped is None else Pipeline((Drop(dropped),), columns, columns - 1)
     for text in texts:
         step, before = make_transform(text), done
         step.projection = projection

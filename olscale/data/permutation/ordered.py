@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk, stack_rows, take_rows
 from olscale.data.dataset import Dataset
-from olscale.data.held import held_bytes, whole
-from olscale.data.scattered import Scattered, chunk_bytes
+from olscale.data.permutation.held import held_bytes, whole
+from olscale.data.permutation.scattered import Scattered, chunk_bytes
 
 __all__ = ["OrderedRows", "ordered_rows"]
 

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data._lanes import LANES, fill_ones, first_bit, join_halves, others, split_halves
 from olscale.data.chunk import CSR
+from olscale.data.permutation._lanes import LANES, fill_ones, first_bit, join_halves, others, split_halves
 from olscale.jit import kernel, prefetch
 
 __all__ = [

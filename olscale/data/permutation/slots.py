@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
-from olscale.data.held import Held
 from olscale.data.layouts.base import Block, StoredRows
-from olscale.data.packed import Pieces, find, pack, row_words
+from olscale.data.permutation.held import Held
+from olscale.data.permutation.packed import Pieces, find, pack, row_words
 from olscale.jit import kernel
 
 __all__ = ["Slots", "open_pieces", "record_type", "words_of"]

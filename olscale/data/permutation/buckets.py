@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import slice_rows
-from olscale.data.held import Held
 from olscale.data.layouts.base import Block
-from olscale.data.packed import SPARE_WORDS, Pieces
-from olscale.data.slots import Slots, open_pieces, record_type, words_of
+from olscale.data.permutation.held import Held
+from olscale.data.permutation.packed import SPARE_WORDS, Pieces
+from olscale.data.permutation.slots import Slots, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
 
 __all__ = ["Buckets", "scratch_folder"]

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from olscale.data.buckets import Buckets
 from olscale.data.chunk import Chunk, take_rows
 from olscale.data.dataset import Dataset
-from olscale.data.held import Held, held_bytes, let_go
 from olscale.data.layouts.base import Block
 from olscale.data.memory import size_text
+from olscale.data.permutation.buckets import Buckets
+from olscale.data.permutation.held import Held, held_bytes, let_go
 from olscale.errors import ParameterError
 
 __all__ = ["Scattered", "chunk_bytes"]
@@ -80,7 +80,7 @@ class Scattered:
             )
         row = held_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * 0.6 / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
-        count, most = -(-self._rows // size), max(2, self._limit // 6 // _SHORTEST_PIECE)
+        count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
         return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
 
     def _read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
@@ -99,7 +99,7 @@ class Scattered:
         return self._second[1].read(narrow)
 
     def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
-        room = min(self._limit // 6, -(-rows // size) * _PIECE)
+        room = min(self._limit // 8, -(-rows // size) * _PIECE)
         buckets = Buckets(rows, size, room, self._title)
         for position, block in source:
             buckets.add(position, block)
