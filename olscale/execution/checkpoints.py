@@ -299,8 +299,9 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
 
 
 def sweep_checkpoints(store: Store) -> None:
-    """Remove checkpoints of packs whose runs all have their results: a driver may have died before it could."""
+    """Remove what those who died have left: checkpoints of packs whose runs all have their results, files half written."""
     with suppress(OSError):
+        store.files.discard_all(store.files.litter())
         begun = _begun(store)
         done = store.done() if begun else set()
         for pack in begun:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +381,13 @@ def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path, at_once: Non
     StreamActor(pack, store.path).advance(0, 4)
     evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=tally)
     assert tally.rows_done == tally.rows == 400
+
+
+def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, store: Store) -> None:
+    """A file that nobody has written to for a day; one of a writer that may live stays."""
+    for name, age in (("dead", 90_000), ("alive", 60)):
+        file = Path(store.path, "tmp", f"{name}.1.ab")
+        file.write_bytes(b"half")
+        os.utime(file, (time.time() - age,) * 2)
+    sweep_checkpoints(store)
+    assert [file.name for file in Path(store.path, "tmp").iterdir()] == ["alive.1.ab"]
