@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,12 +48,18 @@ DECIDES = {"runs": "outcome", "timings": "finished_at"}
 _GROUP = 5000
 """Rows of a row group: what is lost at most when a bit of a part flips."""
 
+_BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
+"""Columns that no average needs; they are packed tighter than those that are read for each."""
+
 _TEXTS = {
     "runs": ("dataset", "fingerprint", "learner", "version", "params", "protocol", "outcome", "metrics.key_value.key"),
     "timings": ("timings.key_value.key",),
 }
 """Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
 
+
+_READERS = 4
+"""Parts read at once: pyarrow lets go of Python meanwhile, and storage answers several requests."""
 
 _TRIES = 20
 """How often parts are listed again because compaction has exchanged them meanwhile."""
@@ -116,20 +124,24 @@ class Parts:
     ) -> tuple[dict[str, Exception], dict[str, pa.Table]]:
         """Return why parts cannot be read, and the tables of the others, of the same parts before and after."""
         tables, faults = dict(known), dict[str, Exception]()
+
+        def attempt(name: str) -> pa.Table | Exception:
+            try:
+                return read(name)
+            except (OSError, ValueError, pa.ArrowException) as fault:
+                return fault
+
         for _ in range(_TRIES):
             names = self.names()
-            try:
-                for name in names:
-                    if name not in tables and name not in faults:
-                        try:
-                            tables[name] = read(name)
-                        except FileNotFoundError:
-                            raise
-                        except (OSError, ValueError, pa.ArrowException) as fault:
-                            faults[name] = fault
-            except FileNotFoundError:
-                continue
-            if self.names() == names:
+            new = [name for name in names if name not in tables and name not in faults]
+            with ThreadPoolExecutor(_READERS) as threads:
+                found = dict(zip(new, threads.map(attempt, new), strict=True))
+            faults |= {name: fault for name, fault in found.items() if isinstance(fault, Exception)}
+            tables |= {name: table for name, table in found.items() if name not in faults}
+            gone = [name for name, fault in faults.items() if isinstance(fault, FileNotFoundError)]
+            for name in gone:
+                del faults[name]
+            if not gone and self.names() == names:
                 return {n: faults[n] for n in names if n in faults}, {n: tables[n] for n in names if n in tables}
         raise StoreError(
             f"the parts in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "
@@ -141,8 +153,26 @@ def part_bytes(table: pa.Table) -> bytes:
     """Return the file of a table of runs or timings, the same bytes for the same rows."""
     sink = pa.BufferOutputStream()
     table = table.replace_schema_metadata(None).combine_chunks()
-    pq.write_table(table, sink, compression="zstd", row_group_size=_GROUP, store_schema=False, write_page_checksum=True)
+    paths = _leaves(table.schema)
+    pq.write_table(
+        table,
+        sink,
+        compression={path: "zstd" if path.partition(".")[0] in _BULK else "lz4" for path in paths},
+        use_dictionary=[path for path in paths if path != "id"],
+        row_group_size=_GROUP,
+        store_schema=False,
+        write_page_checksum=True,
+    )
     return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@cache
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Return the paths of the columns that Parquet makes of a schema."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink, store_schema=False)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [columns.column(i).path for i in range(len(columns))]
 
 
 def part_name(kind: str, prefix: str, data: bytes) -> str:
