@@ -168,17 +168,16 @@ def _moments(values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArr
     """Yield the moments of each column of `values` over those rows; `groups` are theirs, ascending."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     counts = np.diff(starts, append=len(groups))
-    mean, std = np.empty((values.shape[1], len(starts))), np.zeros((values.shape[1], len(starts)))
-    for count in np.unique(counts):
-        which = np.flatnonzero(counts == count)
-        cells = values[rows[starts[which, None] + np.arange(count)]]
-        cells = np.ascontiguousarray(np.moveaxis(cells, 2, 0))  # a group's values in a row: bits depend on it alone
-        means = cells.mean(axis=2)
-        mean[:, which] = means
-        if count > 1:
-            with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
-                cells -= means[:, :, None]
-                cells *= cells
-                std[:, which] = np.sqrt(cells.sum(axis=2) / (count - 1))
-    for column in range(values.shape[1]):
-        yield Moments(groups[starts], mean[column], std[column], counts)
+    places = [(np.flatnonzero(counts == count), int(count)) for count in np.unique(counts)]
+    where = [(which, rows[starts[which, None] + np.arange(count)]) for which, count in places]
+    for column in values.T:  # one after another: what is computed with fits in the cache
+        mean, std = np.empty(len(starts)), np.zeros(len(starts))
+        for which, of_group in where:
+            cells = column[of_group]  # a group's values in a row: bits depend on it alone
+            mean[which] = means = cells.mean(axis=1)
+            if (count := of_group.shape[1]) > 1:
+                with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
+                    cells -= means[:, None]
+                    cells *= cells
+                    std[which] = np.sqrt(cells.sum(axis=1) / (count - 1))
+        yield Moments(groups[starts], mean, std, counts)

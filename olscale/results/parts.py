@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pyarrow as pa
@@ -57,9 +56,6 @@ _TEXTS = {
 }
 """Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
 
-
-_READERS = 4
-"""Parts read at once: pyarrow lets go of Python meanwhile, and storage answers several requests."""
 
 _TRIES = 20
 """How often parts are listed again because compaction has exchanged them meanwhile."""
@@ -124,24 +120,20 @@ class Parts:
     ) -> tuple[dict[str, Exception], dict[str, pa.Table]]:
         """Return why parts cannot be read, and the tables of the others, of the same parts before and after."""
         tables, faults = dict(known), dict[str, Exception]()
-
-        def attempt(name: str) -> pa.Table | Exception:
-            try:
-                return read(name)
-            except (OSError, ValueError, pa.ArrowException) as fault:
-                return fault
-
         for _ in range(_TRIES):
             names = self.names()
-            new = [name for name in names if name not in tables and name not in faults]
-            with ThreadPoolExecutor(_READERS) as threads:
-                found = dict(zip(new, threads.map(attempt, new), strict=True))
-            faults |= {name: fault for name, fault in found.items() if isinstance(fault, Exception)}
-            tables |= {name: table for name, table in found.items() if name not in faults}
-            gone = [name for name, fault in faults.items() if isinstance(fault, FileNotFoundError)]
-            for name in gone:
-                del faults[name]
-            if not gone and self.names() == names:
+            try:
+                for name in names:
+                    if name not in tables and name not in faults:
+                        try:
+                            tables[name] = read(name)
+                        except FileNotFoundError:
+                            raise
+                        except (OSError, ValueError, pa.ArrowException) as fault:
+                            faults[name] = fault
+            except FileNotFoundError:
+                continue
+            if self.names() == names:
                 return {n: faults[n] for n in names if n in faults}, {n: tables[n] for n in names if n in tables}
         raise StoreError(
             f"the parts in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "

@@ -22,7 +22,7 @@ from olscale.bench.chaos.rounds import CHECKPOINT_SECONDS, KINDS, Chaos
 __all__ = ["Report", "figures", "run_chaos"]
 
 
-def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, every: float = 0.5) -> Report:
+def run_chaos(seconds: float, folder: Path, seed: int = 0, workers: int = 2, every: float = 0.7) -> Report:
     """Evaluate while processes die, for `seconds` at least; then let everything end, and compare.
 
     Parameters
