@@ -255,7 +255,7 @@ def _begun(store: Store) -> list[_Begun]:
     for name, data in store.files.read(names):
         about = _content(data)
         runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
-        if isinstance(runs, list) and "classes" in about and isinstance(chunk_rows, int):
+        if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
             found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))
     return found
