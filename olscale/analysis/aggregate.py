@@ -83,17 +83,15 @@ def aggregate(runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str])
             for failed, count in zip(*np.unique(group[outcome == i], return_counts=True), strict=True):
                 found.failures[int(failed)][name] = int(count)
     ok = np.array([name == "ok" for name in outcomes])[outcome]
-    order = np.argsort(group, kind="stable")
-    order, group = order[ok[order]], group[order[ok[order]]]
+    # Of few groups the numbers are short ones, which NumPy sorts by their digits.
+    order = np.argsort(group.astype(np.min_scalar_type(len(keys))), kind="stable")
+    order = order[ok[order]]
     same = timings["id"].equals(runs["id"])
     place = None if same else pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
     for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
-        for name, values, there in _columns(maps, row, runs.num_rows):
-            if there is None:
-                found.moments[name] = _moments(values[order], group)
-            else:
-                kept = there[order]
-                found.moments[name] = _moments(values[order[kept]], group[kept])
+        for names, values, there in _columns(maps, row, runs.num_rows):
+            rows = order if there is None else order[there[order]]
+            found.moments.update(zip(names, _moments(values, rows, group[rows]), strict=True))
     return found
 
 
@@ -120,8 +118,11 @@ def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.
             size = len(known)
         combined = combined * len(values) + codes  # a number in a mixed radix
         size *= len(values)
-    _, first, of_row = np.unique(combined, return_index=True, return_inverse=True)
-    keys = zip(*([values[code] for code in codes[first].tolist()] for codes, values in columns), strict=True)
+    encoded = pa.array(combined).dictionary_encode()  # by hashing, several times faster than by sorting
+    of_row = encoded.indices.to_numpy()
+    first = np.empty(len(encoded.dictionary), dtype=np.int64)
+    first[of_row[::-1]] = np.arange(runs.num_rows)[::-1]  # what is written last stays
+    keys = zip(*(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True)
     return of_row, list(keys)
 
 
@@ -135,8 +136,8 @@ def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
 
 def _columns(
     maps: pa.ChunkedArray, place: NDArray[np.int64] | None, rows: int
-) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.bool_] | None]]:
-    """Yield each name in a column of maps with its values by row, and which rows have it, None if all do.
+) -> Iterator[tuple[list[str], NDArray[np.float64], NDArray[np.bool_] | None]]:
+    """Yield the names in a column of maps with their values, shape (rows, names), and which rows have them, None if all do.
 
     `place` is the row of each map, if they are not all the rows in their order.
     """
@@ -153,27 +154,30 @@ def _columns(
     value, size = np.concatenate(parts), np.concatenate(sizes)
     width = max(1, len(names))
     if place is None and (size == width).all() and (code.reshape(-1, width) == np.arange(width)).all():
-        for name, values in zip(names, value.reshape(-1, width).T, strict=True):
-            yield name, values, None
+        yield names, value.reshape(-1, width), None
         return
     at = np.repeat(np.arange(rows) if place is None else place, size)
     for i, name in enumerate(names):
         mine = np.flatnonzero(code == i)
-        values, there = np.zeros(rows), np.zeros(rows, dtype=bool)
-        values[at[mine]], there[at[mine]] = value[mine], True
-        yield name, values, there
+        values, there = np.zeros((rows, 1)), np.zeros(rows, dtype=bool)
+        values[at[mine], 0], there[at[mine]] = value[mine], True
+        yield [name], values, there
 
 
-def _moments(values: NDArray[np.float64], groups: NDArray[np.int64]) -> Moments:
-    """Return the moments of values of ascending groups."""
+def _moments(values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArray[np.int64]) -> Iterator[Moments]:
+    """Yield the moments of each column of `values` over those rows; `groups` are theirs, ascending."""
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
     counts = np.diff(starts, append=len(groups))
-    mean, std = np.empty(len(starts)), np.zeros(len(starts))
-    for count in np.unique(counts):
-        which = np.flatnonzero(counts == count)
-        cells = values[starts[which, None] + np.arange(count)]  # a row each: bits depend on the group alone
-        with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
-            mean[which] = cells.mean(axis=1)
-            if count > 1:
-                std[which] = cells.std(axis=1, ddof=1)
-    return Moments(groups[starts], mean, std, counts)
+    places = [(np.flatnonzero(counts == count), int(count)) for count in np.unique(counts)]
+    where = [(which, rows[starts[which, None] + np.arange(count)]) for which, count in places]
+    for column in values.T:  # one after another: what is computed with fits in the cache
+        mean, std = np.empty(len(starts)), np.zeros(len(starts))
+        for which, of_group in where:
+            cells = column[of_group]  # a group's values in a row: bits depend on it alone
+            mean[which] = means = cells.mean(axis=1)
+            if (count := of_group.shape[1]) > 1:
+                with np.errstate(invalid="ignore"):  # an infinite metric has no deviation: NaN says so
+                    cells -= means[:, None]
+                    cells *= cells
+                    std[which] = np.sqrt(cells.sum(axis=1) / (count - 1))
+        yield Moments(groups[starts], mean, std, counts)

@@ -29,10 +29,11 @@ BENCHMARKS = {
     "scale": "olscale.bench.scale",
     "checkpoints": "olscale.bench.checkpoints",
     "chaos": "olscale.bench.chaos",
+    "memory": "olscale.bench.memory",
     "store": "olscale.bench.store",
 }
 
-ON_REQUEST = {"chaos"}
+ON_REQUEST = {"chaos", "memory"}
 """Benchmarks that run only if they are named: they take as long as they are told to."""
 
 

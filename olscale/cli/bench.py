@@ -19,14 +19,17 @@ __all__ = ["bench"]
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
-@click.option("--rows", type=click.IntRange(min=1000), metavar="N", help="Rows of the streams of linear and scale.")
+@click.option(
+    "--rows", type=click.IntRange(min=1000), metavar="N", help="Rows of the streams of linear, scale and memory."
+)
 @click.option("--minutes", type=click.FloatRange(min=0.1), metavar="N", help="How long chaos goes on (default: 10).")
 def bench(names: tuple[str, ...], file: str | None, rows: int | None, minutes: float | None) -> None:
-    """Run speed benchmarks NAME; all of them but chaos if none is named.
+    """Run speed benchmarks NAME; all but chaos and memory if none is named.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
     scale is ingest, layouts and a stream through many learners; --rows 2396130 is the size of the URL set.
     chaos measures no speed: it kills processes at random and compares the results with those of undisturbed evaluations.
+    memory is the resident memory along a stream of ten million rows.
     """
     from olscale.bench import run
     from olscale.bench.machine import machine

@@ -255,7 +255,7 @@ def _begun(store: Store) -> list[_Begun]:
     for name, data in store.files.read(names):
         about = _content(data)
         runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
-        if isinstance(runs, list) and "classes" in about and isinstance(chunk_rows, int):
+        if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
             found.append(_Begun(name.split("/")[-2], ids, about["classes"] is not None, chunk_rows))
     return found
@@ -299,8 +299,9 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
 
 
 def sweep_checkpoints(store: Store) -> None:
-    """Remove checkpoints of packs whose runs all have their results: a driver may have died before it could."""
+    """Remove what those who died have left: checkpoints of packs whose runs all have their results, files half written."""
     with suppress(OSError):
+        store.files.discard_all(store.files.litter())
         begun = _begun(store)
         done = store.done() if begun else set()
         for pack in begun:

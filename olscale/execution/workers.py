@@ -78,8 +78,9 @@ class Workers:
         if self._threads:
             self._peopled = monotonic()
         elif monotonic() - self._peopled > NO_WORKER_SECONDS:
+            fitting = "that fits " if threads.keys() - self._given_up else ""
             raise ExecutionError(
-                f"the cluster has had no worker {'that fits ' if threads else ''}for {NO_WORKER_SECONDS:.0f} s; "
+                f"the cluster has had no worker {fitting}for {NO_WORKER_SECONDS:.0f} s; "
                 "start one and run the same command again"
             )
         await self.notify()

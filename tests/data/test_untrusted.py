@@ -16,7 +16,7 @@ import pytest
 
 import olscale
 from olscale.data.ingest import ingest
-from olscale.errors import OlscaleError, StoreError
+from olscale.errors import FormatError, OlscaleError, StoreError
 from olscale.results import open_store
 from olscale.results.scratch import Scratch
 
@@ -105,3 +105,12 @@ def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b"]
     assert "/etc/passwd" not in json.dumps((inside / "ds" / "manifest.json").read_text())
+
+
+def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
+    """Room for the name would be made before its first byte is read."""
+    info = tarfile.TarInfo("long.svm")
+    info.type, info.size = tarfile.XHDTYPE, 1 << 32
+    (tmp_path / "bad.tar").write_bytes(info.tobuf() + bytes(2048))
+    with pytest.raises(FormatError, match=r"is no tar archive or is damaged \(a name of 4,294,967,296 bytes\); get it"):
+        ingest([str(tmp_path / "bad.tar")], str(tmp_path / "ds"))

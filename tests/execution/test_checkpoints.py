@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +382,50 @@ def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path, at_once: Non
     StreamActor(pack, store.path).advance(0, 4)
     evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=tally)
     assert tally.rows_done == tally.rows == 400
+
+
+def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, store: Store) -> None:
+    """A file that nobody has written to for a day; one of a writer that may live stays."""
+    for name, age in (("dead", 90_000), ("alive", 60)):
+        file = Path(store.path, "tmp", f"{name}.1.ab")
+        file.write_bytes(b"half")
+        os.utime(file, (time.time() - age,) * 2)
+    sweep_checkpoints(store)
+    assert [file.name for file in Path(store.path, "tmp").iterdir()] == ["alive.1.ab"]
+
+
+@pytest.mark.parametrize(
+    "about", ["[" * 100_000, "[]", '{"runs": [], "classes": [0, 2], "chunk_rows": 64}', '{"runs": {}, "classes": null}']
+)
+def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, about: str) -> None:
+    store.put("checkpoints/ab/pack.json", about.encode())
+    store.put("checkpoints/ab/000000003.npz", b"")
+    experiment = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa"}],
+        "protocol": {"order": "time"},
+    }
+    plan = make_plan(parse_experiment(experiment))
+    sweep_checkpoints(store)
+    assert resumable_packs(store, plan.runs, plan.sources) == []
+
+
+def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, store: Store, at_once: None) -> None:
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    Checkpoints(store, pack).save(through(Passage(pack), 3))
+    about = f"checkpoints/{pack.key}/pack.json"
+    [(_, data)] = store.files.read([about])
+    assert isinstance(data, bytes)
+    content = json.loads(data)
+    store.put(about, json.dumps({**content, "runs": content["runs"] * 2}).encode())
+    experiment = {"datasets": [{"path": pack.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
+    plan = make_plan(parse_experiment(experiment))
+    assert [found.runs for found in resumable_packs(store, pack.runs, plan.sources)] == [pack.runs]
+
+
+@pytest.mark.parametrize(("outcome", "reason"), [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")])
+def test_a_verdict_that_is_none_is_passed_over(shelf: Path, store: Store, outcome: Any, reason: Any) -> None:
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    verdict = {"outcome": outcome, "reason": reason, "budget": pack.budget.model_dump()}
+    store.put(f"checkpoints/{pack.key}/{pack.runs[0].id}.json", json.dumps(verdict).encode())
+    assert Checkpoints(store, pack).verdicts() == {}

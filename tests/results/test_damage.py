@@ -6,6 +6,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from olscale.analysis import store_status, summarise
@@ -101,3 +103,49 @@ def test_store_that_vanishes_is_one_line_and_does_not_come_back_empty(tmp_path, 
         with pytest.raises(StoreError, match=r"^[^\n]*metrics store .*store: [^\n]+$"):
             use()
     assert not (tmp_path / "store").exists()
+
+
+def test_a_damaged_part_is_named_to_who_asks_for_one_of_its_runs(tmp_path, make_record):
+    """Its ids can be read, and what holds the run cannot."""
+    store = open_store(tmp_path / "store", create=True)
+    record = make_record(metrics={"mistakes": 7.0})
+    store.write(record)
+    compact(store)
+    [name] = store.parts("runs")
+    data = bytearray(Path(store.path, name).read_bytes())
+    columns = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0)
+    run = next(column for column in map(columns.column, range(columns.num_columns)) if column.path_in_schema == "run")
+    data[run.data_page_offset - 2] ^= 1  # the end of the page of texts before it
+    Path(store.path, name).write_bytes(data)
+
+    assert store.done() == {record.id}
+    with pytest.raises(
+        StoreError, match=rf"damaged file {name} in the metrics store .*; olscale compact sets it aside"
+    ):
+        store.get(record.id)
+
+
+def test_store_json_of_nested_brackets_is_refused(tmp_path):
+    open_store(tmp_path / "store", create=True)
+    (tmp_path / "store" / "store.json").write_text("[" * 100_000)
+    with pytest.raises(StoreError, match=r"is not a metrics store: its store\.json is not valid"):
+        open_store(tmp_path / "store")
+
+
+def test_a_file_without_one_of_its_columns_is_damaged(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    record = make_record(outcome="lost", reason="why")
+    store.write(record)
+    [name] = store.loose("lost")
+    table = pq.read_table(tmp_path / "store" / name).drop_columns(["learner"])
+    pq.write_table(table, tmp_path / "store" / name)
+
+    assert store.read(on_damage="skip").num_rows == 0
+    assert store.damaged == (name,)
+
+
+def test_some_columns_of_loose_files_are_read_as_dictionaries(tmp_path, make_record):
+    store = open_store(tmp_path / "store", create=True)
+    store.write(make_record())
+    table = store.read(["id", "dataset"], dictionaries=True)
+    assert table["dataset"].to_pylist() == ["digits"]

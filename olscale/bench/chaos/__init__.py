@@ -58,7 +58,7 @@ def figures(minutes: float = 10.0, seed: int = 0) -> list[Figure]:
     hits = sum(report.hits.values())
     losing = hits - report.hits["compactor"]
     again = 100 * (report.rows_learned / max(1, report.rows) - 1)
-    interval = f"checkpoints after {CHECKPOINT_SECONDS:g} s"
+    interval = f"checkpoints after max({CHECKPOINT_SECONDS:g} s, 50 times what saving takes)"
     wrong, failed = report.differing, report.failures
     return [
         Figure("hits", hits, "times", note=f"{60 * hits / report.seconds:.1f} a minute, restarts included"),
@@ -69,7 +69,12 @@ def figures(minutes: float = 10.0, seed: int = 0) -> list[Figure]:
         Figure("rows learned again", again, "% of all"),
         Figure("rework a hit, all packs", sum(report.setbacks) / max(1, losing), "s of learning", note=interval),
         Figure("rework of a pack that was set back, mean", fmean(report.setbacks or [0.0]), "s of learning"),
-        Figure("rework of a pack that was set back, most", max(report.setbacks, default=0.0), "s of learning"),
+        Figure(
+            "rework of a pack that was set back, most",
+            max(report.setbacks, default=0.0),
+            "s of learning",
+            note=f"{sum(lost > CHECKPOINT_SECONDS for lost in report.setbacks)} times more than {CHECKPOINT_SECONDS:g} s",
+        ),
         Figure("packs set back", len(report.setbacks), "times"),
         Figure("longest time without a row", report.longest_pause, "s"),
         Figure("processes left at the end", report.orphans, ""),

@@ -30,7 +30,7 @@ KINDS = {"worker": 6, "frozen worker": 1, "nanny": 2, "driver": 2, "scheduler": 
 GIVE_UP_SECONDS = 900.0
 CHUNK_SECONDS = 0.03
 CHECKPOINT_SECONDS = 1.0
-FROZEN_SECONDS = 6
+FROZEN_SECONDS = 12
 """After which the scheduler gives a worker up (`worker-ttl`); a worker is heard of twice a second."""
 
 
@@ -116,6 +116,8 @@ class Chaos:
         for number in range(self._count):
             if not self._lives(f"nanny{number}"):
                 options = ["--nthreads=1", "--nworkers=1", f"--local-directory={self._folder / 'dask'}"]
+                # Else a busy machine imports it with the first task, for so long that the worker seems to be frozen.
+                options += ["--preload", "olscale.execution.passages"]
                 self._start(f"nanny{number}", "distributed.cli.dask_worker", self._address, *options)
 
     def _ended(self, order: str, store: Path, report: Report) -> bool:

@@ -1,0 +1,64 @@
+"""Resident memory of one process along a stream that is much larger than it: it must not grow with the rows."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+from olscale.bench.base import Figure
+from olscale.data.generators import generate
+from olscale.evaluation.budget import resident_bytes
+from olscale.evaluation.experiment import parse_experiment
+from olscale.execution.evaluate import evaluate
+from olscale.execution.progress import Silent
+
+__all__ = ["figures"]
+
+LEARNERS = ({"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 16}})
+PROTOCOL = {"order": "time", "window": 1000, "fading": 0.999, "drift": "ddm"}
+TENTHS = 10
+
+
+@dataclass
+class _Watched(Silent):
+    """Notes rows and resident bytes whenever it is told of progress."""
+
+    noted: list[tuple[int, int]] = field(default_factory=list)
+
+    def advance(self, pack: str, rows: int, error: float) -> None:
+        self.noted.append((rows, resident_bytes()))
+
+
+def figures(rows: int = 10_000_000) -> list[Figure]:
+    """Return the resident megabytes in tenths of a stream of `rows` rows; checkpoints are taken on the way."""
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
+        # In a process of its own: what it gives back to this one would hide that something grows.
+        with ProcessPoolExecutor(1, get_context("spawn")) as other:
+            stream = other.submit(generate, "rotating-xor", Path(folder, "stream"), rows=rows).result()
+        size_on_disk = stream.size()
+        content = {"datasets": [{"path": stream.path}], "learners": list(LEARNERS), "protocol": PROTOCOL}
+        watched = _Watched()
+        evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=watched)
+    told = watched.noted[1:]  # the first is before the stream is opened
+    last = max((fed for fed, _ in told), default=0)
+    found: dict[str, float] = {}
+    for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
+        sizes = [size / 1e6 for fed, size in told if (tenth - 1) * last <= TENTHS * fed <= tenth * last]
+        if not sizes:
+            return [
+                Figure(
+                    "growth from the second to the last tenth",
+                    note=f"{rows:,} rows are over too soon to tell; give more",
+                )
+            ]
+        found[name] = max(sizes)
+    return [
+        *(Figure(f"most in the {name} tenth", size, "MB", note="resident") for name, size in found.items()),
+        Figure(
+            "growth from the second to the last tenth", found["last"] - found["second"], "MB", note=f"{rows:,} rows"
+        ),
+        Figure("rows, as they are on the disk", size_on_disk / 1e6, "MB"),
+    ]
