@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.jit import kernel
 
-__all__ = ["byte_at", "digit_run", "typed_intrinsic", "word_at"]
+__all__ = ["byte_at", "digit_run", "trailing_zeros", "typed_intrinsic", "word_at"]
 
 _ZEROS = np.uint64(0x3030303030303030)
 _PAST_NINE = np.uint64(0x7676767676767676)
@@ -59,7 +59,9 @@ word_at = typed_intrinsic(_load(64, types.uint64))
 
 
 @typed_intrinsic
-def _trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
+def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return the number of zeros below the lowest one of a word, 64 where there is none."""
+
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
@@ -72,7 +74,7 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     digits = word_at(buffer, pos) ^ _ZEROS
     # A carry out of a byte that is no digit reaches only bytes after it, and only the first such byte counts.
     others = ((digits + _PAST_NINE) | digits) & _HIGH_BITS
-    bits = _trailing_zeros(others) & ~np.uint64(7)
+    bits = trailing_zeros(others) & ~np.uint64(7)
     if bits == _U0:
         return 0, 0
     digits <<= _U64 - bits

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from olscale.data.formats._swar import byte_at
+from olscale.data.formats._swar import byte_at, trailing_zeros, word_at
 from olscale.jit import kernel
 
 __all__ = ["CREATED_BY", "read_plain"]
@@ -36,6 +36,7 @@ _TYPE, _REPETITION, _NAME, _CONVERTED, _LOGICAL = 1, 3, 4, 6, 10
 _COLUMN, _PATH, _CODEC_FIELD, _VALUES, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 5, 7, 9, 11
 _CODEC: Any = pa.Codec("lz4_raw")
 _HEADER_BYTES = 256
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 _KIND, _SIZE, _PACKED, _DATA_PAGE = 1, 2, 3, 5
 _ENTRIES, _ENCODING = 1, 2
 
@@ -194,11 +195,22 @@ def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.
             at += 1
         groups = run >> 1 if run & 1 else 1
         length = 8 if run & 1 else run >> 1
-        for _ in range(groups):
+        while groups > 0:
+            # Most levels are ones: eight groups at once, and of these only the zeros.
+            if run & 1 and groups >= 8 and at + 8 <= len(levels) and entries - done >= 64:
+                zeros = ~word_at(levels, at)
+                while zeros != _NONE:
+                    if count == len(out):
+                        return -1
+                    out[count] = first + done + np.int64(trailing_zeros(zeros))
+                    zeros &= zeros - _ONE
+                    count += 1
+                groups, at, done = groups - 8, at + 8, done + 64
+                continue
             if at == len(levels):
                 return -1
             bits = byte_at(levels, at)
-            at += 1
+            at, groups = at + 1, groups - 1
             present = min(length, entries - done)
             if bits != 255 if run & 1 else bits == 0:
                 for i in range(present):
