@@ -28,7 +28,7 @@ class Note:
         Hashes of name and parameters, and of these with the rows.
     rows : int
     seconds : float
-        How long it took.
+        How long it took: processor time, and what the learner waited for on purpose.
     """
 
     when: float
