@@ -39,8 +39,8 @@ _Thrift: TypeAlias = tuple[int, bytes]
 """A value in Thrift's compact protocol: its type and its bytes."""
 
 
-def sparse_file(parts: Sequence[Block]) -> bytes:
-    """Return a Parquet file with the columns ``label``, ``indices`` and ``values`` of the rows of `parts`."""
+def sparse_file(block: Block) -> bytes:
+    """Return a Parquet file with the columns ``label``, ``indices`` and ``values`` of the rows of `block`."""
     content: list[Any] = [_MAGIC]
     at = len(_MAGIC)
     columns, size = [], 0
@@ -50,7 +50,7 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
         ("values", _DOUBLE, lambda X: X.data),
     ):
         start, unpacked, entries = at, 0, 0
-        for page, count in _pages(parts, of):
+        for page, count in _pages(block, of):
             packed = memoryview(_CODEC.encode(page))[_SIZE_BYTES:]
             header = _page_header(len(page), len(packed), count)
             content += [header, packed]
@@ -59,27 +59,25 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
         path = [name] if of is None else [name, "list", "element"]
         columns.append(_column(kind, path, entries, unpacked, at - start, start))
         size += unpacked
-    rows = sum(map(len, parts))
-    footer = _footer(rows, columns, size)
+    footer = _footer(len(block), columns, size)
     return b"".join([*content, footer, len(footer).to_bytes(4, "little"), _MAGIC])
 
 
-def _pages(parts: Sequence[Block], of: Callable[[CSR], NDArray[Any]] | None) -> Iterator[tuple[NDArray[np.uint8], int]]:
+def _pages(block: Block, of: Callable[[CSR], NDArray[Any]] | None) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Yield the bytes of each page of a column, before they are packed, and the number of its entries."""
-    for part in parts:
-        if of is None:
-            yield np.ascontiguousarray(part.label).view(np.uint8), len(part)
-            continue
-        assert isinstance(part.X, CSR)
-        values, indptr = of(part.X), part.X.indptr
-        first = 0
-        while first < len(part):
-            last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
-            last = min(max(last, first + 1), len(part))
-            levels, entries = _levels(indptr[first : last + 1])
-            here = values[indptr[first] : indptr[last]].view(np.uint8)
-            yield np.concatenate([levels, here]), entries
-            first = last
+    if of is None:
+        yield np.ascontiguousarray(block.label).view(np.uint8), len(block)
+        return
+    assert isinstance(block.X, CSR)
+    values, indptr = of(block.X), block.X.indptr
+    first = 0
+    while first < len(block):
+        last = int(np.searchsorted(indptr, indptr[first] + _PAGE_ENTRIES, side="right")) - 1
+        last = min(max(last, first + 1), len(block))
+        levels, entries = _levels(indptr[first : last + 1])
+        here = values[indptr[first] : indptr[last]].view(np.uint8)
+        yield np.concatenate([levels, here]), entries
+        first = last
 
 
 def _levels(indptr: NDArray[np.int64]) -> tuple[NDArray[np.uint8], int]:

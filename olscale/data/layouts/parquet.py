@@ -45,8 +45,9 @@ class Writer(SplitWriter):
         from olscale.data.layouts._parquet_file import sparse_file
 
         name = _file(len(self.files))
-        whole = None if isinstance(parts[0].X, CSR) else join(parts)
-        self.write(name, sparse_file(parts) if whole is None else self._dense_file(whole.X, whole.label))
+        whole = join(parts)  # pages must not end where parts do
+        sparse = isinstance(whole.X, CSR)
+        self.write(name, sparse_file(whole) if sparse else self._dense_file(whole.X, whole.label))
         return f"{self.split}/{name}"
 
     def _dense_file(self, X: Any, label: NDArray[np.float64]) -> memoryview:
