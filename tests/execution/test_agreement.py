@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import dask
 import distributed
 import pytest
 import yaml
@@ -101,8 +101,14 @@ def test_workers_with_other_sources_are_refused_before_any_work(shelf: Path, tmp
     assert not (tmp_path / "store").exists()
 
 
-def test_settings_of_the_user_win_and_are_ours_elsewhere() -> None:
-    from olscale.execution import cluster
-
-    cluster._configure()
-    assert dask.config.get("distributed.scheduler.work-stealing") is False
+@pytest.mark.parametrize(("user", "expected"), [({}, False), ({"DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "1"}, 1)])
+def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], expected: object) -> None:
+    """In a process of its own: Dask's other tests put back what they found, but not which of it were defaults."""
+    code = (
+        "import dask; from olscale.execution import cluster; cluster._configure(); "
+        "print(dask.config.get('distributed.scheduler.work-stealing'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **user}, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == str(expected), done.stderr
