@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.data.layouts.base import Block
+from olscale.data.manifest import FORMAT_VERSION
 
 __all__ = ["SplitHash", "decoded_crc32", "fingerprint"]
 
-_HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3}
+_HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, FORMAT_VERSION: blake3}
 
 
 def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
@@ -53,7 +54,7 @@ class SplitHash:
         Format version of the dataset.
     """
 
-    def __init__(self, version: int = 2) -> None:
+    def __init__(self, version: int = FORMAT_VERSION) -> None:
         self.rows, self.version = 0, version
         self._streams = {name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")}
 

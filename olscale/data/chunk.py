@@ -140,6 +140,8 @@ class Chunk:
         frozen = [read_only(array) for array in arrays]
         object.__setattr__(self, "X", CSR(*frozen) if isinstance(self.X, CSR) else frozen[0])
         object.__setattr__(self, "y", read_only(self.y))
+        if self.delays is not None:
+            object.__setattr__(self, "delays", read_only(self.delays))
 
     def __len__(self) -> int:
         return len(self.y)

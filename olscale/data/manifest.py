@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.errors import DatasetError
 
-__all__ = ["MANIFEST", "MARKER", "ORDER", "ChunkEntry", "Manifest", "Segment", "SourceEntry", "SplitEntry"]
+__all__ = [
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "MARKER",
+    "ORDER",
+    "ChunkEntry",
+    "Manifest",
+    "Segment",
+    "SourceEntry",
+    "SplitEntry",
+]
 
 MANIFEST = "manifest.json"
 MARKER = "ingest.json"
 """There from the start of a build to its end; alone it means that the build did not finish."""
+FORMAT_VERSION: Final = 2
+"""1 had checksums of decoded chunks in place of checksums of files, and fingerprints of SHA-256."""
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
 _DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
@@ -108,7 +120,7 @@ class Manifest(_Entry):
         Names of the columns, where the source has them.
     """
 
-    format_version: Literal[1, 2] = 2
+    format_version: Literal[1, 2] = FORMAT_VERSION
     kind: Literal["dense", "sparse"]
     layout: Literal["parquet", "zarr"]
     dtype: str

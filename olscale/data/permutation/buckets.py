@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import slice_rows
-from olscale.data.layouts.base import Block
+from olscale.data.layouts.base import Block, crc32
 from olscale.data.permutation.held import Held
 from olscale.data.permutation.packed import SPARE_WORDS, Pieces
 from olscale.data.permutation.slots import Slots, open_pieces, record_type, words_of
@@ -115,7 +115,7 @@ class Buckets:
             self._file.seek(self._end)
             _write(self._file, words)
         rows = int(slots.rows[slot])
-        self._pieces[number].append(_Piece(self._end, rows, records, len(words), _checksum(words)))
+        self._pieces[number].append(_Piece(self._end, rows, records, len(words), crc32(_bytes(words))))
         self._end += words.nbytes
         slots.clear(slot)
 
@@ -128,7 +128,7 @@ class Buckets:
             for piece, low, high in zip(pieces, begin.tolist(), end.tolist(), strict=True):
                 self._file.seek(piece.offset)
                 _read(self._file, words[low:high])
-                if _checksum(words[low:high]) != piece.checksum:
+                if crc32(_bytes(words[low:high])) != piece.checksum:
                     raise OSError("what is read is not what was written")
         middle = begin + np.array([piece.records for piece in pieces], np.int64)
         rows = sum(piece.rows for piece in pieces)
@@ -164,12 +164,6 @@ def scratch_folder() -> Path:
 
 def _bytes(words: NDArray[np.float64]) -> memoryview:
     return memoryview(words.view(np.uint8))  # type: ignore[arg-type]
-
-
-def _checksum(words: NDArray[np.float64]) -> int:
-    from isal.isal_zlib import crc32
-
-    return int(crc32(_bytes(words)))
 
 
 def _write(file: Any, words: NDArray[np.float64]) -> None:
