@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
@@ -166,6 +166,8 @@ class _Builder:
         added: list[list[Run]] = [[] for _ in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))
+            if (column := key.scoring.delay_column) is not None:
+                key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             for mine, (name, learner) in zip(added, learners, strict=True):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
                     run = Run(key, name, learner.version, learner.resolved_params(), fold)
@@ -267,8 +269,6 @@ def scoring_of(protocol: ProtocolSpec, seed: int) -> Scoring:
 
 def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
     scoring = key.scoring
-    if scoring.delay_column is not None:
-        delay_position(dataset, scoring.delay_column)  # raises where there is none
     if isinstance(scoring.delay, int) and scoring.delay >= rows:
         raise ExperimentError(
             f"protocol.delay was {scoring.delay}, but the stream of dataset {dataset.path} has {rows} rows: no label would "

@@ -27,6 +27,8 @@ class Scoring:
     delay : int or str
         Number of rows that are predicted between a row's prediction and the arrival of its label, or the name of the column
         that has this number for each row.
+    delay_position : int, optional
+        Which column that is: names of columns are no part of a fingerprint.
     holdout_every : int, optional
         Rows learned from between two measurements of the error on rows held out.
     holdout_rows : int, optional
@@ -42,6 +44,7 @@ class Scoring:
     window: int | None = None
     fading: float | None = None
     delay: int | str = 0
+    delay_position: int | None = None
     holdout_every: int | None = None
     holdout_rows: int | None = None
     drift: str | None = None
@@ -65,6 +68,8 @@ class Scoring:
             for name in ("window", "fading", "delay", "holdout_every", "holdout_rows", "drift", "drift_version")
             if (value := getattr(self, name))
         }
+        if self.delay_position is not None:
+            used["delay_position"] = self.delay_position
         return used | (self.folds.definition() if self.folds else {})
 
 

@@ -299,6 +299,8 @@ def protocol_text(protocol: Mapping[str, Any]) -> str:
     shown = {name: value_text(value) for name, value in sorted(protocol.items()) if name != "order"}
     if version := shown.pop("drift_version", ""):
         shown["drift"] += f" ({version})"
+    if position := shown.pop("delay_position", ""):
+        shown["delay"] += f" (column {position})"
     rest = [f"{name.replace('_', ' ')} {text}" for name, text in shown.items()]
     return ", ".join([words.get(order, f"{order} order"), *rest])
 

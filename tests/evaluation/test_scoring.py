@@ -315,7 +315,7 @@ def test_a_delay_column_is_no_feature_and_says_when_each_label_arrives(late: Pat
     protocol = {"delay": "late", "order": order} | ({"permutations": 1} if order == "permuted" else {})
     made = make_plan(parse_experiment(content | {"protocol": protocol}))
     [record], [run] = records(made), made.runs
-    assert run.definition()["protocol"]["delay"] == "late"
+    assert run.definition()["protocol"].items() >= {("delay", "late"), ("delay_position", 2)}
     streams = open_streams(str(late), run.stream.transforms, run.stream.shuffle, delay_column="late")
     rows = [chunk.X for chunk in streams.train.chunks()]
     raw = open_streams(str(late), (), run.stream.shuffle).train
@@ -344,6 +344,19 @@ def test_a_column_of_one_number_is_that_delay(tmp_path: Path) -> None:
         [record] = records(plan(tmp_path, name, ("arow",), delay=delay, window=40))
         found.append((dict(record.metrics), record.curve_mistakes.tolist()))
     assert found[0] == found[1]
+
+
+def test_two_columns_whose_names_were_exchanged_make_other_runs(tmp_path: Path) -> None:
+    """They are the same rows under the same fingerprint."""
+    table = np.column_stack([np.arange(60).reshape(20, 3), np.arange(20) % 2])
+    plans = []
+    for name, header in (("a", "x,late,z,label"), ("b", "late,x,z,label")):
+        np.savetxt(tmp_path / f"{name}.csv", table, "%g", ",", header=header, comments="")
+        ingest([str(tmp_path / f"{name}.csv")], str(tmp_path / name))
+        plans.append(plan(tmp_path, name, delay="late").runs[0])
+    assert plans[0].stream.fingerprint == plans[1].stream.fingerprint
+    assert [run.definition()["protocol"]["delay_position"] for run in plans] == [1, 0]
+    assert plans[0].id != plans[1].id
 
 
 def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
