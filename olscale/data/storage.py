@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import shutil
 from collections.abc import Iterator
@@ -214,11 +215,12 @@ class Directory:
         """Return the bytes of all files below."""
         return int(self.fs.du(self.join("")))
 
-    def arrow_file(self, name: str) -> Any:
-        """Open file `name` for pyarrow: memory-mapped where local, else fetched in one GET."""
-        import pyarrow as pa
-
-        return pa.memory_map(self.join(name)) if self.local else pa.BufferReader(self.read(name))
+    def mapped(self, name: str) -> memoryview:
+        """Return the bytes of file `name`, memory-mapped where local; what is written to them stays in this process."""
+        if not self.local:
+            return memoryview(bytearray(self.read(name)))
+        with Path(self.join(name)).open("rb") as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def zarr_store(self, name: str, *, read_only: bool) -> Any:
         """Return the zarr store rooted at `name`."""

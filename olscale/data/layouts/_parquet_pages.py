@@ -1,11 +1,11 @@
 """Parquet columns as our writer makes them, decoded straight into place.
 
 pyarrow's own way to nested columns takes more than twice as long: it unpacks two levels for each entry. Here the runs of
-levels that say nothing are passed over. Read are files of one row group with plain pages of the first version, packed as
+levels that say nothing are passed over. Read are files of one row group with plain pages of the second version, packed as
 lz4, that hold numbers or non-null lists of numbers. All others are pyarrow's: `read_plain` returns None.
 
-A page is a header (a struct in Thrift's compact protocol) and, packed together, the repetition levels of its entries (0
-where a row begins), their definition levels (0 where the row is empty, so that its entry has no value) and the values.
+A page is a header (a struct in Thrift's compact protocol), the repetition levels of its entries (0 where a row begins),
+their definition levels (0 where the row is empty, so that its entry has no value) and, packed, the values.
 
 References
 ----------
@@ -14,11 +14,12 @@ Apache Parquet, "Data Pages" and "Encodings": https://parquet.apache.org/docs/fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
 from olscale.data.formats._swar import byte_at, trailing_zeros, word_at
@@ -26,28 +27,29 @@ from olscale.jit import kernel
 
 __all__ = ["CREATED_BY", "read_plain"]
 
-CREATED_BY = b"olscale parquet 1"
+CREATED_BY = b"olscale parquet 2"
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}
 _LZ4_RAW = 7
 # Fields of Parquet's structs. The footer is not read by pyarrow: damage to it may end the process there.
 _SCHEMA, _ROWS, _GROUPS, _CREATED = 2, 3, 4, 6
 _TYPE, _REPETITION, _NAME, _CONVERTED, _LOGICAL = 1, 3, 4, 6, 10
-_COLUMN, _PATH, _CODEC_FIELD, _VALUES, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 5, 7, 9, 11
-_CODEC: Any = pa.Codec("lz4_raw")
+_COLUMN, _PATH, _CODEC_FIELD, _BYTES, _FIRST, _DICTIONARY = 3, 3, 4, 7, 9, 11
+_CODEC: Any = LZ4()
 _HEADER_BYTES = 256
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-_KIND, _SIZE, _PACKED, _DATA_PAGE = 1, 2, 3, 5
-_ENTRIES, _ENCODING = 1, 2
+_KIND, _PACKED, _DATA_PAGE = 1, 3, 8
+_ENTRIES, _ENCODING, _DEFINITION_BYTES, _REPETITION_BYTES, _IS_PACKED = 1, 4, 5, 6, 7
+_DATA_PAGE_V2, _PLAIN = 3, 0
 
 
-def read_plain(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
+def read_plain(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] | None:
     """Return values and row offsets of each column by its name; None where `file` has another form.
 
     Parameters
     ----------
-    file : pyarrow.Buffer
-        The whole file.
+    file : memoryview
+        The bytes of the whole file, writable: some are written over for a while.
 
     Raises
     ------
@@ -64,11 +66,13 @@ def read_plain(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]] |
             or not all(map(_ours, footer[_SCHEMA][1:]))
         ):
             return None
-        columns = [column[_COLUMN] for column in footer[_GROUPS][0][1]]
-        return {
-            str(column[_PATH][0], "utf-8"): _read(file, column, footer[_ROWS], len(column[_PATH]) == 3)
-            for column in columns
-        }
+        rows, offsets, found = footer[_ROWS], _Offsets(), {}
+        for column in footer[_GROUPS][0][1]:
+            column = column[_COLUMN]
+            pages = list(_pages(file, column))
+            begins, present = offsets.of(pages, rows) if len(column[_PATH]) == 3 else _flat(pages, rows)
+            found[str(column[_PATH][0], "utf-8")] = _values(pages, _TYPES[column[1]], present), begins
+        return found
     except _OtherPages:
         return None
 
@@ -83,46 +87,94 @@ class _OtherPages(Exception):  # noqa: N818 - no error: pyarrow reads them
     """Pages are of another kind than ours."""
 
 
-def _read(file: Any, chunk: Any, rows: int, nested: bool) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    values = np.empty(chunk[_VALUES], _TYPES[chunk[1]])
-    raw, width = values.view(np.uint8), values.itemsize
+@dataclass(frozen=True, slots=True)
+class _Page:
+    entries: int
+    levels: tuple[bytes, bytes]
+    file: memoryview
+    start: int
+    end: int
+    packed: bool
+
+    def unpack(self, out: NDArray[Any]) -> None:
+        """Write the values to `out`, which they must fill."""
+        if self.packed and len(out):
+            # The codec takes the size from the four bytes before the block; levels or a header are there.
+            start, levels = self.start - 4, bytes(self.file[self.start - 4 : self.start])
+            self.file[start : self.start] = out.nbytes.to_bytes(4, "little")
+            _CODEC.decode(self.file[start : self.end], out)
+            self.file[start : self.start] = levels
+        else:
+            out.view(np.uint8)[:] = np.frombuffer(self.file[self.start : self.end], np.uint8)
+
+
+def _values(pages: Sequence[_Page], dtype: np.dtype[Any], present: Sequence[int]) -> NDArray[Any]:
+    values, used = np.empty(sum(present), dtype), 0
+    for page, count in zip(pages, present, strict=True):
+        page.unpack(values[used : used + count])
+        used += count
+    return values
+
+
+def _flat(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
+    present = [page.entries for page in pages]
+    if sum(present) != rows or any(count < 0 for count in present):
+        raise ValueError(f"{sum(present)} entries in {rows} rows")
+    return np.arange(rows + 1), present
+
+
+class _Offsets:
+    """Where the rows of nested columns begin; two with the same levels, as indices and values, are gone through once."""
+
+    def __init__(self) -> None:
+        self._levels: list[Any] = []
+        self._found: Any = None
+
+    def of(self, pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
+        """Return row offsets, and how many values each page has."""
+        levels = [(page.entries, page.levels) for page in pages]
+        if levels != self._levels:
+            self._levels, self._found = levels, _offsets(pages, rows)
+        found: tuple[NDArray[np.int64], list[int]] = self._found
+        return found
+
+
+def _offsets(pages: Sequence[_Page], rows: int) -> tuple[NDArray[np.int64], list[int]]:
     begins, empty = np.empty(rows + 1, np.int64), np.empty(rows, np.int64)
-    seen = used = begun = missing = 0
-    for page, entries in _pages(file, chunk):
-        present = entries
-        if nested:
-            repetition, page = _levels(page)
-            definition, page = _levels(page)
-            begun += _found(_zeros(repetition, entries, seen, begins[begun:-1]))
-            absent = _found(_zeros(definition, entries, seen, empty[missing:]))
-            missing, present = missing + absent, entries - absent
-        raw[used * width : (used + present) * width] = page[: present * width]
-        seen, used = seen + entries, used + present
-    if seen != len(values) or (nested and begun != rows):
-        raise ValueError(f"{seen} entries in {begun} rows, expected {len(values)} in {rows}")
-    if not nested:
-        return values, np.arange(rows + 1)
+    seen = begun = missing = 0
+    present = []
+    for page in pages:
+        repetition, definition = (np.frombuffer(levels, np.uint8) for levels in page.levels)
+        begun += _found(_zeros(repetition, page.entries, seen, begins[begun:-1]))
+        absent = _found(_zeros(definition, page.entries, seen, empty[missing:]))
+        seen, missing = seen + page.entries, missing + absent
+        present.append(page.entries - absent)
+    if begun != rows or any(count < 0 for count in present):
+        raise ValueError(f"{begun} rows, expected {rows}")
     begins[-1] = seen
     if missing:
         begins -= np.searchsorted(empty[:missing], begins)
-    return values[:used], begins
+    return begins, present
 
 
-def _pages(file: Any, chunk: Any) -> Iterator[tuple[NDArray[np.uint8], int]]:
-    """Yield the unpacked bytes of each page and the number of its entries."""
+def _pages(file: memoryview, chunk: Any) -> Iterator[_Page]:
     at, end = chunk[_FIRST], chunk[_FIRST] + chunk[_BYTES]
     if _DICTIONARY in chunk or chunk[_CODEC_FIELD] != _LZ4_RAW:
         raise _OtherPages
     while at < end:
         header, length = _struct(bytes(file[at : at + _HEADER_BYTES]), 0)
-        if header[_KIND] != 0 or header[_DATA_PAGE][_ENCODING] != 0:
+        if header[_KIND] != _DATA_PAGE_V2 or header[_DATA_PAGE][_ENCODING] != _PLAIN:
             raise _OtherPages
+        data = header[_DATA_PAGE]
         at += length
-        if not 0 <= header[_PACKED] <= end - at:
+        after = at + header[_PACKED]
+        middle = at + data[_REPETITION_BYTES]
+        values = middle + data[_DEFINITION_BYTES]
+        if not at <= middle <= values <= after <= end:
             raise ValueError(f"a page of {header[_PACKED]} bytes, {end - at} are left")
-        page = _CODEC.decompress(file[at : at + header[_PACKED]], header[_SIZE])
-        yield np.frombuffer(page, np.uint8), header[_DATA_PAGE][_ENTRIES]
-        at += header[_PACKED]
+        levels = bytes(file[at:middle]), bytes(file[middle:values])
+        yield _Page(data[_ENTRIES], levels, file, values, after, data.get(_IS_PACKED, True))
+        at = after
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
@@ -164,11 +216,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         number |= (data[at] & 127) << shift
         at, shift = at + 1, shift + 7
     return number | data[at] << shift, at + 1
-
-
-def _levels(page: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    end = 4 + int.from_bytes(page[:4].tobytes(), "little")
-    return page[4:end], page[end:]
 
 
 def _found(count: int) -> int:

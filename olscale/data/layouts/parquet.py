@@ -1,8 +1,8 @@
 """Parquet layout: one file a chunk, ``train/00000.parquet``.
 
 Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (list of double) of sparse rows, or
-``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain and lz4, which is
-what `read_plain` reads.
+``features`` (fixed-size list) of dense ones. Lists and elements are declared non-null, pages are plain, lz4 and of the
+second version, which is what `read_plain` reads.
 """
 
 from __future__ import annotations
@@ -45,22 +45,23 @@ class Writer(SplitWriter):
         from olscale.data.layouts._parquet_file import sparse_file
 
         name = _file(len(self.files))
-        whole = join(parts)  # pages must not end where parts do
-        sparse = isinstance(whole.X, CSR)
-        self.write(name, sparse_file(whole) if sparse else self._dense_file(whole.X, whole.label))
+        sparse = isinstance(parts[0].X, CSR)
+        self.write(name, sparse_file(parts) if sparse else self._dense_file(join(parts)))
         return f"{self.split}/{name}"
 
-    def _dense_file(self, X: Any, label: NDArray[np.float64]) -> memoryview:
+    def _dense_file(self, block: Block) -> memoryview:
+        X: Any = block.X
         # Parquet stores no number in less than four bytes, levels take bits, and lz4 adds little where it cannot shrink.
-        room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(label)) * 9 // 8
+        room = (1 << 20) + (X.size * (max(4, X.itemsize) + 1) + 16 * len(block)) * 9 // 8
         # One buffer for all chunks: with a growing one half the time goes into fresh pages.
         if self._buffer is None or self._buffer.size < room:
             self._buffer = pa.allocate_buffer(room)
         sink = pa.FixedSizeBufferWriter(self._buffer)
         pq.write_table(
-            _dense_table(X, label),
+            _dense_table(X, block.label),
             sink,
-            row_group_size=max(1, len(label)),
+            row_group_size=max(1, len(block)),
+            data_page_version="2.0",
             compression="lz4",
             use_dictionary=False,
             write_statistics=False,
@@ -81,10 +82,9 @@ class Reader(SplitReader):
     def read(self, i: int) -> Block:
         """Return chunk `i`."""
         name = _file(i)
-        with self.directory.arrow_file(f"{self.shape.split}/{name}") as source:
-            file = source.read_buffer()
-            self.check(name, file)
-            columns = read_plain(file) or _read(file)
+        file = self.directory.mapped(f"{self.shape.split}/{name}")
+        self.check(name, file)
+        columns = read_plain(file) or _read(file)
         label = columns["label"][0]
         if self.shape.kind == "dense":
             return Block(columns["features"][0].reshape(len(label), self.shape.columns), label)
@@ -92,7 +92,7 @@ class Reader(SplitReader):
         return Block(CSR(indptr, indices, values), label)
 
 
-def _read(file: Any) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]:
+def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]:
     """Return what `read_plain` would, as views of Arrow's buffers."""
     table = pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False)
     found = {}
