@@ -13,7 +13,9 @@ __all__ = ["MOST_NONZEROS", "fill"]
 _REAL = 64
 _GROUP = 4
 _FEWEST_STRATA, _STRATA_SPREAD = 116, 25
-_HEAD_SHARE, _HEAD = 0.68, 86
+_HEAD_SHARE, _HEAD, _EARLY = 0.68, 86, 26
+_EARLY_SHARE = _HEAD_SHARE * _EARLY / _HEAD
+_BLOCK = 0.048
 _RECENT = 6
 _PERIOD = 64
 MOST_NONZEROS = _REAL // _GROUP + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
@@ -54,14 +56,24 @@ def _lean(key: Any, feature: int, day: int) -> int:
 
 
 @kernel
-def _frequent(u: float, born: float) -> int:
-    """Return the rank of a feature: the head in which nearly every row has each, or a power law over all features born."""
+def _frequent(u: float, born: float, block: int) -> int:
+    """Return the place of a feature: in the head, of which nearly every row has each, or a power law over all born."""
     if u < _HEAD_SHARE:
-        return int(_HEAD * (u / _HEAD_SHARE))
+        rank = int(_HEAD * (u / _HEAD_SHARE))
+        return rank if rank < _EARLY else block + rank
     t = (u - _HEAD_SHARE) / (1.0 - _HEAD_SHARE)
     for _ in range(5):
         t *= t
-    return _HEAD + int((born - _HEAD) * t)
+    return _EARLY + int((born - _EARLY) * t)
+
+
+@kernel
+def _stratum(step: int, strata: int) -> int:
+    """Return the stratum to draw from: those of the block follow the tail, most of whose features are before it."""
+    low, high = int(_EARLY_SHARE * strata), int(_HEAD_SHARE * strata)
+    if step < low or step >= strata:
+        return step
+    return step - low + high if step < low + strata - high else step - strata + high
 
 
 @kernel
@@ -74,6 +86,7 @@ def fill(
     for i in range(malicious.shape[0]):
         row = start + i
         day = min(row // day_rows, days - 1)
+        block = int(_BLOCK * columns)
         born = (columns - _REAL) * (0.1 + 0.9 * (day + 1) / days)
         counter = _mix(key + np.uint64(row) * _GOLDEN)
         y = 1 if _uniform(counter) < _MALICIOUS else -1
@@ -91,11 +104,11 @@ def fill(
             indices[at] = feature
             data[at] = (1.0 + np.floor(9999.0 * value)) / 10000.0
             at += 1
-        # The strata ascend, so the features do too; a second draw stays in its stratum.
-        for stratum in range(strata + _RECENT):
-            for _ in range(3):
+        for step in range(strata + _RECENT):
+            stratum = _stratum(step, strata)
+            for _ in range(3):  # a second draw stays in its stratum
                 if stratum < strata:
-                    feature = _REAL + _frequent((stratum + _uniform(counter)) / strata, born)
+                    feature = _REAL + _frequent((stratum + _uniform(counter)) / strata, born, block)
                 else:
                     u = (stratum - strata + _uniform(counter)) / _RECENT
                     u *= u
@@ -104,7 +117,7 @@ def fill(
                 counter += np.uint64(2)
                 if not (refused and _lean(key, feature, day) == -y):
                     break
-            # Only the newest can be out of order; equal features are one.
+            # Few are out of order; equal features are one.
             p = at
             while p > first and indices[p - 1] > feature:
                 p -= 1

@@ -6,8 +6,10 @@ The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features
 - Columns 0 to 63 are real-valued, in (0, 1], 16 of them in a row. All others are 0 or 1.
 - Feature frequencies are near those of real rows: the 100 most frequent features hold seven tenths of the nonzeros, the
   1,000 most frequent nearly nine tenths. A row takes one feature from each of 116 to 140 equal strata of u: from a head of
-  86 features for u < 0.68, beyond it from a power law, rank ``N_d t^32`` with t rising from 0 to 1. 6 more features come
+  86 features for u < 0.68, beyond it from a power law, feature ``N_d t^32`` with t rising from 0 to 1. 6 more features come
   from the newest tenth, the newer the more.
+- Of the head 26 features follow the real-valued ones, and 60 stand one after the other at 0.048 of all columns (in the real
+  set from 155,153 on), so that as text a nonzero takes about 8 bytes, as in real rows.
 - One row in three is malicious (+1). Every second feature is more frequent in one class than in the other; which ones,
   and in which class, is drawn anew every 64 days, for every feature on another day. One label in a hundred is wrong.
 
