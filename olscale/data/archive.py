@@ -1,30 +1,31 @@
 """Tar archives with a file a segment, as the URL set is published: one pass, whatever the order of the members.
 
 The days of a stream lie in an archive in any order, but must be learnt in theirs. So the archive is read once from its
-first byte to its last; the text of every member is set aside in a file, and is then parsed in natural order (``Day2``
-before ``Day10``). Text takes half the room of its rows. No member is ever unpacked under its own name: the files set
-aside are named by us and are removed as soon as they are parsed.
+first byte to its last; every member is set aside in a file, and these are then read in natural order (``Day2`` before
+``Day10``). No member is ever unpacked under its own name: the files set aside are named by us and are removed as soon as
+they are read.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import tarfile
-from collections.abc import Callable, Container, Iterator
-from functools import partial
+from collections.abc import Callable, Container, Generator, Iterator
+from contextlib import contextmanager
 from io import BufferedReader
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
 from olscale.data.build import Piece
 from olscale.data.formats import TEXT_FORMATS, known_suffixes
+from olscale.data.formats.ahead import read_ahead
 from olscale.data.formats.base import Batch
 from olscale.data.formats.compression import decompressed, open_source, strip_compression
 from olscale.data.sources import natural_key, segment_name
 from olscale.errors import FormatError
 
-__all__ = ["archive_pieces", "is_archive", "open_members"]
+__all__ = ["archive_pieces", "is_archive", "open_member", "open_members"]
 
 _ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz)$", re.IGNORECASE)
 _DATA = frozenset((".txt", ".dat", ".data", ".t", ".trn", ".tst", ".train", ".test"))
@@ -35,8 +36,8 @@ _READ_BYTES = 1 << 17
 _MOST_BYTES = 1 << 24
 """Of one name; the contents of members are read in much smaller pieces."""
 
-Parse = Callable[[str, Path], Iterator[Batch]]
-"""Given the name of a piece and the file its text was set aside in, yields its rows."""
+SetAside = Callable[[str, BufferedReader, Path, int], Callable[[], Iterator[Batch]]]
+"""Given the name of a piece, its text, a file to keep it in, and its number in the archive, returns what yields its rows."""
 
 
 def is_archive(source: str) -> bool:
@@ -50,7 +51,7 @@ def is_archive(source: str) -> bool:
     return _ARCHIVE.search(source) is not None
 
 
-def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
+def open_members(archive: str) -> Generator[tuple[str, BufferedReader]]:
     """Yield name and decompressed content of the data files in `archive`, in its order; read one before the next.
 
     A data file has an ending that tells its format, or one of ``.txt .dat .data .t .trn .tst .train .test``. All others
@@ -62,7 +63,7 @@ def open_members(archive: str) -> Iterator[tuple[str, BufferedReader]]:
         When `archive` is missing, damaged or no tar archive.
     """
     suffixes = known_suffixes() | _DATA
-    with open_source(archive) as stream:
+    with read_ahead(open_source(archive)) as stream:
         try:
             with tarfile.open(fileobj=cast(Any, _Forward(archive, stream)), mode="r:") as tar:
                 for info in tar:
@@ -108,19 +109,27 @@ class _Forward:
                 raise FormatError(self._archive, "truncated: a file in it is longer than the archive; get it again")
 
 
-def archive_pieces(archive: str, parse: Parse, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:
+@contextmanager
+def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
+    """Open data file `number` of `archive`, counted from 0 in its order."""
+    members = open_members(archive)
+    yield next(content for _, content in islice(members, number, None))
+    members.close()
+
+
+def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:
     """Yield the members of `archive` in natural order.
 
     Parameters
     ----------
     archive : str
         Local path or fsspec address.
-    parse : callable
-        Reads one member.
+    set_aside : callable
+        Keeps one member until its turn comes.
     spool : Path
-        Directory for the text of members, made when needed.
+        Directory for what is set aside, made when needed.
     stored : container of str
-        Names of pieces whose text is not needed: their batches are empty.
+        Names of pieces that are not needed: their batches are empty.
 
     Raises
     ------
@@ -128,27 +137,23 @@ def archive_pieces(archive: str, parse: Parse, spool: Path, stored: Container[st
         When the archive is damaged, holds no data files or several kinds of them.
     """
     spool.mkdir(parents=True, exist_ok=True)
-    found: list[tuple[str, Path]] = []
+    found: list[tuple[str, Piece]] = []
     for number, (member, content) in enumerate(open_members(archive)):
         if found and _kind(member) != _kind(found[0][0]):
             raise FormatError(
                 archive,
                 f"holds files of different kinds ({found[0][0]}, {member}); unpack it and name the data files",
             )
-        found.append((member, spool / str(number)))
-        if _name(archive, member) not in stored:
-            with found[-1][1].open("wb", buffering=0) as text:
-                shutil.copyfileobj(content, text, _READ_BYTES)
+        name = _name(archive, member)
+        batches = _none if name in stored else set_aside(name, content, spool / str(number), number)
+        found.append((member, Piece(name, segment_name(PurePosixPath(member).name), batches)))
     if not found:
         raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")
-    for member, file in sorted(found, key=lambda each: natural_key(each[0])):
-        name = _name(archive, member)
-        yield Piece(name, segment_name(PurePosixPath(member).name), partial(_batches, parse, name, file))
+    yield from (piece for _, piece in sorted(found, key=lambda each: natural_key(each[0])))
 
 
-def _batches(parse: Parse, name: str, file: Path) -> Iterator[Batch]:
-    yield from parse(name, file)
-    file.unlink()
+def _none() -> Iterator[Batch]:
+    return iter(())
 
 
 def _name(archive: str, member: str) -> str:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from io import BufferedReader
 from pathlib import Path
 
 from olscale.data.allocation import keep_freed_memory
-from olscale.data.archive import archive_pieces, is_archive
+from olscale.data.archive import archive_pieces, is_archive, open_member
 from olscale.data.build import SPOOL, Build, Piece, claim
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
-from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.data.manifest import SourceEntry
 from olscale.data.ranges import Parsers, read_ranges
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.data.resume import Earlier, Journal
 from olscale.data.selection import Cut, drop_columns
+from olscale.data.set_aside import keep_rows, kept_rows
 from olscale.data.sources import Source, expand, segment_name, sha256_and_size, stamp
 from olscale.data.storage import Directory
 from olscale.errors import DatasetError, FormatError, ParameterError
@@ -30,6 +33,8 @@ from olscale.errors import DatasetError, FormatError, ParameterError
 __all__ = ["ingest"]
 
 _SPARSE_TEXT = "svmlight"
+_COPIED_BYTES = 1 << 17
+"""Few enough to stay in the cache between decompressing and writing."""
 _BATCH_ROWS = 2_048
 """Rows asked of formats that may be dense and wide."""
 
@@ -212,10 +217,11 @@ class _Reading:
     def pieces(self, sources: Sequence[Source]) -> Iterator[Piece]:
         for source in sources:
             if is_archive(source.path):
-                pieces = archive_pieces(source.path, self._batches, self._spool, self._earlier.pieces)
+                set_aside = partial(self._set_aside, source.path)
+                pieces = archive_pieces(source.path, set_aside, self._spool, self._earlier.pieces)
             else:
                 name = segment_name(source.name)
-                pieces = iter([Piece(source.path, name, partial(self._batches, source.path))])
+                pieces = iter([Piece(source.path, name, partial(self._file, source.path))])
             for piece in pieces:
                 batches = piece.batches
                 if piece.name in self._earlier.pieces:
@@ -236,22 +242,47 @@ class _Reading:
             yield batch
         self._journal.read(piece, rows)
 
-    def _batches(self, source: str, file: Path | None = None) -> Iterator[Batch]:
-        """Yield the rows of `source`, whose text is in `file` where it is a member of an archive."""
-        with ExitStack() as stack:
-            text = None if file is None else stack.enter_context(open_source(str(file)))
-            format = find_format(source, self._format, text)
-            if text is not None and format.name not in TEXT_FORMATS:
-                raise FormatError(
-                    source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
-                )
-            self.formats.add(format.name)
-            # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
-            rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
-            options = replace(self._options, chunk_rows=rows, stream=text)
-            batches = None
-            if self._parsers is not None and format.name == _SPARSE_TEXT:
-                unopened = replace(options, stream=None)
-                batches = read_ranges(source, str(file or source), unopened, self._parsers, self._spool)
-            for batch in batches or format.read(source, options):
-                yield drop_columns(batch, self._drop, source) if self._drop else batch
+    def _set_aside(
+        self, archive: str, source: str, content: BufferedReader, file: Path, number: int
+    ) -> Callable[[], Iterator[Batch]]:
+        """Keep a member of an archive in `file`: SVMlight as rows, which are a quarter of its text, all others as text."""
+        format = find_format(source, self._format, content)
+        if format.name not in TEXT_FORMATS:
+            raise FormatError(
+                source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
+            )
+        if format.name == _SPARSE_TEXT and self._parsers is None:
+            keep_rows(source, content, file)
+            return partial(self._rows, source, file, partial(open_member, archive, number))
+        with file.open("wb", buffering=0) as text:
+            shutil.copyfileobj(content, text, _COPIED_BYTES)
+        return partial(self._text, source, file, format)
+
+    def _rows(
+        self, source: str, file: Path, again: Callable[[], AbstractContextManager[BufferedReader]]
+    ) -> Iterator[Batch]:
+        self.formats.add(_SPARSE_TEXT)
+        return self._dropped(source, kept_rows(source, file, self._options.zero_based, again))
+
+    def _text(self, source: str, file: Path, format: Format) -> Iterator[Batch]:
+        with open_source(str(file)) as text:
+            yield from self._parsed(source, str(file), format, text)
+        file.unlink()
+
+    def _file(self, source: str) -> Iterator[Batch]:
+        return self._parsed(source, source, find_format(source, self._format))
+
+    def _parsed(self, source: str, file: str, format: Format, text: BufferedReader | None = None) -> Iterator[Batch]:
+        """Return the rows of `source`, which is in `file`."""
+        self.formats.add(format.name)
+        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
+        rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
+        options = replace(self._options, chunk_rows=rows, stream=text)
+        batches = None
+        if self._parsers is not None and format.name == _SPARSE_TEXT:
+            unopened = replace(options, stream=None)
+            batches = read_ranges(source, file, unopened, self._parsers, self._spool)
+        return self._dropped(source, batches or format.read(source, options))
+
+    def _dropped(self, source: str, batches: Iterator[Batch]) -> Iterator[Batch]:
+        return (drop_columns(batch, self._drop, source) for batch in batches) if self._drop else batches

@@ -7,14 +7,16 @@ import gzip
 import io
 import lzma
 import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
-from olscale.data.archive import archive_pieces
-from olscale.data.formats import ReadOptions, find_format
+from olscale.data.archive import archive_pieces, open_member
 from olscale.data.formats.base import Batch
-from tests.fuzz.batches import ROWS, checked, read_rows
+from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
+from olscale.data.set_aside import keep_rows, kept_rows
+from tests.fuzz.batches import checked, read_rows
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Files, Target
 from tests.fuzz.texts import SVMLIGHT, SVMLIGHT_WORDS
@@ -27,11 +29,12 @@ def read_packed(folder: Path) -> None:
 def read_archive(folder: Path) -> None:
     source = str(folder / "days.tar.gz")
 
-    def parse(name: str, file: Path) -> Iterator[Batch]:
-        return find_format(str(file), "svmlight").read(str(file), ReadOptions(chunk_rows=ROWS))
+    def set_aside(name: str, content: io.BufferedReader, file: Path, number: int) -> Callable[[], Iterator[Batch]]:
+        keep_rows(name, content, file)
+        return partial(kept_rows, name, file, None, partial(open_member, source, number))
 
-    for piece in archive_pieces(source, parse, folder / "spool"):
-        checked(piece.batches(), ROWS)
+    for piece in archive_pieces(source, set_aside, folder / "spool"):
+        checked(piece.batches(), DEFAULT_CHUNK_ROWS)
 
 
 def packed(data: bytes, codec: int) -> bytes:
