@@ -216,7 +216,21 @@ def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
     table = table.select(columns)
     wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
+    for found, field in zip(table.schema, wanted, strict=True) if dictionaries else ():
+        if _plain(found.type) != field.type:
+            raise ValueError(f"has {field.name} as {found.type}, expected {field.type}")
     return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type with values in the place of dictionaries."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    return kind
 
 
 def encoded(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]:

@@ -125,6 +125,24 @@ def test_a_damaged_part_is_named_to_who_asks_for_one_of_its_runs(tmp_path, make_
         store.get(record.id)
 
 
+@pytest.mark.parametrize("column", ["id", "dataset"])
+def test_a_part_with_a_column_of_another_type_is_named(tmp_path, make_record, column):
+    """With values as dictionaries or not: bytes that are no text are what a flipped bit of a footer leaves."""
+    store = open_store(tmp_path / "store", create=True)
+    store.write(make_record())
+    compact(store)
+    [name] = store.parts("runs")
+    table = pq.read_table(Path(store.path, name))
+    at = table.column_names.index(column)
+    table = table.set_column(at, column, pa.array([b"\xff"] * len(table), pa.binary()))
+    pq.write_table(table, Path(store.path, name))
+    store.write(make_record(permutation=1))
+    for dictionaries in (False, True):
+        with pytest.raises(StoreError, match=rf"damaged file {name} in the metrics store .*"):
+            store.read(["dataset", "metrics"], dictionaries=dictionaries)
+        assert len(store.read(["dataset"], on_damage="skip", dictionaries=dictionaries)) == 1
+
+
 def test_store_json_of_nested_brackets_is_refused(tmp_path):
     open_store(tmp_path / "store", create=True)
     (tmp_path / "store" / "store.json").write_text("[" * 100_000)
