@@ -159,11 +159,18 @@ def figures(summaries: Iterable[Summary]) -> Figures:
                 f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
             )
         key = _key(s.dataset, s.transforms, s.learner, s.version, canonical_json(dict(s.params)), s.protocol)
-        found[key][s.metric] = s
+        other = found[key].setdefault(s.metric, s)
+        if other.protocol != s.protocol:
+            raise StoreError(
+                f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
+                f"{other.protocol['delay_position']} and {s.protocol['delay_position']}): take a store of its own"
+            )
     return dict(found)
 
 
 def _key(
     dataset: str, transforms: tuple[str, ...], learner: str, version: str, params: str, protocol: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(dict(protocol))
+    # A setting names the column of delays; where it is only a dataset knows.
+    named = {name: value for name, value in protocol.items() if name != "delay_position"}
+    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(named)

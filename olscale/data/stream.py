@@ -154,7 +154,7 @@ def open_streams(
     part: Part | None = None,
     projection: int = 0,
     limit: int | None = None,
-    delay_column: str | None = None,
+    delay_column: int | None = None,
 ) -> Streams:
     """Open the dataset at `path` to learn from and to test on; transforms are fitted on the rows that train.
 
@@ -173,15 +173,13 @@ def open_streams(
     limit : int, optional
         Bytes of memory that rows out of file order may take; half the machine's when left out. Nothing but memory and
         speed depends on it.
-    delay_column : str, optional
-        Name of the column of the dataset that says how many rows later the label of a row is known, and is no feature.
+    delay_column : int, optional
+        Column of the dataset, counted from 0, that says how many rows later the label of a row is known, and is no feature.
 
     Raises
     ------
     ParameterError
         If the limit is too small for the order of the rows and a few chunks.
-    DatasetError, UnknownNameError
-        If there is no such delay column.
 
     Examples
     --------
@@ -194,15 +192,14 @@ def open_streams(
     (800, 3, 200)
     """
     dataset = open_dataset(path)
-    late = None if delay_column is None else delay_position(dataset, delay_column)
-    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit, late)
+    pipeline = _fitted(path, dataset.fingerprint, tuple(transforms), part, projection, limit, delay_column)
     if part is None:
         order = None if shuffle is None else shuffle.order(dataset.rows("train"))
         test = Stream(dataset, "test", pipeline) if "test" in dataset.splits else None
-        return Streams(Stream(dataset, "train", pipeline, order, limit, late), test)
+        return Streams(Stream(dataset, "train", pipeline, order, limit, delay_column), test)
     rows, held_out = part.rows(_labels(path, dataset.fingerprint, part.reads_labels))
     rows = rows if shuffle is None else rows[shuffle.order(len(rows))]
-    train = Stream(dataset, "train", pipeline, rows, limit, late)
+    train = Stream(dataset, "train", pipeline, rows, limit, delay_column)
     return Streams(train, Stream(dataset, "train", pipeline, held_out, limit))
 
 

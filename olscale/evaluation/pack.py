@@ -170,7 +170,7 @@ class Passage:
             key.part,
             key.projection or 0,
             pack.memory_limit,
-            key.scoring.delay_column,
+            key.scoring.delay_position,
         )
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
