@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tarfile
 from collections.abc import Callable, Container, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from io import BufferedReader
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -112,9 +112,9 @@ class _Forward:
 @contextmanager
 def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
     """Open data file `number` of `archive`, counted from 0 in its order."""
-    members = open_members(archive)
-    yield next(content for _, content in islice(members, number, None))
-    members.close()
+    with closing(open_members(archive)) as members:
+        for _, content in islice(members, number, number + 1):
+            yield content
 
 
 def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:
@@ -129,7 +129,7 @@ def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Conta
     spool : Path
         Directory for what is set aside, made when needed.
     stored : container of str
-        Names of pieces that are not needed: their batches are empty.
+        Keys of pieces that are not needed: their batches are empty.
 
     Raises
     ------
@@ -144,9 +144,13 @@ def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Conta
                 archive,
                 f"holds files of different kinds ({found[0][0]}, {member}); unpack it and name the data files",
             )
-        name = _name(archive, member)
-        batches = _none if name in stored else set_aside(name, content, spool / str(number), number)
-        found.append((member, Piece(name, segment_name(PurePosixPath(member).name), batches)))
+        name = f"{archive}: {PurePosixPath(member).name}"
+        key = f"{name} ({number})"  # members in different folders may have one name
+        try:
+            batches = _none if key in stored else set_aside(name, content, spool / str(number), number)
+        except tarfile.TarError as error:
+            raise FormatError(archive, f"is no tar archive or is damaged ({error})") from error
+        found.append((member, Piece(name, segment_name(PurePosixPath(member).name), batches, key)))
     if not found:
         raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")
     yield from (piece for _, piece in sorted(found, key=lambda each: natural_key(each[0])))
@@ -154,10 +158,6 @@ def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Conta
 
 def _none() -> Iterator[Batch]:
     return iter(())
-
-
-def _name(archive: str, member: str) -> str:
-    return f"{archive}: {PurePosixPath(member).name}"
 
 
 def _kind(member: str) -> str:

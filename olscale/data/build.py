@@ -136,11 +136,14 @@ class Piece:
         Name of the segment.
     batches : callable
         Returns a new iterator over the rows.
+    key : str
+        What an interrupted ingest is told of it by, if not by its name, which other pieces may have too.
     """
 
     name: str
     segment: str
     batches: Callable[[], Iterator[Batch]]
+    key: str = ""
 
 
 @dataclass(slots=True)

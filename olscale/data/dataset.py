@@ -176,7 +176,10 @@ class Dataset:
         if isinstance(X, CSR):
             # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk takes.
             typed = manifest.kind == "sparse" and [array.dtype for array in X] == [np.int64, np.int32, np.float64]
-            fits = typed and int(X.indices.view(np.uint32).max(initial=0)) < manifest.columns
+            whole = (
+                X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data) and (np.diff(X.indptr) >= 0).all()
+            )
+            fits = typed and whole and int(X.indices.view(np.uint32).max(initial=0)) < manifest.columns
         else:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
             fits = typed and X.shape == (len(block), manifest.columns)

@@ -223,11 +223,11 @@ class _Reading:
                 name = segment_name(source.name)
                 pieces = iter([Piece(source.path, name, partial(self._file, source.path))])
             for piece in pieces:
-                batches = piece.batches
-                if piece.name in self._earlier.pieces:
+                batches, key = piece.batches, piece.key or piece.name
+                if key in self._earlier.pieces:
                     self.formats.add(_SPARSE_TEXT)
-                    batches = partial(self._earlier.batches, piece.name)
-                yield replace(piece, batches=partial(self._noted, piece.name, batches))
+                    batches = partial(self._earlier.batches, key)
+                yield replace(piece, batches=partial(self._noted, key, batches))
 
     def _noted(self, piece: str, batches: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
         """Yield `batches`; all files of a dataset number their features alike, and have the label in one place."""
@@ -252,8 +252,15 @@ class _Reading:
                 source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
             )
         if format.name == _SPARSE_TEXT and self._parsers is None:
-            keep_rows(source, content, file)
-            return partial(self._rows, source, file, partial(open_member, archive, number))
+            again = partial(open_member, archive, number)
+            try:
+                keep_rows(format, source, content, file)
+            except FormatError as error:
+                if error.source != source:
+                    raise
+                # Its turn decides what is wrong first: a row before it, or one of another member.
+                return partial(self._again, source, format, again)
+            return partial(self._rows, source, file, again)
         with file.open("wb", buffering=0) as text:
             shutil.copyfileobj(content, text, _COPIED_BYTES)
         return partial(self._text, source, file, format)
@@ -263,6 +270,12 @@ class _Reading:
     ) -> Iterator[Batch]:
         self.formats.add(_SPARSE_TEXT)
         return self._dropped(source, kept_rows(source, file, self._options.zero_based, again))
+
+    def _again(
+        self, source: str, format: Format, again: Callable[[], AbstractContextManager[BufferedReader]]
+    ) -> Iterator[Batch]:
+        with again() as text:
+            yield from self._parsed(source, source, format, text)
 
     def _text(self, source: str, file: Path, format: Format) -> Iterator[Batch]:
         with open_source(str(file)) as text:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from olscale.data.chunk import CSR
-from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.data.spooled import read_batches, write_batch
@@ -24,11 +24,11 @@ from olscale.errors import DatasetError
 __all__ = ["keep_rows", "kept_rows"]
 
 
-def keep_rows(source: str, content: BufferedReader, file: Path) -> None:
-    """Parse `content`, SVMlight text that errors call `source`, and write its rows to `file`."""
+def keep_rows(format: Format, source: str, content: BufferedReader, file: Path) -> None:
+    """Parse `content`, text of `format` (SVMlight) that errors call `source`, and write its rows to `file`."""
     options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS, zero_based=True, stream=content)
     with file.open("wb") as out:
-        for batch in read_svmlight(source, options):
+        for batch in format.read(source, options):
             write_batch(out, batch)
 
 

@@ -289,7 +289,27 @@ def test_interrupted_ingest_goes_on_with_the_day_it_was_in(
     # A chunk (50 rows) and, in zarr, the piece before it (1,024 entries) may not have been written.
     behind = 1 if layout == "parquet" else 3
     assert len(again) <= 10 - (most - 1) + behind
-    assert again == [f"Day{day}.svm" for day in range(10 - len(again), 10)]
+    assert len(again) > 0
+    assert sorted(again) == [f"Day{day}.svm" for day in range(10 - len(again), 10)]
+
+
+def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(tmp_path: Path):
+    archive = tmp_path / "days.tar"
+    with tarfile.open(archive, "w") as tar:
+        for number, name in enumerate(("b/1.svm", "a/1.svm", "a/2.svm")):
+            content = b"+1 %d:1\n-1 50000:1\n" % (number + 1) * 3
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+
+    def progress(name: str, rows: int, size: int):
+        if name.endswith("2.svm"):
+            raise SystemExit
+
+    with pytest.raises(SystemExit):
+        ingest(archive, tmp_path / "d", chunk_rows=2, progress=progress)
+    resumed = ingest(archive, tmp_path / "d", chunk_rows=2)
+    assert resumed.fingerprint == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
 
 
 def test_rows_of_other_sources_or_options_are_not_taken(killed, tmp_path: Path, parsed: list[str]):

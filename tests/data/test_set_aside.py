@@ -77,6 +77,38 @@ def test_an_archive_is_read_as_its_files_in_natural_order(tmp_path: Path, days: 
 
 
 @pytest.mark.parametrize(
+    "days",
+    [
+        {"Day1": "+1 1:1\n+1 2:1\n-1 0:1\n+1 3:x\n"},
+        {"Day2": "+1 3:1\n-1 2:x\n", "Day1": "+1 1:1\n-1 2:\n"},
+        {"Day10": "+1 3:x\n", "Day3": "+1 3:1\n-1 0:1\n", "Day1": "+1 1:1\n"},
+        {"Day2": "", "Day1": "+1 1:1\n"},
+    ],
+)
+def test_the_first_fault_in_natural_order_is_told_as_for_files(tmp_path: Path, days: dict[str, str]) -> None:
+    for name, text in days.items():
+        (tmp_path / f"{name}.svm").write_text(text)
+    names = sorted(days, key=lambda name: int(name[3:]))
+    with pytest.raises(FormatError) as plain:
+        ingest([str(tmp_path / f"{name}.svm") for name in names], str(tmp_path / "d"))
+    packed = archive(tmp_path, days)
+    with pytest.raises(FormatError) as told:
+        ingest(packed, str(tmp_path / "d"))
+    assert str(told.value) == str(plain.value).replace(f"{tmp_path}/", f"{packed}: ")
+
+
+def test_a_tar_that_ends_in_a_member_is_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "days.tar"
+    with tarfile.open(file, "w") as tar:
+        info = tarfile.TarInfo("Day1.svm")
+        info.size = 480_000
+        tar.addfile(info, io.BytesIO(b"+1 1:1\n" * 70_000))
+    file.write_bytes(file.read_bytes()[:300_000])
+    with pytest.raises(FormatError, match=r"days\.tar: is no tar archive or is damaged \(unexpected end of data\)"):
+        ingest(str(file), str(tmp_path / "d"))
+
+
+@pytest.mark.parametrize(
     ("days", "where"),
     [
         ({"Day2": "+1 3:1\n\n-1 0:1 2:1\n", "Day1": "+1 1:1\n"}, r"Day2.svm, line 3: index 0 in '0:1'"),

@@ -15,8 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import olscale
+from olscale.data.dataset import open_dataset
+from olscale.data.generators import generate
 from olscale.data.ingest import ingest
-from olscale.errors import FormatError, OlscaleError, StoreError
+from olscale.errors import DatasetError, FormatError, OlscaleError, StoreError
 from olscale.results import open_store
 from olscale.results.scratch import Scratch
 
@@ -114,3 +116,23 @@ def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
     (tmp_path / "bad.tar").write_bytes(info.tobuf() + bytes(2048))
     with pytest.raises(FormatError, match=r"is no tar archive or is damaged \(a name of 4,294,967,296 bytes\); get it"):
         ingest([str(tmp_path / "bad.tar")], str(tmp_path / "ds"))
+
+
+@pytest.mark.parametrize("more", ["indices", "values"])
+def test_lists_of_other_lengths_are_no_chunk(tmp_path, more):
+    """A kernel would read behind the shorter of the two; here no checksum stops it."""
+    dataset = generate("url-like", tmp_path / "d", rows=3, columns=1_000, layout="parquet")
+    manifest = json.loads((tmp_path / "d/manifest.json").read_text())
+    manifest["format_version"] = 1
+    del manifest["splits"]["train"]["files"]
+    file = tmp_path / "d/train/00000.parquet"
+    table = pq.read_table(file)
+    fields = {field.name: field for field in table.schema}
+    rows = table.column(more).to_pylist()
+    table = table.set_column(
+        table.column_names.index(more), fields[more], pa.array([*rows[:2], rows[2] + rows[2][-1:]], fields[more].type)
+    )
+    pq.write_table(table, file, compression="lz4", use_dictionary=False, data_page_version="2.0")
+    (tmp_path / "d/manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DatasetError, match=r"chunk 0 of train .* is whole but is not what manifest\.json says"):
+        open_dataset(dataset.path).chunk("train", 0)

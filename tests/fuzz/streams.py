@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from olscale.data.archive import archive_pieces, open_member
+from olscale.data.formats import find_format
 from olscale.data.formats.base import Batch
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.data.set_aside import keep_rows, kept_rows
@@ -30,7 +31,7 @@ def read_archive(folder: Path) -> None:
     source = str(folder / "days.tar.gz")
 
     def set_aside(name: str, content: io.BufferedReader, file: Path, number: int) -> Callable[[], Iterator[Batch]]:
-        keep_rows(name, content, file)
+        keep_rows(find_format(name, "svmlight"), name, content, file)
         return partial(kept_rows, name, file, None, partial(open_member, source, number))
 
     for piece in archive_pieces(source, set_aside, folder / "spool"):

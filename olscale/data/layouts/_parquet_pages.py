@@ -104,6 +104,8 @@ class _Page:
             self.file[start : self.start] = out.nbytes.to_bytes(4, "little")
             _CODEC.decode(self.file[start : self.end], out)
             self.file[start : self.start] = levels
+        elif out.nbytes != self.end - self.start:
+            raise ValueError(f"a page of {self.end - self.start} bytes, expected {out.nbytes}")
         else:
             out.view(np.uint8)[:] = np.frombuffer(self.file[self.start : self.end], np.uint8)
 
