@@ -1,6 +1,6 @@
 """Batches set aside in a file: a line of JSON and plain arrays each, so that reading them back runs no code.
 
-Sparse rows are packed, to half of their text or less: most values are 1, and most indices near those before.
+Sparse rows are packed (`olscale.data.permutation.packed`), which takes half of their text or less.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.data.chunk import CSR, slice_rows
 from olscale.data.formats.base import Batch
+from olscale.data.permutation.packed import SPARE_WORDS, PackedRows, Pieces, find, unpack
 
 __all__ = ["read_batches", "write_batch"]
 
+_PIECE_ROWS = 1_024
+"""Few enough to be packed in the cache."""
+
 
 def write_batch(file: BinaryIO, batch: Batch) -> None:
-    """Write `batch` behind what is in `file`; the indices of sparse rows ascend.
+    """Write `batch` behind what is in `file`.
 
     Examples
     --------
@@ -59,20 +63,16 @@ def read_batches(path: Path) -> Iterator[Batch]:
 
 
 def _packed(X: CSR) -> list[NDArray[Any]]:
-    from olscale.data._spooled_kernel import pack
+    rows = len(X.indptr) - 1
+    packed = PackedRows(rows, int(X.indptr[-1] - X.indptr[0]))
+    for start in range(0, rows, _PIECE_ROWS):
+        part = slice_rows(X, start, min(start + _PIECE_ROWS, rows))
+        packed.add(CSR(*part), np.zeros(len(part[0]) - 1))
+    words, *bounds, _ = packed.pieces()
+    return [np.concatenate([words, np.zeros(SPARE_WORDS)]), np.array(bounds), np.array([rows])]
 
-    entries = int(X.indptr[-1] - X.indptr[0])
-    steps, far, values = np.empty(entries, np.uint16), np.empty(entries + 1, np.int32), np.empty(entries + 1)
-    jumps, others = pack(*X, steps, far, values)
-    return [X.indptr, steps, far[: jumps + 1], values[: others + 1]]
 
-
-def _unpacked(
-    indptr: NDArray[np.int64], steps: NDArray[np.uint16], far: NDArray[np.int32], values: NDArray[np.float64]
-) -> CSR:
-    from olscale.data._spooled_kernel import unpack
-
-    indptr = indptr - indptr[0]
-    indices, data = np.empty(len(steps), np.int32), np.empty(len(steps))
-    unpack(indptr, steps, far, values, indices, data)
-    return CSR(indptr, indices, data)
+def _unpacked(words: NDArray[np.float64], bounds: NDArray[np.int64], rows: NDArray[np.int64]) -> CSR:
+    begin, middle, end = bounds
+    pieces = Pieces(words[:-SPARE_WORDS], begin, middle, end, int(rows[0]))
+    return unpack(find(pieces)[0], np.arange(pieces.rows))

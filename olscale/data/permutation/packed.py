@@ -302,7 +302,7 @@ class PackedRows:
     """
 
     def __init__(self, rows: int, entries: int) -> None:
-        self._words = np.empty(rows * row_words(0) + 2 * entries)
+        self._words = np.empty(rows * row_words(0) + 2 * entries + SPARE_WORDS)
         self._bounds = [(0, 0, 0)]
         self._rows = 0
 
@@ -317,7 +317,11 @@ class PackedRows:
         self._bounds.append((begin, middle, middle + values))
         self._rows += n
 
+    def pieces(self) -> Pieces:
+        """Return where the rows lie; words of no meaning follow."""
+        begin, middle, end = np.array(self._bounds).T
+        return Pieces(self._words[: end[-1]], begin, middle, end, self._rows)
+
     def rows(self) -> tuple[Packed, NDArray[np.float64]]:
         """Return all rows and their labels."""
-        begin, middle, end = np.array(self._bounds).T
-        return find(Pieces(self._words[: end[-1]], begin, middle, end, self._rows))[:2]
+        return find(self.pieces())[:2]
