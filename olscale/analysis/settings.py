@@ -163,7 +163,7 @@ def figures(summaries: Iterable[Summary]) -> Figures:
         if other.protocol != s.protocol:
             raise StoreError(
                 f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
-                f"{other.protocol['delay_position']} and {s.protocol['delay_position']}): take a store of its own"
+                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): take a store of its own"
             )
     return dict(found)
 

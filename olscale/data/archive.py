@@ -111,10 +111,18 @@ class _Forward:
 
 @contextmanager
 def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
-    """Open data file `number` of `archive`, counted from 0 in its order."""
+    """Open data file `number` of `archive`, counted from 0 in its order.
+
+    Raises
+    ------
+    FormatError
+        When there are fewer.
+    """
     with closing(open_members(archive)) as members:
-        for _, content in islice(members, number, number + 1):
-            yield content
+        found = next(islice(members, number, None), None)
+        if found is None:
+            raise FormatError(archive, "changed while it was read: files in it are gone; ingest it again")
+        yield found[1]
 
 
 def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olscale.data import spooled
+from olscale.data.archive import open_member
 from olscale.data.chunk import CSR
 from olscale.data.formats.base import Batch
 from olscale.data.ingest import ingest
@@ -32,7 +34,8 @@ def test_packed_rows_come_back_bit_for_bit(
     indices = np.array([index for row in rows for index in sorted(row)], np.int32)
     data = np.array([row[index] for row in rows for index in sorted(row)], np.float64)
     file = tmp_path_factory.mktemp("packed") / "0"
-    with file.open("wb") as out:
+    with pytest.MonkeyPatch.context() as patch, file.open("wb") as out:
+        patch.setattr(spooled, "_PIECE_ROWS", 3)
         for part in (slice(0, None), slice(len(rows) // 2, None)):  # the second begins in the middle of its arrays
             X = CSR(indptr[part.start :], indices, data)
             write_batch(out, Batch(X, np.arange(len(rows))[part] * 0.5, columns=7, zero_based=True))
@@ -95,6 +98,14 @@ def test_the_first_fault_in_natural_order_is_told_as_for_files(tmp_path: Path, d
     with pytest.raises(FormatError) as told:
         ingest(packed, str(tmp_path / "d"))
     assert str(told.value) == str(plain.value).replace(f"{tmp_path}/", f"{packed}: ")
+
+
+def test_an_archive_that_shrank_is_one_line(tmp_path: Path) -> None:
+    file = archive(tmp_path, {"Day1": "+1 1:1\n"})
+    with open_member(file, 0) as text:
+        assert text.read() == b"+1 1:1\n"
+    with pytest.raises(FormatError, match="changed while it was read"), open_member(file, 1):
+        pass
 
 
 def test_a_tar_that_ends_in_a_member_is_damaged(tmp_path: Path) -> None:

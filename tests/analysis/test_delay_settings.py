@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,14 @@ def test_a_setting_with_a_delay_column_finds_its_results(tmp_path: Path) -> None
     done = evaluate(asked, tmp_path / "store", in_process=True)
     [setting] = settings(asked, [])
     assert setting.of(figures(summarise(done.store)))["cumulative_error"].n == 10
+
+
+def test_results_of_before_positions_were_kept_are_not_taken_for_those_with_one(tmp_path: Path) -> None:
+    done = evaluate(experiment(tmp_path / "claims", "x,late,z,label"), tmp_path / "store", in_process=True)
+    [*summaries] = summarise(done.store)
+    older = {name: value for name, value in summaries[0].protocol.items() if name != "delay_position"}
+    with pytest.raises(StoreError, match=r"two columns called late \(numbers 1 and None\)"):
+        figures([*summaries, replace(summaries[0], protocol=older)])
 
 
 def test_results_on_two_columns_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> None:
