@@ -213,6 +213,7 @@ class _Parser:
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
+        known = "in the files before, or as asked" if self._zero_based is False else "in the rows before"
         problems = {
             kernel.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
             kernel.BAD_LABEL: f"the label is {got}, expected a finite number",
@@ -222,8 +223,7 @@ class _Parser:
             kernel.BAD_VALUE: f"the value in {got} is not a number",
             kernel.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            kernel.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 "
-            f"{'as asked' if self._zero_based is False else 'in the rows before'}; let them all count from 1",
+            kernel.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; let them all count from 1",
         }
         return problems[fault]
 
