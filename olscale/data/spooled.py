@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from olscale.data.chunk import CSR, slice_rows
 from olscale.data.formats.base import Batch
 from olscale.data.permutation.packed import SPARE_WORDS, PackedRows, Pieces, find, unpack
+from olscale.data.storage import write_in_steps
 
 __all__ = ["read_batches", "write_batch"]
 
@@ -46,7 +47,9 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
     arrays = [*(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]), *([] if text else [batch.target])]
     file.write(json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode() + b"\n")
     for array in arrays:
-        np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
+        values = np.ascontiguousarray(array)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+        write_in_steps(file, values.reshape(-1).view(np.uint8))
 
 
 def read_batches(path: Path) -> Iterator[Batch]:

@@ -14,10 +14,14 @@ from typing import IO, Any
 from olscale.data.remote import open_remote
 from olscale.errors import DatasetError
 
-__all__ = ["UNWRITABLE", "Directory", "open_output", "split_url"]
+__all__ = ["UNWRITABLE", "Directory", "open_output", "split_url", "write_in_steps"]
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
+
+_STEP_BYTES = 1 << 18
+"""Of one write. Linux gives a longer one longer pages, which it has to find first: for files of 8 MB, written one after
+another, the whole took 3 to 7 times as long."""
 
 
 def split_url(path: str) -> tuple[Any, str]:
@@ -67,6 +71,13 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
         raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_in_steps(file: IO[bytes], data: Any) -> None:
+    """Write `data`, a sequence of bytes, behind what is in `file`, in steps of a size that is written fastest."""
+    octets = memoryview(data)
+    for start in range(0, len(octets), _STEP_BYTES):
+        file.write(octets[start : start + _STEP_BYTES])
 
 
 class Directory:
@@ -153,7 +164,8 @@ class Directory:
         target = self.join(name)
         if self.local:
             Path(target).parent.mkdir(parents=True, exist_ok=True)
-            Path(target).write_bytes(data)
+            with Path(target).open("wb") as file:
+                write_in_steps(file, data)
         else:
             self.fs.pipe_file(target, bytes(data))
 
