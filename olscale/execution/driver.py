@@ -39,7 +39,14 @@ from olscale.execution.passages import (
 )
 from olscale.execution.progress import Progress
 from olscale.execution.stopping import Stop
-from olscale.execution.workers import ANSWER_SECONDS, LEAST_REPORT_SECONDS, WATCH_SECONDS, WorkerLostError, Workers
+from olscale.execution.workers import (
+    ANSWER_SECONDS,
+    LEAST_REPORT_SECONDS,
+    WATCH_SECONDS,
+    ClosedError,
+    WorkerLostError,
+    Workers,
+)
 from olscale.results.store import open_store
 
 __all__ = ["drive"]
@@ -66,10 +73,6 @@ class _End(Enum):
     """How an attempt at a pack ended."""
 
     OK, DIED, STOPPED = range(3)
-
-
-class _StoppedError(Exception):
-    """The pack was not begun, because the evaluation is to stop."""
 
 
 class _Drive:
@@ -139,7 +142,7 @@ class _Drive:
         while not self._stop.asked:
             await asyncio.sleep(0.1)
         self._progress.note("stopping: what is going on is being saved; Ctrl-C again ends it at once")
-        await self._workers.notify()
+        await self._workers.close_queues()
         with contextlib.suppress(Exception):
             async with asyncio.timeout(STOP_SECONDS):
                 await self._client.run(stop_tasks, self._name, on_error="ignore")
@@ -191,7 +194,7 @@ class _Drive:
                 envelope = await self._once(pack, alone=deaths == last - 1 and (suspect or deaths > 0))
                 if envelope.stopped and not self._stop.asked:
                     raise WorkerLostError  # its worker is leaving and has saved it
-            except _StoppedError:
+            except ClosedError:
                 return _End.STOPPED
             except WorkerLostError:
                 before, place = place, await asyncio.to_thread(checkpoints.place)
@@ -278,25 +281,13 @@ class _Drive:
 
     @contextlib.asynccontextmanager
     async def _placed(self, pack: Pack, actor: bool, alone: bool) -> AsyncIterator[str]:
-        """Yield a worker that has room for the pack, and listen for it from then on; a stop ends the wait for one."""
-        room = self._workers.place(actor, alone)
-        waiting = asyncio.ensure_future(room.__aenter__())
-        stopping = asyncio.ensure_future(self._workers.until(lambda: self._stop.asked))
-        try:
-            await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not waiting.done():
-                raise _StoppedError
-        finally:
-            stopping.cancel()
-            if not waiting.done():
-                waiting.cancel()
-        worker = waiting.result()
-        try:
+        """Yield a worker that has room for the pack, and listen for it from then on."""
+        async with self._workers.place(actor, alone) as worker:
             self._heard[pack.name] = worker, monotonic()
-            yield worker
-        finally:
-            self._heard.pop(pack.name, None)
-            await room.__aexit__(None, None, None)
+            try:
+                yield worker
+            finally:
+                self._heard.pop(pack.name, None)
 
     async def _cancel(self, future: Any) -> None:
         with contextlib.suppress(Exception):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from olscale.errors import ExecutionError
 
-__all__ = ["WorkerLostError", "Workers"]
+__all__ = ["ClosedError", "WorkerLostError", "Workers"]
 
 T = TypeVar("T")
 
@@ -30,6 +30,10 @@ TASKS_A_THREAD = 2
 
 class WorkerLostError(Exception):
     """What a worker was doing is gone."""
+
+
+class ClosedError(Exception):
+    """No worker takes anything more."""
 
 
 class Workers:
@@ -56,6 +60,9 @@ class Workers:
         self._tasks: Counter[str] = Counter()
         self._actors: Counter[str] = Counter()
         self._changed = asyncio.Condition()
+        # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes, only the first looks.
+        self._queues = {actor: asyncio.Lock() for actor in (False, True)}
+        self._closed = False
         self._peopled = monotonic()
 
     async def look(self) -> None:
@@ -116,6 +123,11 @@ class Workers:
         for asked in self._joined.values():
             asked.cancel()
 
+    async def close_queues(self) -> None:
+        """Give room to nobody any more."""
+        self._closed = True
+        await self.notify()
+
     async def notify(self) -> None:
         """Have everybody that waits look again."""
         async with self._changed:
@@ -128,10 +140,21 @@ class Workers:
 
     @asynccontextmanager
     async def place(self, actor: bool, alone: bool) -> AsyncIterator[str]:
-        """Wait for room for an actor or a task and yield the worker that has it; `alone`, for a worker of its own."""
-        worker = await (self._take_alone() if alone else self._take(actor))
+        """Wait for room for an actor or a task and yield the worker that has it; `alone`, for a worker of its own.
+
+        Raises
+        ------
+        ClosedError
+            If the queues were closed before there was room.
+        """
         load = self._actors if actor else self._tasks
-        load[worker] += 1
+        if alone:
+            worker = await self._take_alone()
+            load[worker] += 1
+        else:
+            async with self._queues[actor]:
+                worker = await self._take(actor)
+                load[worker] += 1
         try:
             yield worker
         finally:
@@ -149,8 +172,13 @@ class Workers:
         def room() -> list[str]:
             return [worker for worker in self._threads if worker not in self._alone and self._has_room(worker, actor)]
 
-        await self.until(lambda: bool(room()))
+        await self._until_open(lambda: bool(room()))
         return min(room(), key=self._load)
+
+    async def _until_open(self, true: Callable[[], bool]) -> None:
+        await self.until(lambda: self._closed or true())
+        if self._closed:
+            raise ClosedError
 
     def _has_room(self, worker: str, actor: bool) -> bool:
         if actor:
@@ -163,11 +191,11 @@ class Workers:
     async def _take_alone(self) -> str:
         """Keep a worker from getting more to do and wait until it has nothing."""
         while True:
-            await self.until(lambda: bool(self._threads.keys() - self._alone))
+            await self._until_open(lambda: bool(self._threads.keys() - self._alone))
             worker = min(sorted(self._threads.keys() - self._alone), key=self._load)
             self._alone.add(worker)
             try:
-                await self.until(partial(self._idle_or_gone, worker))
+                await self._until_open(partial(self._idle_or_gone, worker))
             except BaseException:
                 self._alone.discard(worker)
                 raise

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from distributed.utils_test import gen_cluster
@@ -22,7 +23,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.passages import Envelope, StreamActor, run_pack
 from olscale.execution.progress import Tally
 from olscale.execution.stopping import Stop
-from olscale.execution.workers import Workers
+from olscale.execution.workers import ClosedError, Workers
 from olscale.results.store import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
@@ -340,5 +341,45 @@ def test_room_on_workers() -> None:
                 await tasks[2].__aenter__()
         await alone.__aexit__(None, None, None)
         assert await workers.place(actor=False, alone=False).__aenter__() == "a"
+
+    asyncio.run(run())
+
+
+def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
+    """With thousands of packs the driver would otherwise do nothing else."""
+
+    async def run() -> None:
+        workers = Workers(Scheduler({"a": 1}))
+        places = [workers.place(actor=False, alone=False) for _ in range(100)]
+        waiting = [asyncio.create_task(place.__aenter__()) for place in places]
+        await asyncio.sleep(0)
+        with mock.patch.object(Workers, "_has_room", autospec=True, side_effect=Workers._has_room) as look:
+            await workers.look()
+            await asyncio.sleep(0.02)
+            assert [task.done() for task in waiting] == [True, True] + 98 * [False]  # in the order in which they came
+            for _ in range(5):
+                await workers.notify()
+                await asyncio.sleep(0.02)
+        assert look.call_count < 20
+        await workers.close_queues()
+        ends = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(end) for end in ends] == 2 * [str] + 98 * [ClosedError]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_who_waits_for_a_worker_of_its_own_hears_that_there_is_none_any_more(busy: bool) -> None:
+    async def run() -> None:
+        workers = Workers(Scheduler({"a": 1} if busy else {}))
+        await workers.look()
+        task = workers.place(actor=False, alone=False)
+        if busy:
+            await task.__aenter__()
+        waiting = asyncio.create_task(workers.place(actor=False, alone=True).__aenter__())
+        await asyncio.sleep(0.02)
+        await workers.close_queues()
+        with pytest.raises(ClosedError):
+            await waiting
 
     asyncio.run(run())
