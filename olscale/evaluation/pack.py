@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import inf
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -32,6 +33,12 @@ LOOK_AHEAD_ROWS = 65_536
 
 PACK_NUMBERS = 2e8
 """Numbers (values of rows, times runs) that a pack on a permutation or part goes through at most, if it has several runs."""
+
+READING = 600
+"""A pack that goes through so many numbers for each value it reads spends a twentieth of its time on reading, or less."""
+
+LEAST_COST = 1e9
+"""Numbers that a pack should go through, a quarter of a second's: with fewer it would be little but messages."""
 
 PROJECTED_RUNS = 8
 """Runs of a pack that share a projection all the same: to project a row costs more than most learners take for it."""
@@ -299,12 +306,17 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
 
 
 def cut_packs(
-    runs: Sequence[Run], sources: Mapping[str, Source], parts: int, memory_limit: int | None = None
+    runs: Sequence[Run],
+    sources: Mapping[str, Source],
+    parts: int,
+    memory_limit: int | None = None,
+    costs: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Pack]:
-    """Return packs, at least `parts` of them where there are so many runs; those that go through most first.
+    """Return packs, at least `parts` of them where there are so many runs; those that take longest first.
 
-    What goes through a pack are values of rows, times its runs. What comes last is then small, and no worker is at it for
-    long when the others have nothing left to do.
+    No worker should be at a long pack when the others have nothing left to do. So a pack takes at most half of a worker's
+    share of all that is not yet cut, and those that are cut last are small: guided self-scheduling (C. D. Polychronopoulos
+    and D. J. Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest first.
 
     Parameters
     ----------
@@ -316,6 +328,8 @@ def cut_packs(
         How many packs can run at the same time.
     memory_limit : int, optional
         That of the packs.
+    costs : mapping of str to float
+        How many numbers each run goes through, by its id; the values of its rows where it is left out.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
     groups: dict[tuple[StreamKey, bool], list[Run]] = {}
@@ -328,18 +342,34 @@ def cut_packs(
     def length(key: StreamKey) -> int:
         return sources[key.fingerprint].length(key)
 
-    packs: list[tuple[float, Pack]] = []
-    for (key, _), group in groups.items():
+    def values(key: StreamKey) -> float:
         source = sources[key.fingerprint]
-        size = -(-len(group) // min(slices, len(group)))
-        values = source.numbers * length(key) / max(1, source.rows)
+        return source.numbers * length(key) / max(1, source.rows)
+
+    def cost(run: Run) -> float:
+        return costs.get(run.id, values(run.stream))
+
+    left = sum(map(cost, runs))
+    packs: list[tuple[float, Pack]] = []
+    for (key, _), group in sorted(groups.items(), key=lambda each: max(map(cost, each[1])), reverse=True):
+        source = sources[key.fingerprint]
+        size, least = -(-len(group) // min(slices, len(group))), inf
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
             # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole. What is not is
             # read from disk anew by each pack.
-            most = int(PACK_NUMBERS / max(1.0, values))
+            most = int(PACK_NUMBERS / max(1.0, values(key)))
             size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
-        for first in range(0, len(group), size):
-            share = tuple(group[first : first + size])
+            if key.projection is None:
+                least = max(READING * values(key), LEAST_COST)
+        while group:
+            count = _fitting(map(cost, group[:size]), max(left / (2 * parts), least))
+            share, group = tuple(group[:count]), group[count:]
             pack = Pack(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
-            packs.append((values * len(share), pack))
+            packs.append((sum(map(cost, share)), pack))
+            left -= packs[-1][0]
     return [pack for _, pack in sorted(packs, key=lambda each: each[0], reverse=True)]
+
+
+def _fitting(costs: Iterable[float], most: float) -> int:
+    """Return how many of `costs` from the first on come to at most `most`; one at least."""
+    return max(1, sum(total <= most for total in accumulate(costs)))

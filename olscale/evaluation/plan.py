@@ -44,6 +44,8 @@ class Plan:
         Optional datasets and learners that could not be had, and why.
     searches : tuple of Search
         What its runs are to choose, where they are those of tuning.
+    costs : dict of str to float
+        How many numbers each run goes through, by its id; see `Learner.row_numbers`.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Plan:
     sources: dict[str, Source]
     left_out: tuple[LeftOut, ...] = ()
     searches: tuple[Search, ...] = ()
+    costs: Mapping[str, float] = field(default_factory=dict)
 
 
 def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
@@ -84,7 +87,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
                 params = chosen[source.search(experiment, spec, settings).id]
             learners.append((spec.name, source.learner(spec, params)))
         plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
-    return Plan(experiment.name, tuple(plan.runs.values()), plan.sources, left_out)
+    return Plan(experiment.name, tuple(plan.runs.values()), plan.sources, left_out, costs=plan.costs)
 
 
 def plan_searches(experiment: Experiment) -> Plan:
@@ -110,7 +113,8 @@ def plan_searches(experiment: Experiment) -> Plan:
                 points = [(spec.name, source.learner(spec, point)) for point in search.points]
                 runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
                 searches[search.id] = search.over(runs)
-    return Plan(f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.sources, (), tuple(searches.values()))
+    found = tuple(searches.values())
+    return Plan(f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.sources, (), found, plan.costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class _Builder:
 
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -164,14 +169,20 @@ class _Builder:
             str(source.spec.path), rows, numbers, held_bytes(dataset, "train"), dataset.manifest.chunk_rows
         )
         added: list[list[Run]] = [[] for _ in learners]
+        columns, classes = width_after(source.transforms, dataset.columns), len(dataset.classes or ())
+        # What transforms do to the values of sparse rows is not known; to those of dense ones, what they do to columns is.
+        values = numbers / max(1, rows) if dataset.kind == "sparse" and columns == dataset.columns else columns
+        row_numbers = [learner.row_numbers(columns, classes, values) for _, learner in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
-            _check_scoring(key, dataset, self.sources[dataset.fingerprint].length(key))
+            length = self.sources[dataset.fingerprint].length(key)
+            _check_scoring(key, dataset, length)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
-            for mine, (name, learner) in zip(added, learners, strict=True):
+            for mine, (name, learner), each in zip(added, learners, row_numbers, strict=True):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
                     run = Run(key, name, learner.version, learner.resolved_params(), fold)
                     mine.append(self.runs.setdefault(run.id, run))
+                    self.costs[run.id] = each * length
         return added
 
 

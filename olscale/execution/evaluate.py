@@ -182,7 +182,8 @@ class _Job:
         if missing:
             begun = resumable_packs(self.store, missing, plan.sources)
             fresh = set(missing).difference(*(pack.runs for pack in begun))
-            packs = cut_packs([run for run in missing if run in fresh], plan.sources, self.parts, self.memory_limit)
+            left_over = [run for run in missing if run in fresh]
+            packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
             packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
             yield [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
             left = {run.id for run in missing} - self.store.done() - self.store.lost()

@@ -166,6 +166,10 @@ class _Local(SweepLearner):
         "dtype": Choice(("float64", "float32")),
     }
 
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: the distance to each prototype takes most."""
+        return values * int(self.k) + super().row_numbers(columns, classes, values)
+
     def _inverse_lam(self) -> float:
         """Return ``1/lambda``; 0 leaves the common component out."""
         return 0.0

@@ -113,6 +113,12 @@ class SecondOrderLearner(Classifier):
         each = columns * whole_lanes(columns) if self.covariance == "full" else columns
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: a full covariance as a whole."""
+        outputs = score_columns(classes)
+        each = columns * columns if self.covariance == "full" else values
+        return values * outputs + each * self._covariances(outputs)
+
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine could not hold.
 

@@ -249,6 +249,10 @@ class SoftLOL(SweepLearner):
         self.averaging = averaging
         self.dtype = dtype
 
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: the distance to each prototype, and `m` models."""
+        return values * int(self.k) + int(self.m) * super().row_numbers(columns, classes, values)
+
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
         return {

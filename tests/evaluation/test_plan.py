@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olscale.data.ingest import ingest
 from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
@@ -129,6 +131,45 @@ def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: i
     assert all(len(pack.runs) == 1 or pack.rows == 10 or len(pack.runs) * heavy <= 1 for pack in packs)
     through = [len(pack.runs) * sources[pack.runs[0].stream.fingerprint].numbers for pack in packs]
     assert through == sorted(through, reverse=True)
+
+
+@given(costs=st.lists(st.floats(0.0, 60.0), min_size=1, max_size=60), parts=st.integers(1, 4))
+def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float], parts: int) -> None:
+    """Each takes the longest that is left: none ends later than another by more than one run, or a second."""
+    keys = [StreamKey("d", "0" * 64, (), Shuffle(0, i)) for i in range(3)]
+    runs = [Run(keys[i % 3], "pa", i, {}) for i in range(len(costs))]
+    seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
+    numbers = {id: 4e9 * cost for id, cost in seconds.items()}
+    packs = cut_packs(runs, {"0" * 64: Source("d", 10, 10)}, parts, costs=numbers)
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    lengths = [sum(seconds[run.id] for run in pack.runs) for pack in packs]
+    assert lengths == sorted(lengths, reverse=True)
+    ends = [0.0] * parts
+    for length in lengths:
+        ends[ends.index(min(ends))] += length
+    assert max(ends) <= sum(costs) / parts + max(1.0, *costs)
+
+
+@pytest.mark.parametrize(
+    ("learner", "params", "numbers"),
+    [
+        ("pa1", {}, 3 * 12),
+        ("arow", {}, 3 * 12 + 12 * 12),
+        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * 12 * 12),
+        ("arow", {"covariance": "diagonal"}, 3 * 12 + 12),
+        ("lol", {"k": 5}, 3 * 12 + 5 * 12),
+        ("soft-lol", {"k": 5, "m": 2}, 2 * 3 * 12 + 5 * 12),
+    ],
+)
+def test_a_run_costs_the_numbers_it_goes_through(
+    tmp_path: Path, learner: str, params: dict[str, Any], numbers: int
+) -> None:
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "rows.npz", X=rng.normal(size=(30, 11)), y=np.arange(30) % 3)
+    ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
+    datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
+    made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
+    assert [made.costs[run.id] for run in made.runs] == [30 * numbers] * 2
 
 
 def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> None:
