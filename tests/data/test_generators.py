@@ -93,7 +93,7 @@ def test_url_like_features_are_born_over_time():
     first, last = list(url_like.chunks(2_000, chunk_rows=1_000))
     assert first.X.indices.max() < 0.6 * url_like.COLUMNS < last.X.indices.max() < url_like.COLUMNS
     head = last.X.indices < url_like.REAL
-    assert head.sum() == 16_000
+    assert head.sum() == 12_000
     assert ((last.X.data[head] > 0.0) & (last.X.data[head] <= 1.0)).all()
     assert (last.X.data[~head] == 1.0).all()
 

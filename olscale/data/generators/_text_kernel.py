@@ -8,10 +8,10 @@ from olscale.jit import kernel
 
 __all__ = ["DECIMALS", "PAIR_BYTES", "ROW_BYTES", "write_rows"]
 
-DECIMALS = 10_000
+DECIMALS = 1_000_000
 """Values are whole multiples of 1 / `DECIMALS`, from 1 / `DECIMALS` to 1."""
-PAIR_BYTES, ROW_BYTES = 18, 3
-"""Most bytes of a pair (space, ten digits, colon, six digits) and of what is around the pairs of a row."""
+PAIR_BYTES, ROW_BYTES = 20, 3
+"""Most bytes of a pair (space, ten digits, colon, eight of the value) and of what is around the pairs of a row."""
 
 _ZERO, _COLON, _SPACE, _NEWLINE, _DOT = 48, 58, 32, 10, 46
 _PLUS, _MINUS = 43, 45

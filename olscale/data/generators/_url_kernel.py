@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from olscale.data.generators._text_kernel import DECIMALS
 from olscale.jit import kernel
 
 __all__ = ["MOST_NONZEROS", "fill"]
 
 _REAL = 64
-_GROUP = 4
-_FEWEST_STRATA, _STRATA_SPREAD = 116, 25
-_HEAD_SHARE, _HEAD, _EARLY = 0.68, 86, 26
+_VALUES, _USUAL = 12, 0.8
+_LEVELS, _LEVEL_SPREAD = 7, np.uint64(9)
+_FEWEST_STRATA, _STRATA_SPREAD = 154, 25
+_HEAD_SHARE, _HEAD, _EARLY = 0.495, 77, 17
 _EARLY_SHARE = _HEAD_SHARE * _EARLY / _HEAD
 _BLOCK = 0.048
-_RECENT = 6
+_RECENT = 8
 _PERIOD = 64
-MOST_NONZEROS = _REAL // _GROUP + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
+MOST_NONZEROS = _VALUES + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -53,6 +55,14 @@ def _lean(key: Any, feature: int, day: int) -> int:
     if drawn & _INFORMATIVE:
         return 0
     return 1 if drawn & _SIGN else -1
+
+
+@kernel
+def _real(key: Any, feature: int, u: float) -> float:
+    """Return a value of a real-valued feature: one of so many multiples of a fraction, in six decimals."""
+    levels = _LEVELS << np.int64(_mix(key + np.uint64(feature)) % _LEVEL_SPREAD)
+    nearest = (2 * DECIMALS * (1 + int(levels * u)) + levels) // (2 * levels)
+    return nearest / DECIMALS
 
 
 @kernel
@@ -95,14 +105,15 @@ def fill(
         strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(counter + np.uint64(2)))
         counter += np.uint64(3)
         first = at
-        for group in range(_REAL // _GROUP):
-            feature = _GROUP * group + int(_GROUP * _uniform(counter))
+        for group in range(_VALUES):
+            feature, end = _REAL * group // _VALUES, _REAL * (group + 1) // _VALUES
+            feature += int((end - feature) * max(0.0, (_uniform(counter) - _USUAL) / (1.0 - _USUAL)))
             value = _uniform(counter + np.uint64(1))
             if _lean(key, feature, day) == y:
                 value = 0.5 * (1.0 + value)
             counter += np.uint64(2)
             indices[at] = feature
-            data[at] = (1.0 + np.floor(9999.0 * value)) / 10000.0
+            data[at] = _real(key, feature, value)
             at += 1
         for step in range(strata + _RECENT):
             stratum = _stratum(step, strata)

@@ -23,7 +23,7 @@ _LEVEL = 1
 
 
 def svmlight_text(batch: Batch) -> memoryview:
-    r"""Return sparse rows as SVMlight text; their values are multiples of 1/10,000 in (0, 1], their targets -1 and +1.
+    r"""Return sparse rows as SVMlight text; their values are multiples of a millionth in (0, 1], their targets -1 and +1.
 
     Examples
     --------
