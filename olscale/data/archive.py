@@ -75,6 +75,10 @@ def open_members(archive: str) -> Generator[tuple[str, BufferedReader]]:
                             archive, f"{info.name} has holes, which no text has; pack it without --sparse"
                         )
                     if info.isfile() and data and not _NOTES.match(path.name):
+                        if info.size < 0:
+                            raise FormatError(
+                                archive, f"is no tar archive or is damaged ({info.name} has {info.size} bytes)"
+                            )
                         forward.seek(info.offset_data)
                         content = BufferedReader(_Content(forward, info.size), _READ_BYTES)
                         yield info.name, decompressed(f"{archive}: {info.name}", content, content.peek(6)[:6])
@@ -97,9 +101,7 @@ class _Forward:
 
     def read(self, size: int) -> bytes:
         if size > _MOST_BYTES:  # room for all of it would be made before the first byte is read
-            raise FormatError(
-                self.archive, f"is no tar archive or is damaged (a name of {size:,} bytes); get it again"
-            )
+            raise FormatError(self.archive, f"is no tar archive or is damaged (a name of {size:,} bytes); get it again")
         part = self._stream.read(size)
         self._at += len(part)
         return part

@@ -312,11 +312,12 @@ def cut_packs(
     memory_limit: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Pack]:
-    """Return packs, at least `parts` of them where there are so many runs; those that take longest first.
+    """Return packs, those that take longest first; where there are fewer streams than `parts`, several of each.
 
-    No worker should be at a long pack when the others have nothing left to do. So a pack takes at most half of a worker's
-    share of all that is not yet cut, and those that are cut last are small: guided self-scheduling (C. D. Polychronopoulos
-    and D. J. Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest first.
+    No worker should be at a long pack when the others have nothing left to do. So a pack on rows that are held in memory
+    takes at most half of a worker's share of all that is not yet cut, and those that are cut last are small: guided
+    self-scheduling (C. D. Polychronopoulos and D. J. Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest
+    first. Of a stream that is read from disk, or projected, there is a slice for each worker that would otherwise be idle.
 
     Parameters
     ----------

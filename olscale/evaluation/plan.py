@@ -9,7 +9,7 @@ from typing import Any
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.permutation.held import held_bytes
 from olscale.data.stream import Part, Shuffle, delay_position
-from olscale.data.transforms import has_projection, width_after
+from olscale.data.transforms import has_projection, size_after, width_after
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.metrics.drift import detector_version
@@ -169,9 +169,8 @@ class _Builder:
             str(source.spec.path), rows, numbers, held_bytes(dataset, "train"), dataset.manifest.chunk_rows
         )
         added: list[list[Run]] = [[] for _ in learners]
-        columns, classes = width_after(source.transforms, dataset.columns), len(dataset.classes or ())
-        # What transforms do to the values of sparse rows is not known; to those of dense ones, what they do to columns is.
-        values = numbers / max(1, rows) if dataset.kind == "sparse" and columns == dataset.columns else columns
+        columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
+        classes = len(dataset.classes or ())
         row_numbers = [learner.row_numbers(columns, classes, values) for _, learner in learners]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             length = self.sources[dataset.fingerprint].length(key)

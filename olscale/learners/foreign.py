@@ -75,6 +75,12 @@ class ForeignLearner(Learner):
             )
         self._fitted, self._updates = False, 0
 
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a learner of ours goes through in the time that one row takes here."""
+        del columns, classes
+        # SGDClassifier of scikit-learn took 0.85 ms a row, LogisticRegression of River 10 us and 0.2 us a value.
+        return 4e4 + 1e3 * values if self._river else 3e6
+
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 

@@ -191,6 +191,10 @@ class PAMO1(SweepLearner):
         self.seed = seed
         self.dtype = dtype
 
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: `h` groups of `k` hyperplanes an output."""
+        return int(self.h) * int(self.k) * super().row_numbers(columns, classes, values)
+
     def _allocate(self, columns: int, outputs: int) -> State:
         h, k, random = int(self.h), int(self.k), self._random()
         planes = random.uniform(-0.1, 0.1, size=(outputs * h, k, columns))

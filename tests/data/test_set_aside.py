@@ -119,6 +119,18 @@ def test_a_tar_that_ends_in_a_member_is_damaged(tmp_path: Path) -> None:
         ingest(str(file), str(tmp_path / "d"))
 
 
+def test_a_member_of_less_than_no_bytes_is_damage(tmp_path: Path) -> None:
+    """Not all versions of tarfile refuse it."""
+    file = tmp_path / "days.tar"
+    with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as tar:
+        info = tarfile.TarInfo("Day1.svm")
+        info.size = 7
+        info.pax_headers = {"size": "-7"}
+        tar.addfile(info, io.BytesIO(b"+1 1:1\n"))
+    with pytest.raises(FormatError, match=r"days\.tar: is no tar archive or is damaged|holds no data files"):
+        ingest(str(file), str(tmp_path / "d"))
+
+
 @pytest.mark.parametrize(
     ("days", "where"),
     [

@@ -159,6 +159,7 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float
         ("arow", {"covariance": "diagonal"}, 3 * 12 + 12),
         ("lol", {"k": 5}, 3 * 12 + 5 * 12),
         ("soft-lol", {"k": 5, "m": 2}, 2 * 3 * 12 + 5 * 12),
+        ("pamo1", {"h": 4, "k": 2}, 4 * 2 * 3 * 12),
     ],
 )
 def test_a_run_costs_the_numbers_it_goes_through(
@@ -170,6 +171,16 @@ def test_a_run_costs_the_numbers_it_goes_through(
     datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
     made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
     assert [made.costs[run.id] for run in made.runs] == [30 * numbers] * 2
+
+
+@pytest.mark.parametrize(
+    ("transforms", "numbers"), [([], 2), (["bias"], 3), (["standardize"], 9), (["standardize", "bias"], 10)]
+)
+def test_sparse_rows_cost_the_values_that_are_stored(tmp_path: Path, transforms: list[str], numbers: int) -> None:
+    (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
+    ingest([str(tmp_path / "rows.svm")], str(tmp_path / "d"))
+    made = plan(tmp_path, datasets=[{"path": str(tmp_path / "d")}], transforms=transforms, protocol={"order": "time"})
+    assert [made.costs[run.id] for run in made.runs] == [8 * numbers]
 
 
 def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> None:

@@ -60,8 +60,8 @@ def _lean(key: Any, feature: int, day: int) -> int:
 @kernel
 def _real(key: Any, feature: int, u: float) -> float:
     """Return a value of a real-valued feature: one of so many multiples of a fraction, in six decimals."""
-    levels = _LEVELS << np.int64(_mix(key + np.uint64(feature)) % _LEVEL_SPREAD)
-    nearest = (2 * DECIMALS * (1 + int(levels * u)) + levels) // (2 * levels)
+    levels = _LEVELS << int(_mix(key + np.uint64(feature)) % _LEVEL_SPREAD)
+    nearest = (2 * DECIMALS * min(levels, 1 + int(levels * u)) + levels) // (2 * levels)
     return nearest / DECIMALS
 
 

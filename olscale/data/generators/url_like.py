@@ -6,7 +6,7 @@ The real set has 2,396,130 rows with about 115 nonzeros each, 3,231,961 features
 - Columns 0 to 63 are real-valued, in (0, 1], 12 of them in a row, most often the same. A column has 7 to 1,792 different
   values, multiples of a fraction in six decimals, such as 0.142857. All others are 0 or 1.
 - Feature frequencies are near those of real rows: the 100 most frequent features hold seven tenths of the nonzeros, the
-  1,000 most frequent more than eight. A row takes one feature from each of 154 to 178 equal strata of u: from a head of
+  1,000 most frequent about eight. A row takes one feature from each of 154 to 178 equal strata of u: from a head of
   77 features for u < 0.495, beyond it from a power law, feature ``N_d t^32`` with t rising from 0 to 1. 8 more features come
   from the newest tenth, the newer the more. A feature drawn twice is there once.
 - Of the head 17 features follow the real-valued ones, and 60 stand one after the other at 0.048 of all columns (in the real

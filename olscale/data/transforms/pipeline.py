@@ -20,6 +20,7 @@ __all__ = [
     "fit_transforms",
     "has_projection",
     "make_transform",
+    "size_after",
     "split_transforms",
     "transform_names",
     "width_after",
@@ -127,9 +128,26 @@ def width_after(texts: Sequence[str], columns: int) -> int:
     >>> width_after(["standardize", "bias"], 4)
     5
     """
+    return size_after(texts, columns, columns)[0]
+
+
+def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
+    """Return the number of features that the transforms make of `columns`, and of stored values that they make of `values`.
+
+    A step that takes no sparse rows makes dense ones, and so does a projection. Of others every feature that is added has a
+    value in each row, and none of those that are left out has any: the values may be fewer.
+
+    Examples
+    --------
+    >>> size_after(["bias"], 100, 7.5), size_after(["standardize", "bias"], 100, 7.5)
+    ((101, 8.5), (101, 101))
+    """
     for text in texts:
-        columns = make_transform(text).width(columns)
-    return columns
+        step = make_transform(text)
+        before, columns = columns, step.width(columns)
+        dense = not step.takes_sparse or step.is_random
+        values = columns if dense else min(columns, values + max(0, columns - before))
+    return columns, values
 
 
 def _parameters(step: type[Transform]) -> dict[str, object]:
