@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 from math import inf
 from time import perf_counter
@@ -353,24 +354,40 @@ def cut_packs(
     left = sum(map(cost, runs))
     packs: list[tuple[float, Pack]] = []
     for (key, _), group in sorted(groups.items(), key=lambda each: max(map(cost, each[1])), reverse=True):
-        source = sources[key.fingerprint]
-        size, least = -(-len(group) // min(slices, len(group))), inf
+        source, count = sources[key.fingerprint], min(slices, len(group))
         if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
-            # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole. What is not is
-            # read from disk anew by each pack.
+            # Held in memory, so reading it again costs little, and a pack that is stopped is lost as a whole.
             most = int(PACK_NUMBERS / max(1.0, values(key)))
-            size = min(size, max(most, 1 if key.projection is None else PROJECTED_RUNS))
-            if key.projection is None:
-                least = max(READING * values(key), LEAST_COST)
-        while group:
-            count = _fitting(map(cost, group[:size]), max(left / (2 * parts), least))
-            share, group = tuple(group[:count]), group[count:]
+            size = min(-(-len(group) // count), max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
+            shares = _guided(group, cost, size, lambda: max(left / (2 * parts), least))  # noqa: B023 - used up here
+        else:
+            # Read from disk anew by each pack.
+            shares = _dealt(group, cost, count)
+        for share in shares:
             pack = Pack(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
             packs.append((sum(map(cost, share)), pack))
             left -= packs[-1][0]
     return [pack for _, pack in sorted(packs, key=lambda each: each[0], reverse=True)]
 
 
-def _fitting(costs: Iterable[float], most: float) -> int:
-    """Return how many of `costs` from the first on come to at most `most`; one at least."""
-    return max(1, sum(total <= most for total in accumulate(costs)))
+def _guided(
+    runs: Sequence[Run], cost: Callable[[Run], float], size: int, most: Callable[[], float]
+) -> Iterator[tuple[Run, ...]]:
+    """Yield `runs` in their order, so many at once as come to what is the `most` then; `size` at most, and one at least."""
+    while runs:
+        bound = most()
+        count = max(1, sum(total <= bound for total in accumulate(map(cost, runs[:size]))))
+        yield tuple(runs[:count])
+        runs = runs[count:]
+
+
+def _dealt(runs: Sequence[Run], cost: Callable[[Run], float], count: int) -> Iterator[tuple[Run, ...]]:
+    """Yield `runs` in `count` shares that take about as long each: the longest run first, to the share with least so far."""
+    shares: list[list[int]] = [[] for _ in range(count)]
+    loads = [(0.0, 0, number) for number in range(count)]
+    for i in sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True):
+        load, held, number = heappop(loads)
+        shares[number].append(i)
+        heappush(loads, (load + cost(runs[i]), held + 1, number))
+    yield from (tuple(runs[i] for i in sorted(share)) for share in shares)

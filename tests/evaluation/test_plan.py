@@ -150,6 +150,21 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float
     assert max(ends) <= sum(costs) / parts + max(1.0, *costs)
 
 
+@given(costs=st.lists(st.sampled_from([0.0, 1.0, 2.0, 60.0]), min_size=1, max_size=20), parts=st.integers(1, 6))
+def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs: list[float], parts: int) -> None:
+    key = StreamKey("d", "0" * 64, (), None)
+    runs = [Run(key, "pa", i, {}) for i in range(len(costs))]
+    seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
+    packs = cut_packs(runs, {"0" * 64: Source("d", 10, 10)}, parts, costs=seconds)
+    assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
+    assert len(packs) == min(parts, len(runs))
+    assert all(pack.runs for pack in packs)
+    lengths = [sum(seconds[run.id] for run in pack.runs) for pack in packs]
+    assert lengths == sorted(lengths, reverse=True)
+    assert max(lengths) - min(lengths) <= max(costs)
+    assert all([*pack.runs] == sorted(pack.runs, key=runs.index) for pack in packs)
+
+
 @pytest.mark.parametrize(
     ("learner", "params", "numbers"),
     [
