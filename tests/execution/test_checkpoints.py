@@ -278,7 +278,7 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
         ("lol", 5),
         ("lol", 6),
         *(("pa", i) for i in range(3, 7)),
-        *(("pa1", i) for i in range(3, 7)),
+        *(("pa1", i) for i in range(5, 7)),
     ]
     assert runs(tmp_path / "store") == runs(tmp_path / "undisturbed")
     assert not list((tmp_path / "store" / "checkpoints").iterdir())
