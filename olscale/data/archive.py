@@ -129,7 +129,7 @@ class _Content(RawIOBase):
     def readinto(self, buffer: Any, /) -> int:
         wanted = min(len(buffer), self._left)
         got = self._forward.readinto(memoryview(buffer)[:wanted]) if wanted else 0
-        if got < min(wanted, 1):
+        if wanted and not got:
             raise FormatError(self._forward.archive, "is no tar archive or is damaged (unexpected end of data)")
         self._left -= got
         return got

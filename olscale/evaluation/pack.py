@@ -360,7 +360,7 @@ def cut_packs(
             most = int(PACK_NUMBERS / max(1.0, values(key)))
             size = min(-(-len(group) // count), max(most, 1 if key.projection is None else PROJECTED_RUNS))
             least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
-            shares = _guided(group, cost, size, lambda: max(left / (2 * parts), least))  # noqa: B023 - used up here
+            shares = _guided(group, cost, size, left, parts, least)
         else:
             # Read from disk anew by each pack.
             shares = _dealt(group, cost, count)
@@ -372,12 +372,16 @@ def cut_packs(
 
 
 def _guided(
-    runs: Sequence[Run], cost: Callable[[Run], float], size: int, most: Callable[[], float]
+    runs: Sequence[Run], cost: Callable[[Run], float], size: int, left: float, parts: int, least: float
 ) -> Iterator[tuple[Run, ...]]:
-    """Yield `runs` in their order, so many at once as come to what is the `most` then; `size` at most, and one at least."""
+    """Yield `runs` in their order, so many at once as take half of a part's share of what is left, or `least` if it is more.
+
+    One at least, and `size` at most.
+    """
     while runs:
-        bound = most()
-        count = max(1, sum(total <= bound for total in accumulate(map(cost, runs[:size]))))
+        most = max(left / (2 * parts), least)
+        count = max(1, sum(total <= most for total in accumulate(map(cost, runs[:size]))))
+        left -= sum(map(cost, runs[:count]))
         yield tuple(runs[:count])
         runs = runs[count:]
 
