@@ -14,13 +14,17 @@ __all__ = ["MOST_NONZEROS", "fill"]
 _REAL = 64
 _VALUES, _USUAL = 12, 0.8
 _LEVELS, _LEVEL_SPREAD = 7, np.uint64(9)
-_FEWEST_STRATA, _STRATA_SPREAD = 154, 25
-_HEAD_SHARE, _HEAD, _EARLY = 0.495, 77, 17
-_EARLY_SHARE = _HEAD_SHARE * _EARLY / _HEAD
+_HEAD, _EARLY, _RUN = 102, 36, 36
 _BLOCK = 0.048
-_RECENT = 8
+_ALWAYS, _MOST, _FALL, _AGAINST = 0.985, 0.9, 0.7, 0.7
+_FEWEST_STRATA, _STRATA_SPREAD = 23, 8
+_FIRST = 13
+_RECENT = 3
+_SITES = 100
+_DRAWS = 6
+_OWN_VALUE, _OWN_HEAD, _OWN_TAIL = 0.25, 0.05, 0.3
 _PERIOD = 64
-MOST_NONZEROS = _VALUES + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
+MOST_NONZEROS = _VALUES + _HEAD + _FEWEST_STRATA + _STRATA_SPREAD + _RECENT
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -28,7 +32,7 @@ _S27, _S30, _S31, _S11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(
 _UNIT = 2.0**-53
 _INFORMATIVE = np.uint64(1)
 _SIGN = np.uint64(2)
-_REFUSED = 0.9
+_REFUSED = 0.8
 _MALICIOUS = 1.0 / 3.0
 _NOISE = 0.01
 
@@ -66,24 +70,66 @@ def _real(key: Any, feature: int, u: float) -> float:
 
 
 @kernel
-def _frequent(u: float, born: float, block: int) -> int:
-    """Return the place of a feature: in the head, of which nearly every row has each, or a power law over all born."""
-    if u < _HEAD_SHARE:
-        rank = int(_HEAD * (u / _HEAD_SHARE))
-        return rank if rank < _EARLY else block + rank
-    t = (u - _HEAD_SHARE) / (1.0 - _HEAD_SHARE)
-    for _ in range(5):
-        t *= t
-    return _EARLY + int((born - _EARLY) * t)
+def _insert(feature: int, first: int, at: int, indices: Any, data: Any) -> int:
+    """Put a binary feature in its place in the row since `first`, unless it is there; return where the row ends."""
+    p = at
+    while p > first and indices[p - 1] > feature:
+        p -= 1
+    if p > first and indices[p - 1] == feature:
+        return at
+    for q in range(at, p, -1):
+        indices[q] = indices[q - 1]
+    indices[p] = feature
+    data[at] = 1.0
+    return at + 1
 
 
 @kernel
-def _stratum(step: int, strata: int) -> int:
-    """Return the stratum to draw from: those of the block follow the tail, most of whose features are before it."""
-    low, high = int(_EARLY_SHARE * strata), int(_HEAD_SHARE * strata)
-    if step < low or step >= strata:
-        return step
-    return step - low + high if step < low + strata - high else step - strata + high
+def _site(u: float) -> int:
+    """Return the number of a site, of which the first have many more rows than the last."""
+    return int(_SITES * (u * u * u))
+
+
+@kernel
+def _draw(draws: Any, place: int, own: float) -> Any:
+    """Return the counter of a draw: the row's own so often, else that of its site."""
+    row, site = draws
+    at = np.uint64(_DRAWS * place)
+    return row + at if _uniform(~(row + at)) < own else site + at
+
+
+@kernel
+def _head(
+    key: Any, draws: Any, places: Any, before: int, day: int, y: int, first: int, at: int, indices: Any, data: Any
+) -> int:
+    """Add the features at `places` of the head that a row of class `y` has; return where the row ends."""
+    for place in places:
+        feature, chance = before + place, _ALWAYS
+        if place % _RUN >= _RUN // 2:
+            chance = _MOST - _FALL * place / _HEAD
+            if _lean(key, feature, day) == -y:
+                chance *= _AGAINST
+        if _uniform(_draw(draws, _VALUES + place, _OWN_HEAD)) < chance:
+            at = _insert(feature, first, at, indices, data)
+    return at
+
+
+@kernel
+def _first(born: float) -> float:
+    """Return where draws from the tail begin, see `_tail`: at the 32nd root of the share of the first features."""
+    t = _FIRST / born
+    for _ in range(5):
+        t = np.sqrt(t)
+    return t
+
+
+@kernel
+def _tail(u: float, first: float) -> float:
+    """Return where in (0, 1] of the features born a draw falls, such that their frequencies are near a power law's."""
+    t = first + (1.0 - first) * u * (0.65 + 0.35 * u)
+    for _ in range(5):
+        t *= t
+    return t
 
 
 @kernel
@@ -98,46 +144,44 @@ def fill(
         day = min(row // day_rows, days - 1)
         block = int(_BLOCK * columns)
         born = (columns - _REAL) * (0.1 + 0.9 * (day + 1) / days)
-        counter = _mix(key + np.uint64(row) * _GOLDEN)
-        y = 1 if _uniform(counter) < _MALICIOUS else -1
-        shown = -y if _uniform(counter + np.uint64(1)) < _NOISE else y
+        drawn = _mix(key + np.uint64(row) * _GOLDEN)
+        y = 1 if _uniform(drawn) < _MALICIOUS else -1
+        shown = -y if _uniform(drawn + np.uint64(1)) < _NOISE else y
         malicious[i] = (shown + 1) // 2
-        strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(counter + np.uint64(2)))
-        counter += np.uint64(3)
+        site = _mix(~key + np.uint64(_site(_uniform(drawn + np.uint64(2)))) * _GOLDEN)
+        draws = drawn + np.uint64(_DRAWS), site
+        strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(site))
         first = at
         for group in range(_VALUES):
             feature, end = _REAL * group // _VALUES, _REAL * (group + 1) // _VALUES
-            feature += int((end - feature) * max(0.0, (_uniform(counter) - _USUAL) / (1.0 - _USUAL)))
-            value = _uniform(counter + np.uint64(1))
+            drawn = _draw(draws, group, _OWN_VALUE)
+            feature += int((end - feature) * max(0.0, (_uniform(drawn) - _USUAL) / (1.0 - _USUAL)))
+            value = _uniform(drawn + np.uint64(1))
             if _lean(key, feature, day) == y:
                 value = 0.5 * (1.0 + value)
-            counter += np.uint64(2)
             indices[at] = feature
             data[at] = _real(key, feature, value)
             at += 1
+        at = _head(key, draws, range(_EARLY), _REAL, day, y, first, at, indices, data)
+        low, behind = _first(born), False
         for step in range(strata + _RECENT):
-            stratum = _stratum(step, strata)
+            if not behind and (step >= strata or _tail(step / strata, low) * born > block):
+                # Where it comes in the order of columns, so that little is put in its place later.
+                at = _head(key, draws, range(_EARLY, _HEAD), _REAL + block, day, y, first, at, indices, data)
+                behind = True
+            drawn = _draw(draws, _VALUES + _HEAD + step, _OWN_TAIL)
             for _ in range(3):  # a second draw stays in its stratum
-                if stratum < strata:
-                    feature = _REAL + _frequent((stratum + _uniform(counter)) / strata, born, block)
+                if step < strata:
+                    t = _tail((step + _uniform(drawn)) / strata, low)
+                    feature = _REAL + _EARLY - _FIRST + int((born - _EARLY) * t)
                 else:
-                    u = (stratum - strata + _uniform(counter)) / _RECENT
+                    u = (step - strata + _uniform(drawn)) / _RECENT
                     u *= u
                     feature = _REAL + int(born - 1.0 - 0.1 * born * (u * u))
-                refused = _uniform(counter + np.uint64(1)) < _REFUSED
-                counter += np.uint64(2)
+                refused = _uniform(drawn + np.uint64(1)) < _REFUSED
+                drawn += np.uint64(2)
                 if not (refused and _lean(key, feature, day) == -y):
                     break
-            # Few are out of order; equal features are one.
-            p = at
-            while p > first and indices[p - 1] > feature:
-                p -= 1
-            if p > first and indices[p - 1] == feature:
-                continue
-            for q in range(at, p, -1):
-                indices[q] = indices[q - 1]
-            indices[p] = feature
-            data[at] = 1.0
-            at += 1
+            at = _insert(feature, first, at, indices, data)
         indptr[i + 1] = at
     return at
