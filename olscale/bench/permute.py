@@ -29,8 +29,8 @@ def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
 
 
 def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
-    dataset = generate("url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 36))
-    generate("url-like", f"{path}-few", rows=360, layout=layout, chunk_rows=10)
+    dataset = generate("url-like", path, rows=rows, layout=layout, chunk_rows=min(8_192, rows // 48))
+    generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
     in_order, permuted = _FILE.format(layout), _PERMUTED.format(layout)

@@ -9,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from unittest import mock
 
@@ -33,7 +34,7 @@ from olscale.data.permutation.scattered import Scattered
 from olscale.data.stream import Shuffle, Stream, open_streams
 from olscale.errors import DatasetError, ParameterError
 
-ROWS = 120
+ROWS = 160
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, int
 
 def least(dataset: Dataset) -> int:
     """Return the smallest limit that will do."""
-    return 12 * dataset.rows("train") + 4 * scattered.chunk_bytes(dataset, "train")
+    return 12 * dataset.rows("train") + 5 * scattered.chunk_bytes(dataset, "train")
 
 
 def bytes_of(chunk: Chunk) -> list[bytes]:
@@ -127,6 +128,32 @@ def test_too_many_buckets_are_cut_in_two_steps(
     assert len(rows._sizes) == levels
     y = [rows.chunk(i).y for i in range(ROWS // 5)]
     assert np.array_equal(np.concatenate(y), np.concatenate([chunk.y for chunk in dataset.chunks()])[order])
+
+
+def test_the_next_bucket_is_read_ahead_where_both_have_room(shapes: dict[tuple[str, str, int], str]) -> None:
+    """Packed rows take less than the most they could; what goes wrong meanwhile is said when its turn has come."""
+    fill = Buckets.filled
+    for kind, ahead in (("sparse", True), ("floats", False)):
+        dataset = open_dataset(shapes[kind, "parquet", 5])
+        rows = Scattered(dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset))
+        threads = []
+
+        def filled(buckets: Buckets, number: int, words: np.ndarray, threads: list[str] = threads) -> np.ndarray:
+            threads.append(threading.current_thread().name)
+            if number == 1 and threads.count(threads[-1]) == 1:
+                raise DatasetError("the disk is gone")
+            return fill(buckets, number, words)
+
+        of = rows._sizes[-1] // 5
+        with mock.patch.object(Buckets, "filled", filled):
+            first = rows.chunk(0)
+            assert (rows._ahead is not None) == ahead
+            if ahead:
+                with pytest.raises(DatasetError, match="the disk is gone"):
+                    rows.chunk(of)
+            assert len(rows.chunk(of)) == 5
+            assert bytes_of(rows.chunk(0)) == bytes_of(first)
+        assert (len(set(threads)) == 2) == ahead
 
 
 def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
@@ -214,7 +241,7 @@ def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, in
 
 
 def test_a_limit_too_small_says_what_is_needed(shapes: dict[tuple[str, str, int], str]) -> None:
-    with pytest.raises(ParameterError, match=r"its order and four chunks of 8 rows need \d+\.\d kB; raise the limit"):
+    with pytest.raises(ParameterError, match=r"its order and five chunks of 8 rows need \d+\.\d kB; raise the limit"):
         open_streams(shapes["floats", "zarr", 8], shuffle=Shuffle(0, 0), limit=5_000)
 
 

@@ -177,16 +177,17 @@ class _Pieces:
 
     def read(self, first: int, last: int) -> NDArray[Any]:
         """Return rows `first` to `last` of the array."""
-        low, high = first // self._piece, -(-last // self._piece)
-        start, end = low * self._piece, high * self._piece
         if not first < last:
             return np.empty((last - first, *self._width), dtype=self._dtype)
-        out = np.empty((end - start, *self._width), dtype=self._dtype)
+        low, high = first // self._piece, -(-last // self._piece)
         since, kept = self._kept
         known = kept[first - since :] if since <= first else kept[:0]
-        out[first - start :][: len(known)] = known
+        # What is known lies at the end of a piece, so that all before it can be left out.
+        start, end = first if len(known) else low * self._piece, high * self._piece
+        out = np.empty((end - start, *self._width), dtype=self._dtype)
+        out[: len(known)] = known
         for number in range(low + bool(len(known)), high):
-            self._decode(number, out[(number - low) * self._piece :][: self._piece])
+            self._decode(number, out[number * self._piece - start :][: self._piece])
         since = max(first, end - self._piece)
         self._kept = since, out[since - start :] if last < end else out[:0]
         return out[first - start : last - start]

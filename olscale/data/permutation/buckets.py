@@ -92,13 +92,25 @@ class Buckets:
         """Yield the rows of bucket `number` as they were put down, with their positions counted from its first one."""
         self._end_of_rows()
         for piece in self._pieces[number]:
-            rows, position = self._load([piece])
+            rows, position = self._opened([piece], self._filled([piece], _memory([piece])))
             yield position, rows.take(np.arange(len(position)))
 
     def read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
         """Return the rows of bucket `number` and, for each of its positions in order, which row belongs there."""
+        return self.opened(number, self.filled(number, self.memory(number)))
+
+    def memory(self, number: int) -> NDArray[np.float64]:
+        """Return memory for `filled`."""
         self._end_of_rows()
-        rows, position = self._load(self._pieces[number])
+        return _memory(self._pieces[number])
+
+    def filled(self, number: int, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Read bucket `number` from the file to `words`, and return these; any thread may do it, one at a time."""
+        return self._filled(self._pieces[number], words)
+
+    def opened(self, number: int, words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int64]]:
+        """Return what `read` does from what was `filled`."""
+        rows, position = self._opened(self._pieces[number], words)
         where = np.empty(len(position), np.int64)
         where[position] = np.arange(len(position))
         return rows, where
@@ -119,18 +131,22 @@ class Buckets:
         self._end += words.nbytes
         slots.clear(slot)
 
-    def _load(self, pieces: Sequence[_Piece]) -> tuple[Held, NDArray[np.int32]]:
-        sizes = np.array([piece.words for piece in pieces], np.int64)
-        end = np.cumsum(sizes)
-        begin = end - sizes
-        words = np.empty(int(sizes.sum()) + SPARE_WORDS)[:-SPARE_WORDS]
+    def _filled(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> NDArray[np.float64]:
+        low = 0
         with self._told():
-            for piece, low, high in zip(pieces, begin.tolist(), end.tolist(), strict=True):
+            for piece in pieces:
+                here = words[low : low + piece.words]
                 self._file.seek(piece.offset)
-                _read(self._file, words[low:high])
-                if crc32(_bytes(words[low:high])) != piece.checksum:
+                _read(self._file, here)
+                if crc32(_bytes(here)) != piece.checksum:
                     raise OSError("what is read is not what was written")
-        middle = begin + np.array([piece.records for piece in pieces], np.int64)
+                low += piece.words
+        return words
+
+    def _opened(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int32]]:
+        end = np.cumsum([piece.words for piece in pieces])
+        begin = end - [piece.words for piece in pieces]
+        middle = begin + [piece.records for piece in pieces]
         rows = sum(piece.rows for piece in pieces)
         return open_pieces(Pieces(words, begin, middle, end, rows), self._record)
 
@@ -155,6 +171,10 @@ class _Piece:
     records: int
     words: int
     checksum: int
+
+
+def _memory(pieces: Sequence[_Piece]) -> NDArray[np.float64]:
+    return np.empty(sum(piece.words for piece in pieces) + SPARE_WORDS)[:-SPARE_WORDS]
 
 
 def scratch_folder() -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +20,16 @@ from olscale.errors import ParameterError
 
 __all__ = ["Scattered", "chunk_bytes"]
 
-_Placed = Iterator[tuple[NDArray[Any], Block]]
+_Placed: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
+_Bucket: TypeAlias = tuple[Held, NDArray[np.int64]]
 
 _SHORTEST_PIECE = 1 << 16
 """Bytes that a slot should have at least: shorter reads would be seeks and little else."""
 _PIECE = 1 << 20
 """Bytes beyond which longer slots gain nothing."""
+
+_SHARE = 0.6
+"""Of the limit, for rows of buckets in memory."""
 
 _MOST_ROWS = (1 << 31) - 1
 """Rows of a bucket at most: a row keeps its position within it in four bytes."""
@@ -55,48 +60,68 @@ class Scattered:
         self._sizes = self._bucket_sizes()
         self._first: Buckets | None = None
         self._second: tuple[int, Buckets] | None = None
-        self._held: tuple[int, Held, NDArray[np.int64]] | None = None
+        self._held: tuple[int, _Bucket] | None = None
+        self._ahead: tuple[Buckets, int, Future[NDArray[np.float64]]] | None = None
+        self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i`; its bucket stays in memory until a chunk of another one is asked for."""
+        """Return chunk number `i`; its bucket stays in memory until a chunk of another one is asked for.
+
+        Where the next bucket has room beside it, that is read in a thread meanwhile.
+        """
         rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
         number, start = divmod(i * rows, size)
         if self._held is None or self._held[0] != number:
             self._held = None  # or there would be two
-            self._held = number, *self._read(number)
-        _, held, where = self._held
+            self._held = number, self._read(number)
+        held, where = self._held[1]
         return self._dataset.decoded(held.take(where[start : start + rows]))
 
     def _bucket_sizes(self) -> tuple[int, ...]:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
         chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
-        # The order, its inverse, and a chunk: to decode it takes three times its size; the slots of all buckets.
-        needed = 12 * rows + 4 * chunk
+        # The order, its inverse, and a chunk: to decode it takes four times its size; the slots of all buckets.
+        needed = 12 * rows + 5 * chunk
         if self._limit < needed:
             raise ParameterError(
-                f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and four "
+                f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and five "
                 f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
             )
         row = held_bytes(self._dataset, self._split) / rows + 24
-        size = max(1, int(min(self._limit * 0.6 / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
+        size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
         count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
         return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
 
-    def _read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
+    def _read(self, number: int) -> _Bucket:
+        buckets, place = self._find(number)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[:2] != (buckets, place):
+            ahead[2].exception()  # it must end: one at a time reads from a file
+            ahead = None
+        words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead[2].result()
+        if place + 1 < len(buckets):
+            following = buckets.memory(place + 1)
+            if words.nbytes + following.nbytes <= self._limit * _SHARE:
+                # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
+                self._ahead = buckets, place + 1, self._reader.submit(buckets.filled, place + 1, following)
+        return buckets.opened(place, words)
+
+    def _find(self, number: int) -> tuple[Buckets, int]:
+        """Return where bucket `number` lies, and as which one."""
         if self._first is None:
             let_go(0)  # all of the limit is ours
             self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
             self._order = np.empty(0, np.int64)
             pa.default_memory_pool().release_unused()  # what decoding took; a bucket would not fit into it
         if len(self._sizes) == 1:
-            return self._first.read(number)
+            return self._first, number
         wide, narrow = divmod(number, self._sizes[0] // self._sizes[1])
         if self._second is None or self._second[0] != wide:
             self._second = None
             rows = min(self._sizes[0], self._rows - wide * self._sizes[0])
             self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
-        return self._second[1].read(narrow)
+        return self._second[1], narrow
 
     def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
         room = min(self._limit // 8, -(-rows // size) * _PIECE)
