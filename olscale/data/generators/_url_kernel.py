@@ -17,8 +17,8 @@ _LEVELS, _LEVEL_SPREAD = 7, np.uint64(9)
 _HEAD, _EARLY, _RUN = 102, 36, 36
 _BLOCK = 0.048
 _ALWAYS, _MOST, _FALL, _AGAINST = 0.985, 0.9, 0.7, 0.7
-_FEWEST_STRATA, _STRATA_SPREAD = 23, 8
-_FIRST = 13
+_FEWEST_STRATA, _STRATA_SPREAD = 20, 8
+_FREQUENT = 13
 _RECENT = 3
 _SITES = 100
 _DRAWS = 6
@@ -115,18 +115,18 @@ def _head(
 
 
 @kernel
-def _first(born: float) -> float:
-    """Return where draws from the tail begin, see `_tail`: at the 32nd root of the share of the first features."""
-    t = _FIRST / born
+def _begin(born: float) -> float:
+    """Return where t begins, see `_tail`: the most frequent features would come too often, and are in the head."""
+    t = _FREQUENT / born
     for _ in range(5):
         t = np.sqrt(t)
     return t
 
 
 @kernel
-def _tail(u: float, first: float) -> float:
-    """Return where in (0, 1] of the features born a draw falls, such that their frequencies are near a power law's."""
-    t = first + (1.0 - first) * u * (0.65 + 0.35 * u)
+def _tail(u: float, begin: float) -> float:
+    """Return which share of the features born is before the one drawn: frequencies are near a power law's."""
+    t = begin + (1.0 - begin) * u * (0.65 + 0.35 * u)
     for _ in range(5):
         t *= t
     return t
@@ -150,7 +150,7 @@ def fill(
         malicious[i] = (shown + 1) // 2
         site = _mix(~key + np.uint64(_site(_uniform(drawn + np.uint64(2)))) * _GOLDEN)
         draws = drawn + np.uint64(_DRAWS), site
-        strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(site))
+        strata = _FEWEST_STRATA + int(_STRATA_SPREAD * _uniform(~site))
         first = at
         for group in range(_VALUES):
             feature, end = _REAL * group // _VALUES, _REAL * (group + 1) // _VALUES
@@ -163,17 +163,17 @@ def fill(
             data[at] = _real(key, feature, value)
             at += 1
         at = _head(key, draws, range(_EARLY), _REAL, day, y, first, at, indices, data)
-        low, behind = _first(born), False
+        begin, behind = _begin(born), False
         for step in range(strata + _RECENT):
-            if not behind and (step >= strata or _tail(step / strata, low) * born > block):
+            if not behind and (step >= strata or _tail(step / strata, begin) * born > block):
                 # Where it comes in the order of columns, so that little is put in its place later.
                 at = _head(key, draws, range(_EARLY, _HEAD), _REAL + block, day, y, first, at, indices, data)
                 behind = True
             drawn = _draw(draws, _VALUES + _HEAD + step, _OWN_TAIL)
             for _ in range(3):  # a second draw stays in its stratum
                 if step < strata:
-                    t = _tail((step + _uniform(drawn)) / strata, low)
-                    feature = _REAL + _EARLY - _FIRST + int((born - _EARLY) * t)
+                    t = _tail((step + _uniform(drawn)) / strata, begin)
+                    feature = _REAL + _EARLY - _FREQUENT + int((born - _EARLY) * t)
                 else:
                     u = (step - strata + _uniform(drawn)) / _RECENT
                     u *= u
