@@ -10,15 +10,16 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.data.dataset import Dataset
+from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate, generate_archive
 from olscale.data.generators.url_like import ROWS as URL_ROWS
 from olscale.data.generators.webspam_like import ROWS as WEBSPAM_ROWS
@@ -49,19 +50,36 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
     found = [
         Figure("write the archive", size / 1e6 / (perf_counter() - start), "MB/s", note=f"{size / 1e6:,.0f} MB of text")
     ]
-    datasets: dict[str, Dataset] = {}
-    for layout in ("parquet", "zarr"):
-        with one_core(), MemoryWatch() as watch:
-            datasets[layout] = dataset = ingest(archive, folder / layout, segments="files", layout=layout)
-        note = f"{rows / watch.seconds / 1e3:,.0f} k rows/s, {watch.note}, {dataset.size() / rows:.0f} bytes a row"
-        found.append(Figure(f"ingest to {layout}, one core", size / 1e6 / watch.seconds, "MB/s", note=note))
-    with MemoryWatch() as watch:
-        ingest(archive, folder / "again", segments="files", layout="zarr")
-    found.append(Figure("ingest to zarr, all cores", size / 1e6 / watch.seconds, "MB/s", note=watch.note))
-    shutil.rmtree(folder / "again")
+    found += _ingests(archive, size / 1e6, folder, rounds)
+    datasets = {layout: open_dataset(folder / layout) for layout in ("parquet", "zarr")}
+    found += [Figure(f"size in {name}", made.size() / rows, "bytes a row") for name, made in datasets.items()]
     with one_core():
         found += _stored(datasets, folder, rounds)
     return [*found, *_stream("url-like", datasets["zarr"], folder)]
+
+
+def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[Figure]:
+    """Return how fast an archive becomes a dataset, in turns: the first that a process writes goes to pages not at hand."""
+    watches: dict[str, list[MemoryWatch]] = {}
+
+    def contestant(layout: str, cores: str) -> Contestant:
+        name, dest = f"ingest to {layout}, {cores}", folder / layout
+        watches[name] = []
+
+        def run(_: object) -> None:
+            with one_core() if cores == "one core" else nullcontext(), MemoryWatch() as watch:
+                ingest(archive, dest, segments="files", layout=layout)
+            watches[name].append(watch)
+
+        return Contestant(name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True))
+
+    table = [contestant(*how) for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))]
+    found = compare(table, "MB/s", rounds)
+    notes = [
+        f"the first {megabytes / watch[0].seconds:.0f}, {max(watch, key=attrgetter('peak')).note}"
+        for watch in watches.values()
+    ]
+    return [replace(figure, note=note) for figure, note in zip(found, notes, strict=True)]
 
 
 def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
