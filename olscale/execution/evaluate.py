@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +19,11 @@ from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
+from olscale.evaluation.run import Run
 from olscale.evaluation.shard import cut_shards
 from olscale.execution.checkpoints import resumable_packs, sweep_checkpoints
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
-from olscale.execution.progress import Progress, Silent
+from olscale.execution.progress import Progress, Silent, Work
 from olscale.execution.stopping import Stop
 from olscale.execution.where import Where
 from olscale.results.compact import forget, set_damaged_aside
@@ -176,21 +177,36 @@ class _Job:
             self.progress.note(f"set aside damaged file {name} of {self.store.path}; its runs are computed again")
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
-        work = sum(plan.sources[run.stream.fingerprint].length(run.stream) for run in missing)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        packs = self._cut(plan, missing) if missing else []
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(packs, plan.costs))
         if missing:
-            begun = resumable_packs(self.store, missing, plan.sources)
-            fresh = set(missing).difference(*(pack.runs for pack in begun))
-            left_over = [run for run in missing if run in fresh]
-            packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
-            packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
-            yield [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
+            yield packs
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
                     f"{len(left)} runs have no record though all their packs ended; run the command again"
                 )
+
+    def _cut(self, plan: Plan, missing: list[Run]) -> list[Pack]:
+        begun = resumable_packs(self.store, missing, plan.sources)
+        fresh = set(missing).difference(*(pack.runs for pack in begun))
+        left_over = [run for run in missing if run in fresh]
+        packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
+        packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
+        return [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
+
+
+def _work(packs: Iterable[Pack], costs: Mapping[str, float]) -> dict[str, Work]:
+    """Return what there is to do, by what progress is told of: packs, and class shards with their share of the rows."""
+    work = {}
+    for pack in packs:
+        rows, cost = pack.rows * len(pack.runs), sum(costs[run.id] for run in pack.runs)
+        classes = pack.shards[-1].stop if pack.shards else 1
+        for part, own in zip(pack.parts(), pack.shards or (range(1),), strict=True):
+            share = rows * own.stop // classes - rows * own.start // classes
+            work[part.name] = Work(share, cost * len(own) / classes)
+    return work
 
 
 def choose(store: Store, tuning: Plan) -> list[Selection]:

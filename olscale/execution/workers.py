@@ -62,6 +62,7 @@ class Workers:
         self._changed = asyncio.Condition()
         # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes, only the first looks.
         self._queues = {actor: asyncio.Lock() for actor in (False, True)}
+        self._waiting = 0  # for room for a task
         self._closed = False
         self._peopled = monotonic()
 
@@ -152,9 +153,15 @@ class Workers:
             worker = await self._take_alone()
             load[worker] += 1
         else:
-            async with self._queues[actor]:
-                worker = await self._take(actor)
-                load[worker] += 1
+            self._waiting += not actor
+            try:
+                if self._waiting == sum(self._threads.values()) + 1:
+                    await self.notify()  # from now on they are handed out ahead
+                async with self._queues[actor]:
+                    worker = await self._take(actor)
+                    load[worker] += 1
+            finally:
+                self._waiting -= not actor
         try:
             yield worker
         finally:
@@ -183,7 +190,9 @@ class Workers:
     def _has_room(self, worker: str, actor: bool) -> bool:
         if actor:
             return self._actors[worker] < ACTORS_A_WORKER
-        return self._tasks[worker] < TASKS_A_THREAD * self._threads[worker]
+        # Of the last ones none is handed out ahead: it would wait for the one before while other threads have nothing.
+        ahead = TASKS_A_THREAD if self._waiting > sum(self._threads.values()) else 1
+        return self._tasks[worker] < ahead * self._threads[worker]
 
     def _load(self, worker: str) -> int:
         return self._actors[worker] + self._tasks[worker]

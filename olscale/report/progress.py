@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from time import monotonic
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Self, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from olscale.execution.progress import Tally
+from olscale.execution.progress import Tally, Work
 
 __all__ = ["LineProgress", "TerminalProgress", "progress_for"]
 
@@ -54,9 +55,9 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         """Print the line."""
         print(line, file=self._stream, flush=True)
 
-    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
         """Say what there is to do."""
-        super().start(name, runs, done, rows)
+        super().start(name, runs, done, packs)
         self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
 
     def advance(self, pack: str, rows: int, error: float) -> None:
@@ -124,10 +125,10 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         """Print the line above the bar."""
         self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    def start(self, name: str, runs: int, done: int, rows: int) -> None:
+    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
         """Show the bar."""
-        super().start(name, runs, done, rows)
-        self._task = self._bar.add_task(name, total=rows, runs="", speed="", error="", left="")
+        super().start(name, runs, done, packs)
+        self._task = self._bar.add_task(name, total=1.0, runs="", speed="", error="", left="")
         self._draw()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
@@ -145,7 +146,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
             failed = f" ({self.failed} failed)" if self.failed else ""
             self._bar.update(
                 self._task,
-                completed=self.rows_done,
+                completed=self.share_done,
                 runs=f"{self.done}/{self.runs} runs{failed}",
                 speed=_speed(self.rows_per_second),
                 error=f"{100 * self.error:.2f} %",

@@ -1,0 +1,46 @@
+"""The time left: packs differ in what a row of them takes."""
+
+from __future__ import annotations
+
+import io
+from unittest import mock
+
+import pytest
+
+from olscale.execution.progress import Tally, Work
+from olscale.report.progress import LineProgress
+
+
+def test_the_time_left_is_told_from_costs() -> None:
+    tally, packs = Tally(), {"slow": Work(100, 90.0), "fast": Work(300, 10.0)}
+    tally.start("plan", 4, 0, packs)
+    assert tally.rows == 400
+    assert tally.seconds_left != tally.seconds_left  # nothing is known yet
+    with mock.patch("olscale.execution.progress.monotonic", side_effect=[0.0, 20.0, 20.0]):
+        tally.advance("fast", 0, 0.0)
+        tally.advance("slow", 50, 0.0)
+        assert tally.share_done == pytest.approx(0.45)
+        assert tally.seconds_left == pytest.approx(20.0 * 0.55 / 0.45)
+        assert tally.rows_per_second == pytest.approx(2.5)
+    tally.advance("fast", 300, 0.0)
+    assert tally.share_done == pytest.approx(0.55)
+
+
+def test_what_is_not_known_counts_as_the_mean() -> None:
+    """Half a pack whose workers died has a name of its own; no more than all can be done."""
+    tally = Tally()
+    tally.start("plan", 2, 0, {"a": Work(100, 10.0), "b": Work(100, 30.0)})
+    tally.advance("half of b", 50, 0.0)
+    assert tally.share_done == pytest.approx(0.25)
+    for pack in ("a", "b"):
+        tally.advance(pack, 100, 0.0)
+    assert tally.share_done == 1.0
+    assert tally.seconds_left == 0.0
+
+
+def test_nothing_to_do_is_told_too() -> None:
+    out = io.StringIO()
+    progress = LineProgress(out)
+    progress.start("plan", 2, 2, {})
+    assert out.getvalue() == "plan: 2 runs, 2 in the store, 0 to do\n"
+    assert progress.share_done == 0.0
