@@ -101,7 +101,7 @@ def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) 
     workers : int
     costs : Costs
     ahead : int
-        Packs a worker that the driver gives out before one has come back.
+        Packs a worker that the driver gives out before one has come back; one, when no more are left than workers.
 
     Examples
     --------
@@ -114,16 +114,16 @@ def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) 
     """
     driver, scheduler, files = _Server(), _Server(), _Server()
     waiting: deque[int] = deque()
-    idle, given, worked, now = workers, 0, 0.0, 0.0
+    idle, given, back, worked, now = workers, 0, 0, 0.0, 0.0
     events: list[tuple[float, int, str]] = []
 
     def give(at: float) -> None:
         nonlocal given
-        heappush(events, (driver.serve(at, costs.driver / 2), given, "submitted"))
-        given += 1
+        while given < len(packs) and given - back < workers * (ahead if len(packs) - given > workers else 1):
+            heappush(events, (driver.serve(at, costs.driver / 2), given, "submitted"))
+            given += 1
 
-    while given < min(len(packs), ahead * workers):
-        give(0.0)
+    give(0.0)
     while events:
         now, number, what = heappop(events)
         pack = packs[number]
@@ -139,7 +139,8 @@ def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) 
             idle += 1
             done = driver.serve(now, costs.driver / 2 + pack.reports * costs.driver_report)
             heappush(events, (done, number, "done"))
-        elif given < len(packs):
+        else:
+            back += 1
             give(now)
         while idle and waiting:
             idle -= 1

@@ -198,10 +198,10 @@ class _Job:
 
 
 def _work(packs: Iterable[Pack], costs: Mapping[str, float]) -> dict[str, Work]:
-    """Return what there is to do, by what progress is told of: packs, and class shards with their share of the rows."""
+    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
     for pack in packs:
-        rows, cost = pack.rows * len(pack.runs), sum(costs[run.id] for run in pack.runs)
+        rows, cost = pack.rows * len(pack.runs), sum(costs.get(run.id, 0.0) for run in pack.runs)
         classes = pack.shards[-1].stop if pack.shards else 1
         for part, own in zip(pack.parts(), pack.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes

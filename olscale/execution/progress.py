@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isnan
+from math import isnan, nan
 from time import monotonic
 from typing import NamedTuple, Protocol
 
@@ -12,7 +12,7 @@ __all__ = ["Progress", "Silent", "Tally", "Work"]
 
 
 class Work(NamedTuple):
-    """What there is to do.
+    """The size of a pack, or of a class shard.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Progress(Protocol):
         """Say what the user should know: a data set is fetched, an optional part left out."""
 
     def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
-        """Begin `name`: so many runs, of which `done` are in the store already, and the `packs` to do."""
+        """Begin `name`: so many runs, of which `done` are in the store already; `packs` to do, named as `advance` is."""
 
     def advance(self, pack: str, rows: int, error: float) -> None:
         """Say that the stream `pack` stands at row-pass `rows` with so high a cumulative error (NaN: unknown)."""
@@ -66,8 +66,6 @@ class Tally:
     ----------
     runs, done, failed : int
         Runs in all, in the store, and ended with another outcome than ``ok``.
-    packs : mapping of str to Work
-        What there is to do, by the name of its stream.
     rows, rows_done : int
         Row-passes in all and done.
     error : float
@@ -78,8 +76,14 @@ class Tally:
     runs: int = 0
     done: int = 0
     failed: int = 0
-    packs: Mapping[str, Work] = field(default_factory=dict)
+    rows: int = 0
+    rows_done: int = 0
     started: float = field(default_factory=monotonic)
+    _packs: Mapping[str, Work] = field(default_factory=dict)
+    _cost: float = 0.0
+    _cost_done: float = 0.0
+    _errors: float = 0.0
+    _known: int = 0
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def note(self, line: str) -> None:
@@ -87,36 +91,39 @@ class Tally:
 
     def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
         """Begin counting."""
-        self.name, self.runs, self.done, self.packs, self.started = name, runs, done, packs, monotonic()
-        self.failed = 0
+        self.name, self.runs, self.done, self.started = name, runs, done, monotonic()
+        self.rows, self._cost = sum(work.rows for work in packs.values()), sum(work.cost for work in packs.values())
+        self.failed = self.rows_done = 0
+        self._packs, self._cost_done, self._errors, self._known = packs, 0.0, 0.0, 0
         self._streams.clear()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
         """Note where a stream stands; the clock starts with the first, not with the cluster."""
         if not self._streams:
             self.started = monotonic()
-        self._streams[pack] = (rows, error)
+        before = self._streams.get(pack, (0, nan))
+        self._streams[pack] = now = (rows, error)
+        self.rows_done += rows - before[0]
+        self._cost_done += (rows - before[0]) * self._cost_of_row(pack)
+        for sign, (position, known) in ((-1, before), (1, now)):
+            if position and not isnan(known):
+                self._errors, self._known = self._errors + sign * known, self._known + sign
 
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
         self.done += 1
         self.failed += outcome != "ok"
 
-    @property
-    def rows(self) -> int:
-        """Row-passes in all."""
-        return sum(work.rows for work in self.packs.values())
-
-    @property
-    def rows_done(self) -> int:
-        """Row-passes done."""
-        return sum(rows for rows, _ in self._streams.values())
+    def _cost_of_row(self, pack: str) -> float:
+        if not self._cost:
+            return 1.0
+        work = self._packs.get(pack)  # none of half a pack, whose workers died: the mean will do
+        return work.cost / work.rows if work and work.rows else self._cost / max(1, self.rows)
 
     @property
     def error(self) -> float:
         """Mean cumulative error of the streams heard of."""
-        errors = [error for rows, error in self._streams.values() if rows and not isnan(error)]
-        return sum(errors) / len(errors) if errors else 0.0
+        return self._errors / self._known if self._known else 0.0
 
     @property
     def rows_per_second(self) -> float:
@@ -126,13 +133,8 @@ class Tally:
     @property
     def share_done(self) -> float:
         """Share of the work that is done; streams differ in what a row of them takes."""
-        cost = sum(work.cost for work in self.packs.values())
-        row = cost / max(1, self.rows)
-        done = 0.0
-        for name, (rows, _) in self._streams.items():
-            work = self.packs.get(name)  # none of half a pack, whose workers died
-            done += rows * (work.cost / work.rows if work and work.rows else row)
-        return min(1.0, done / cost) if cost else 0.0
+        whole = self._cost or self.rows
+        return min(1.0, self._cost_done / whole) if whole else 1.0
 
     @property
     def seconds_left(self) -> float:

@@ -56,6 +56,7 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         assert files(store) == files(here[order])
         assert files(store, "tmp") == {}
         assert tally.rows_done == tally.rows
+        assert set(tally._packs) <= set(tally._streams)  # and the merge
         assert tally.failed == 0
         assert 0.0 < tally.error < 1.0  # of the runs in one piece: shards know none
 

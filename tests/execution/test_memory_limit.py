@@ -21,7 +21,7 @@ from olscale.results import open_store
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return 2,000 sparse rows in 40 chunks: 2.8 MB, a twelfth of that will do."""
+    """Return 2,000 sparse rows in 40 chunks: 2.8 MB, a seventh of that will do."""
     return generate("url-like", tmp_path_factory.mktemp("limit") / "url", rows=2_000, columns=1_000, chunk_rows=50).path
 
 

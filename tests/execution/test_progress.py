@@ -26,6 +26,16 @@ def test_the_time_left_is_told_from_costs() -> None:
     assert tally.share_done == pytest.approx(0.55)
 
 
+def test_the_error_is_the_mean_of_the_streams_that_have_one() -> None:
+    tally = Tally()
+    tally.start("plan", 3, 0, {name: Work(10, 1.0) for name in "abc"})
+    for pack, rows, error in (("a", 0, 0.9), ("b", 5, 0.5), ("c", 5, float("nan")), ("b", 10, 0.25), ("a", 10, 0.75)):
+        tally.advance(pack, rows, error)
+    assert tally.error == pytest.approx(0.5)
+    tally.advance("a", 0, 0.0)
+    assert (tally.error, tally.rows_done) == (pytest.approx(0.25), 15)
+
+
 def test_what_is_not_known_counts_as_the_mean() -> None:
     """Half a pack whose workers died has a name of its own; no more than all can be done."""
     tally = Tally()
@@ -43,4 +53,14 @@ def test_nothing_to_do_is_told_too() -> None:
     progress = LineProgress(out)
     progress.start("plan", 2, 2, {})
     assert out.getvalue() == "plan: 2 runs, 2 in the store, 0 to do\n"
-    assert progress.share_done == 0.0
+    assert progress.share_done == 1.0
+
+
+def test_without_costs_rows_count() -> None:
+    """Rows without values have none."""
+    tally = Tally()
+    tally.start("plan", 2, 0, {"a": Work(100, 0.0), "b": Work(300, 0.0)})
+    tally.advance("a", 100, 0.0)
+    assert tally.share_done == pytest.approx(0.25)
+    tally.advance("a", 0, 0.0)  # its worker died
+    assert (tally.share_done, tally.rows_done) == (0.0, 0)

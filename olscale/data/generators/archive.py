@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from gzip import GzipFile
 
 import numpy as np
@@ -46,7 +46,7 @@ def svmlight_text(batch: Batch) -> memoryview:
 def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tuple[int, int]:
     """Write `members`, rows or plain bytes by name, to the ``.tar.gz`` archive `file`, which appears whole or not at all.
 
-    Neither name nor time go into the file: the same members give the same bytes.
+    Neither name nor time go into the file: the same members give the same bytes, as long as zlib is the same.
 
     Returns
     -------
@@ -61,14 +61,16 @@ def write_archive(file: str, members: Iterable[tuple[str, Batch | bytes]]) -> tu
         ThreadPoolExecutor(1) as packing,
     ):
         # A member is packed while the rows of the next are made.
-        packed = packing.submit(lambda: None)
+        packed: Future[None] | None = None
         for name, content in members:
             text = svmlight_text(content) if isinstance(content, Batch) else memoryview(content)
             rows += len(content) if isinstance(content, Batch) else 0
             size += len(text)
             info = tarfile.TarInfo(name)
             info.size = len(text)
-            packed.result()
+            if packed is not None:
+                packed.result()
             packed = packing.submit(tar.addfile, info, io.BytesIO(text))
-        packed.result()
+        if packed is not None:
+            packed.result()
     return rows, size

@@ -31,6 +31,9 @@ _PIECE = 1 << 20
 _SHARE = 0.6
 """Of the limit, for rows of buckets in memory."""
 
+_FOUND_BYTES = 48
+"""Of a row in a bucket: where it and its values lie, its entries, label and position, and where it belongs."""
+
 _MOST_ROWS = (1 << 31) - 1
 """Rows of a bucket at most: a row keeps its position within it in four bytes."""
 
@@ -72,8 +75,9 @@ class Scattered:
         rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
         number, start = divmod(i * rows, size)
         if self._held is None or self._held[0] != number:
+            forward = number == (0 if self._held is None else self._held[0] + 1)
             self._held = None  # or there would be two
-            self._held = number, self._read(number)
+            self._held = number, self._read(number, forward)
         held, where = self._held[1]
         return self._dataset.decoded(held.take(where[start : start + rows]))
 
@@ -81,7 +85,7 @@ class Scattered:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
         chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
         chunk = chunk_bytes(self._dataset, self._split)
-        # The order, its inverse, and a chunk: to decode it takes four times its size; the slots of all buckets.
+        # The order and its inverse; four chunks to decode one, and one for the slots of all buckets.
         needed = 12 * rows + 5 * chunk
         if self._limit < needed:
             raise ParameterError(
@@ -93,16 +97,16 @@ class Scattered:
         count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
         return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
 
-    def _read(self, number: int) -> _Bucket:
-        buckets, place = self._find(number)
+    def _read(self, number: int, forward: bool) -> _Bucket:
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[:2] != (buckets, place):
+        if ahead is not None and not forward:
             ahead[2].exception()  # it must end: one at a time reads from a file
             ahead = None
+        buckets, place = self._find(number)
         words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead[2].result()
-        if place + 1 < len(buckets):
+        if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
-            if words.nbytes + following.nbytes <= self._limit * _SHARE:
+            if words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1] <= self._limit * _SHARE:
                 # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
                 self._ahead = buckets, place + 1, self._reader.submit(buckets.filled, place + 1, following)
         return buckets.opened(place, words)
