@@ -162,7 +162,7 @@ class _Pieces:
     """The rows of one array, decoded from its files straight into place: zarr's own way to a slice takes twice as long.
 
     The piece at the end is kept where the next chunk begins in it, and with it the memory of the whole chunk: a copy would
-    take three per cent of the time of reading and learning.
+    take time of every chunk.
     """
 
     def __init__(self, reader: SplitReader, name: str) -> None:
