@@ -67,9 +67,8 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
     def contestant(layout: str, cores: str) -> Contestant:
         name, dest = f"ingest to {layout}, {cores}", folder / layout
         watches[name] = []
-        ingest(
-            few, folder / f"few-{layout}-{cores}", segments="files", layout=layout
-        )  # compiles the kernels, or loads them
+        # Compiles the kernels, or loads them.
+        ingest(few, folder / f"few-{layout}-{cores}", segments="files", layout=layout)
 
         def run(_: object) -> None:
             # The watch is not on the core that is timed.

@@ -27,7 +27,7 @@ from olscale.data.layouts.base import StoredRows
 from olscale.data.parts import PARTS, Part
 from olscale.data.permutation import buckets, scattered
 from olscale.data.permutation.buckets import Buckets
-from olscale.data.permutation.held import let_go
+from olscale.data.permutation.held import Held, let_go
 from olscale.data.permutation.ordered import InMemory, Picked
 from olscale.data.permutation.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.permutation.scattered import Scattered
@@ -68,6 +68,10 @@ def bytes_of(chunk: Chunk) -> list[bytes]:
     X = chunk.X._replace(indptr=chunk.X.indptr - chunk.X.indptr[0]) if isinstance(chunk.X, CSR) else chunk.X
     arrays = X if isinstance(X, CSR) else (X,)
     return [array.tobytes() for array in (*arrays, chunk.y)]
+
+
+def read(put: Buckets, number: int) -> tuple[Held, np.ndarray]:
+    return put.opened(number, put.filled(number, put.memory(number)))
 
 
 def way(stream: Stream) -> type:
@@ -211,7 +215,7 @@ def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int
     put.add(np.argsort(order), Block(X, np.arange(n, dtype=np.float64)))
     for number in range(len(put)):
         mine = order[number * size : (number + 1) * size]
-        rows, where = put.read(number)
+        rows, where = read(put, number)
         block = rows.take(where)
         assert block.label.tolist() == mine.tolist()
         assert bits(block.X) == bits(take_rows(X, mine))
@@ -280,14 +284,14 @@ def test_a_scratch_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypat
 def test_a_damaged_scratch_file_is_noticed() -> None:
     put = Buckets(4, 2, 1, "d")
     put.add(np.array([1, 3, 0, 2]), Block(np.arange(4.0)[:, None], np.zeros(4)))
-    assert put.read(0)[0].X.tolist() == [[0.0], [2.0]]
+    assert read(put, 0)[0].X.tolist() == [[0.0], [2.0]]
     os.pwrite(put._file.fileno(), b"\xff", put._end - 1)
-    assert len(put.read(0)[0].X) == 2
+    assert len(read(put, 0)[0].X) == 2
     with pytest.raises(DatasetError, match="what is read is not what was written"):
-        put.read(1)
+        read(put, 1)
     os.ftruncate(put._file.fileno(), put._end - 1)
     with pytest.raises(DatasetError, match="shorter than what was written"):
-        put.read(1)
+        read(put, 1)
 
 
 _PROCESS = """

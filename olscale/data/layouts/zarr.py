@@ -161,8 +161,8 @@ class Writer(SplitWriter):
 class _Pieces:
     """The rows of one array, decoded from its files straight into place: zarr's own way to a slice takes twice as long.
 
-    The piece at the end is kept where the next chunk begins in it, and with it the memory of the whole chunk: a copy would
-    take time of every chunk.
+    The piece at the end is kept where the next chunk begins in it, as a view: the memory of the chunk stays with it until
+    then.
     """
 
     def __init__(self, reader: SplitReader, name: str) -> None:

@@ -51,7 +51,7 @@ class Buckets:
     --------
     >>> buckets = Buckets(positions=4, size=2, room=100, title="four numbers")
     >>> buckets.add(np.array([3, 0, 1, 2]), Block(np.array([[30], [0], [10], [20]], dtype=np.uint8), np.zeros(4)))
-    >>> rows, where = buckets.read(1)
+    >>> rows, where = buckets.opened(1, buckets.filled(1, buckets.memory(1)))
     >>> rows.take(where).X.tolist()
     [[20], [30]]
     """
@@ -95,10 +95,6 @@ class Buckets:
             rows, position = self._opened([piece], self._filled([piece], _memory([piece])))
             yield position, rows.take(np.arange(len(position)))
 
-    def read(self, number: int) -> tuple[Held, NDArray[np.int64]]:
-        """Return the rows of bucket `number` and, for each of its positions in order, which row belongs there."""
-        return self.opened(number, self.filled(number, self.memory(number)))
-
     def memory(self, number: int) -> NDArray[np.float64]:
         """Return memory for `filled`."""
         self._end_of_rows()
@@ -109,7 +105,7 @@ class Buckets:
         return self._filled(self._pieces[number], words)
 
     def opened(self, number: int, words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int64]]:
-        """Return what `read` does from what was `filled`."""
+        """Return the rows of bucket `number`, which was `filled`, and which of them belongs to each position in order."""
         rows, position = self._opened(self._pieces[number], words)
         where = np.empty(len(position), np.int64)
         where[position] = np.arange(len(position))

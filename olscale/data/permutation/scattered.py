@@ -64,7 +64,7 @@ class Scattered:
         self._first: Buckets | None = None
         self._second: tuple[int, Buckets] | None = None
         self._held: tuple[int, _Bucket] | None = None
-        self._ahead: tuple[Buckets, int, Future[NDArray[np.float64]]] | None = None
+        self._ahead: Future[NDArray[np.float64]] | None = None  # of the bucket behind the one that is held
         self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
     def chunk(self, i: int) -> Chunk:
@@ -100,15 +100,15 @@ class Scattered:
     def _read(self, number: int, forward: bool) -> _Bucket:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and not forward:
-            ahead[2].exception()  # it must end: one at a time reads from a file
+            ahead.exception()  # it must end: one at a time reads from a file
             ahead = None
         buckets, place = self._find(number)
-        words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead[2].result()
+        words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead.result()
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
             if words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1] <= self._limit * _SHARE:
                 # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
-                self._ahead = buckets, place + 1, self._reader.submit(buckets.filled, place + 1, following)
+                self._ahead = self._reader.submit(buckets.filled, place + 1, following)
         return buckets.opened(place, words)
 
     def _find(self, number: int) -> tuple[Buckets, int]:
