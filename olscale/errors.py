@@ -33,6 +33,7 @@ __all__ = [
     "ReportError",
     "StoreError",
     "UnknownNameError",
+    "one_line",
 ]
 
 
@@ -46,16 +47,35 @@ class OlscaleError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_one_line(message))
+        super().__init__(one_line(message))
 
 
 _LONGEST, _END = 1_500, 500
 
 
-def _one_line(message: str) -> str:
-    line = " ".join(message.splitlines())
+def one_line(text: str) -> str:
+    r"""Return `text` as one line that can be printed and stored, of a readable length.
+
+    Escape sequences would reach terminals, surrogates no file at all.
+
+    Examples
+    --------
+    >>> one_line("no such\nfile: \x1b[31m\udc80")
+    'no such file: \\x1b[31m\\udc80'
+    """
+    if len(text) > 20 * _LONGEST:
+        text = text[: 10 * _LONGEST] + text[-10 * _LONGEST :]
+    line = " ".join(text.splitlines())
+    if not line.isprintable():
+        line = "".join(map(_printable, line))
     # The end says what to do.
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
+
+
+def _printable(char: str) -> str:
+    if char.isprintable():
+        return char
+    return " " if char.isspace() else char.encode("unicode_escape").decode()
 
 
 class FormatError(OlscaleError):

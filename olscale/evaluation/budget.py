@@ -10,12 +10,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from time import perf_counter
 from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["NO_BUDGET", "Budget", "Excess", "Meter", "Metered", "Spent", "parse_bytes", "resident_bytes"]
+__all__ = [
+    "NO_BUDGET",
+    "Budget",
+    "Excess",
+    "Meter",
+    "Metered",
+    "Spent",
+    "TimeUp",
+    "Watch",
+    "parse_bytes",
+    "resident_bytes",
+]
+
+LEAST_GRACE_SECONDS = 2.0
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -68,6 +82,14 @@ class Budget(BaseModel):
         """Whether there is any limit."""
         return self.max_seconds is not None or self.max_memory is not None
 
+    def out_of_time(self) -> Excess:
+        """Return what a run ends with that has taken more than `max_seconds`."""
+        return Excess("timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)")
+
+    def out_of_memory(self) -> Excess:
+        """Return what a run ends with that has taken more than `max_memory`."""
+        return Excess("oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)")
+
 
 NO_BUDGET = Budget()
 
@@ -106,63 +128,93 @@ class Excess:
     reason: str
 
 
+class TimeUp(BaseException):  # noqa: N818
+    """Raised in the middle of a call, where that is possible, to end it.
+
+    Parameters
+    ----------
+    excess : Excess
+        The budget that the call is over.
+    """
+
+    def __init__(self, excess: Excess) -> None:
+        super().__init__(excess.reason)
+        self.excess = excess
+
+
+class Watch(Protocol):
+    """Watches calls that do not return; told of each when it begins and when it has returned."""
+
+    def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
+        """Begin to watch: end `runs` after so many seconds from now, or when the process holds more than `most_bytes`."""
+        ...
+
+    def leave(self) -> None:
+        """Stop watching: the call has returned."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
     runs: Sequence[Metered]
     started: float
     resident: int
+    counts: bool
+
+
+COMPILE_SECONDS = 300.0
+"""What compiling may take beside a limited budget, of which it is no part."""
 
 
 class Meter:
     """Measures the runs of one pack.
 
     A run that has exceeded its budget when its learner returns fails there, and nothing else is touched. That a call is
-    over the budget and does *not* return is for a watchdog to see, which asks `excess` from another thread.
+    over the budget and does *not* return is for a watch to see.
 
     Parameters
     ----------
     budget : Budget
+    watch : Watch, optional
     """
 
-    def __init__(self, budget: Budget) -> None:
-        self.budget = budget
-        self._call: _Call | None = None
+    def __init__(self, budget: Budget, watch: Watch | None = None) -> None:
+        self.budget, self.watch = budget, watch
 
     @contextmanager
-    def calling(self, runs: Sequence[Metered]) -> Iterator[None]:
-        """Measure a call into the learner of `runs`, which share what it takes evenly; fail those that are over."""
-        if not runs:
-            yield
-            return
-        call = self._call = _Call(runs, perf_counter(), resident_bytes() if self.budget.max_memory else 0)
+    def calling(self, runs: Sequence[Metered], counts: bool = True) -> Iterator[None]:
+        """Measure a call into the learner of `runs`, which share what it takes evenly; fail those that are over.
+
+        One that does not count is watched only.
+        """
+        call = _Call(runs, perf_counter(), resident_bytes() if self.budget.max_memory else 0, counts)
+        if self.watch is not None:
+            self.watch.enter(runs, *self._left(call))
         try:
             yield
         finally:
-            self._call = None
-            for run in runs:
-                run.spent = self._with(run.spent, call)
-            for run in runs:
-                over = self._over(run.spent)
-                if over:
-                    run.fail(over.outcome, over.reason)
+            if self.watch is not None:
+                self.watch.leave()
+            if counts:
+                for run in runs:
+                    run.spent = self._with(run.spent, call)
+                for run in runs:
+                    over = self._over(run.spent)
+                    if over:
+                        run.fail(over.outcome, over.reason)
 
-    def excess(self, grace_seconds: float) -> tuple[Sequence[Metered], Excess] | None:
-        """Return the runs whose learner is being called, if they are over their budget by `grace_seconds` or any bytes."""
-        call = self._call
-        if call is None:
-            return None
-        for run in call.runs:
-            spent = self._with(run.spent, call)
-            over = self._over(Spent(spent.seconds - grace_seconds, spent.bytes))
-            if over:
-                return call.runs, over
-        return None
-
-    @property
-    def running(self) -> Sequence[Metered]:
-        """The runs whose learner is being called."""
-        call = self._call
-        return call.runs if call else ()
+    def _left(self, call: _Call) -> tuple[float, float]:
+        """Return after how many seconds, and at how many bytes, a call is to be ended."""
+        limit, memory = self.budget.max_seconds, self.budget.max_memory
+        seconds = most = inf
+        if limit is not None:
+            # A call that is only slow is left to return: ending it costs others what they did since their checkpoint.
+            grace = max(LEAST_GRACE_SECONDS, 0.1 * limit)
+            spent = max(run.spent.seconds for run in call.runs)
+            seconds = max(0.0, limit + grace - spent) * len(call.runs) + (0.0 if call.counts else COMPILE_SECONDS)
+        if memory is not None and call.counts:
+            most = call.resident + (memory - max(run.spent.bytes for run in call.runs)) * len(call.runs)
+        return seconds, most
 
     def _with(self, spent: Spent, call: _Call) -> Spent:
         seconds = spent.seconds + (perf_counter() - call.started) / len(call.runs)
@@ -172,9 +224,9 @@ class Meter:
     def _over(self, spent: Spent) -> Excess | None:
         seconds, memory = self.budget.max_seconds, self.budget.max_memory
         if memory is not None and spent.bytes > memory:
-            return Excess("oom", f"took more than its budget of {memory} bytes (max_memory)")
+            return self.budget.out_of_memory()
         if seconds is not None and spent.seconds > seconds:
-            return Excess("timeout", f"took more than its budget of {seconds:g} s (max_seconds)")
+            return self.budget.out_of_time()
         return None
 
 

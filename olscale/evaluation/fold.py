@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
-from olscale.errors import DivergedError
+from olscale.errors import DivergedError, one_line
 from olscale.evaluation.budget import NO_BUDGET, Excess, Meter, Spent
+from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
 from olscale.evaluation.run import Run
-from olscale.evaluation.schedule import Schedule
-from olscale.learners.base import FloatArray, Learner, codes_of
-from olscale.learners.registry import make_learner
+from olscale.evaluation.schedule import Schedule, Scored
+from olscale.learners.base import FloatArray, Learner, codes_of, score_columns
+from olscale.learners.registry import is_ours, make_learner
+from olscale.raised import is_interrupt, text_of
 from olscale.results.record import Record
 
 __all__ = ["Fold"]
@@ -44,8 +46,8 @@ class Fold:
         Rows, classes and segments of its stream.
     columns : int
         Number of features after the transforms.
-    learner : Learner, optional
-        What learns, not begun; the run's learner when left out.
+    make : callable, optional
+        Makes what learns; the run's learner when left out.
     metrics : sequence of Metric classes
         What is counted.
     meter : Meter, optional
@@ -64,6 +66,8 @@ class Fold:
         ignores further rows.
     spent : Spent
         What the learner has taken so far.
+    random : GlobalRandom, optional
+        The global random numbers of a learner from elsewhere.
     failed_at : tuple of int
         What orders failures of parts of one learner: first row of the chunk, whether the learner raised nothing, row.
     """
@@ -73,7 +77,7 @@ class Fold:
         run: Run,
         shape: StreamShape,
         columns: int,
-        learner: Learner | None = None,
+        make: Callable[[], Learner] | None = None,
         metrics: Sequence[type[Metric]] = METRICS,
         meter: Meter | None = None,
         verdict: Excess | None = None,
@@ -83,16 +87,30 @@ class Fold:
         self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
         if verdict is not None:
             self.fail(verdict.outcome, verdict.reason)
-        self.learner = learner or make_learner(run.learner, run.params)
+        shuffle = run.stream.shuffle
+        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
+        made = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
+        if made is not None:  # else the run has failed, and nobody asks for its learner any more
+            self.learner = made
+        self._outputs = (score_columns(shape.classes), shape.classes)
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [metric(shape) for metric in metrics if metric.wanted(shape.scoring)]
         self._seconds = 0.0
         self._prepared: dict[str, float] = {}
         self._ready = False
-        shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the learner wants to be shown rows before the first chunk."""
+        return bool(self._guarded(lambda: bool(self.learner.looks_ahead)))
+
+    @property
+    def shares_passes(self) -> bool:
+        """Whether the learner can go through the stream together with others of its kind."""
+        return self._guarded(lambda: hash(self.learner.grid_key() or 0)) is not None
 
     def prepare(self, X: Rows) -> None:
         """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
@@ -104,12 +122,24 @@ class Fold:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
             self._schedule.compile(chunk)
-            self._guarded(lambda: self.learner.compile(chunk.X), metered=False)
+            self._guarded(lambda: self.learner.compile(chunk.X), counts=False)
             self._ready = True
         start = perf_counter()
-        scored = self._guarded(lambda: self._schedule.learn(self.learner, chunk, self.position))
+        scored = self._guarded(lambda: self._learned(chunk))
         if scored is not None:
             self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
+
+    def _learned(self, chunk: Chunk) -> Scored:
+        scored = self._schedule.learn(self.learner, chunk, self.position)
+        return Scored(scored.rows, self.checked(scored.scores, len(scored.rows)))
+
+    def checked(self, scores: Any, rows: int) -> FloatArray:
+        """Return what a learner has returned, if it is the scores of so many rows."""
+        shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
+        if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in self._outputs] and kind in "fiub":
+            return scores
+        got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"
+        raise TypeError(f"the learner returned {got} as scores; expected numbers of shape ({rows}, {self._outputs[0]})")
 
     def see(self, chunk: Chunk, scores: FloatArray, seconds: float, rows: NDArray[np.int64] | None = None) -> None:
         """Count the stream's next chunk, whose `rows` got `scores` before each update, learned from in `seconds`."""
@@ -137,14 +167,14 @@ class Fold:
 
     def hold_out(self, chunk: Chunk) -> None:
         """Predict rows that are held out with the model as it is now."""
-        scores = self._guarded(lambda: self.learner.scores(chunk.X))
+        scores = self._guarded(lambda: self.checked(self.learner.scores(chunk.X), len(chunk)))
         if scores is not None:
             for metric in self._metrics:
                 metric.held_out(chunk.y, codes_of(scores))
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
-        scores = self._guarded(lambda: self.learner.scores(chunk.X))
+        scores = self._guarded(lambda: self.checked(self.learner.scores(chunk.X), len(chunk)))
         if scores is not None:
             self.count_test(chunk.y, codes_of(scores), scores)
 
@@ -159,14 +189,15 @@ class Fold:
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
+        measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         results: dict[str, Any] = {}
-        if self.outcome == "ok":
+        if measures is not None and self.outcome == "ok":
             prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
             rows, mistakes = prequential.curve()
             values = {name: value for metric in self._metrics for name, value in metric.values().items()}
             results = {
-                "metrics": values | self.learner.measures(),
+                "metrics": values | measures,
                 "curve_rows": rows,
                 "curve_mistakes": mistakes,
                 "segments": prequential.segments(),
@@ -190,7 +221,12 @@ class Fold:
     @property
     def model_bytes(self) -> int:
         """Size of the learner's state; 0 of a run that has failed."""
-        return sum(array.nbytes for array in self.learner.state_.values()) if self.outcome == "ok" else 0
+        if self.outcome != "ok":
+            return 0
+        try:
+            return sum(array.nbytes for array in self.learner.state_.values())
+        except Exception:  # of a learner that keeps its state otherwise; saving it will tell
+            return 0
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the fold as plain arrays; of one that has failed, how it failed."""
@@ -203,7 +239,8 @@ class Fold:
         if self.outcome != "ok":
             failure = {"outcome": np.array([self.outcome, self.reason]), "failed_at": np.array(self.failed_at)}
             return common | failure
-        parts = {f"learner.{name}": array for name, array in self.learner.state().items()}
+        learned = self._asked("saved", self.learner.state)
+        parts = {f"learner.{name}": array for name, array in learned.items()}
         parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
         for number, metric in enumerate(self._metrics):
             parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
@@ -225,30 +262,36 @@ class Fold:
             chunk, raised, row = (int(part) for part in state["failed_at"])
             self.failed_at = (chunk, raised, row)
             return
-        self.learner.restore(groups.get("learner", {}))
+        self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
         for number, metric in enumerate(self._metrics):
             metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
 
-    def _guarded(self, call: Callable[[], T], metered: bool = True) -> T | None:
+    def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
         """Call into the learner; whatever it raises, or takes beyond its budget, ends this run and no other."""
-        if self.outcome != "ok":
-            return None
-        try:
-            with self.meter.calling([self] if metered else ()):
+        return attempt([self], call, counts) if self.outcome == "ok" else None
+
+    def _asked(self, what: str, call: Callable[[], T]) -> T:
+        """Call into the learner for its checkpoint; a failure is that of the checkpoint, and the run goes on.
+
+        Raises
+        ------
+        ValueError
+            If the learner raises anything.
+        """
+        with self.meter.calling([self], counts=False):
+            try:
                 return call()
-        except DivergedError as error:
-            self.fail("diverged", str(error), row=error.row)
-        except MemoryError as error:
-            self.fail("oom", f"MemoryError: {error}")
-        except Exception as error:
-            self.fail("learner_error", f"{type(error).__name__}: {error}")
-        return None
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
+                raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
         """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
         if self.outcome == "ok":
-            self.outcome, self.reason, self.failed_at = outcome, reason, (self.position, int(not raised), row)
+            self.outcome, self.reason = outcome, one_line(reason)
+            self.failed_at = (self.position, int(not raised), row)
 
 
 @cache

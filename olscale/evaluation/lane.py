@@ -8,6 +8,7 @@ from typing import Protocol
 
 from olscale.data.chunk import Chunk
 from olscale.evaluation.fold import Fold
+from olscale.evaluation.guard import attempt
 from olscale.learners.grid import group_for_grids
 
 __all__ = ["Lane", "cut_lanes"]
@@ -39,26 +40,32 @@ class _Alone:
 
 
 class _Together:
-    """Folds of one learner in several settings; the time of the pass is shared evenly among them."""
+    """Folds of one learner in several settings; the time of the pass is shared evenly among them.
+
+    What their pass raises ends all of them: nobody can say whose doing it was.
+    """
 
     def __init__(self, folds: Sequence[Fold]) -> None:
         self._folds = folds
-        self._grid = folds[0].learner.fuse([fold.learner for fold in folds])
+        self._grid = attempt(folds, lambda: folds[0].learner.fuse([fold.learner for fold in folds]), counts=False)
         self._ready = False
 
     def step(self, chunk: Chunk) -> None:
+        grid = self._grid
+        if grid is None:
+            return
         if not self._ready:
-            self._grid.compile(chunk.X)
+            attempt(self._folds, lambda: grid.compile(chunk.X), counts=False)
             self._ready = True
         start = perf_counter()
-        with self._folds[0].meter.calling(self._folds):
-            scores = self._grid.learn(chunk.X, chunk.y)
+        scores = attempt(self._folds, lambda: grid.learn(chunk.X, chunk.y))
         share = (perf_counter() - start) / len(self._folds)
-        for fold, mine in zip(self._folds, scores, strict=True):
+        for fold, mine in zip(self._folds, scores or (), strict=scores is not None):
             fold.see(chunk, mine, share)
 
     def release(self) -> None:
-        self._grid.release()
+        if self._grid is not None:
+            attempt(self._folds, self._grid.release, counts=False)
 
 
 def cut_lanes(folds: Sequence[Fold]) -> list[Lane]:
@@ -66,5 +73,6 @@ def cut_lanes(folds: Sequence[Fold]) -> list[Lane]:
     able = [fold for fold in folds if fold.outcome == "ok"]
     if any(fold.run.stream.scoring.interrupts for fold in able):
         return [_Alone(fold) for fold in able]
+    able = [fold for fold in able if fold.shares_passes]
     groups = group_for_grids([fold.learner for fold in able])
     return [_Alone(able[group[0]]) if len(group) == 1 else _Together([able[i] for i in group]) for group in groups]

@@ -198,7 +198,7 @@ class Passage:
     def _started(self) -> list[Lane]:
         """Return the lanes; before the first chunk, show learners that look ahead the rows to come."""
         if self._lanes is None:
-            if ahead := [fold for fold in self._folds if fold.outcome == "ok" and fold.learner.looks_ahead]:
+            if ahead := [fold for fold in self._folds if fold.looks_ahead]:
                 # One reading of the stream for all of them.
                 start = perf_counter()
                 sample = self._stream.sample(LOOK_AHEAD_ROWS)

@@ -19,7 +19,7 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
 from olscale.learners.base import Learner
-from olscale.learners.registry import make_learner
+from olscale.learners.registry import asked, make_learner
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Selection
 
@@ -134,7 +134,8 @@ class _Input:
     def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
-        learner.check_memory(width_after(self.transforms, self.dataset.columns), len(self.dataset.classes or ()))
+        columns, classes = width_after(self.transforms, self.dataset.columns), len(self.dataset.classes or ())
+        asked(spec.name, "check_memory", lambda: learner.check_memory(columns, classes))
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
@@ -146,7 +147,7 @@ class _Input:
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
             protocol=experiment.tuning.definition(experiment.seed),
-            points=tuple(point.resolved_params() for point in points),
+            points=tuple(asked(spec.name, "resolved_params", point.resolved_params) for point in points),
         )
 
 
@@ -171,7 +172,10 @@ class _Builder:
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
         classes = len(dataset.classes or ())
-        row_numbers = [learner.row_numbers(columns, classes, values) for _, learner in learners]
+        row_numbers = [
+            asked(name, "row_numbers", lambda: float(learner.row_numbers(columns, classes, values)))  # noqa: B023
+            for name, learner in learners
+        ]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             length = self.sources[dataset.fingerprint].length(key)
             _check_scoring(key, dataset, length)
@@ -179,7 +183,7 @@ class _Builder:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             for mine, (name, learner), each in zip(added, learners, row_numbers, strict=True):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
-                    run = Run(key, name, learner.version, learner.resolved_params(), fold)
+                    run = Run(key, name, learner.version, asked(name, "resolved_params", learner.resolved_params), fold)
                     mine.append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = each * length
         return added

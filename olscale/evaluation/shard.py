@@ -25,7 +25,7 @@ from olscale.evaluation.pack import Pack, Passage, stream_shape
 from olscale.evaluation.run import Run
 from olscale.learners.base import FloatArray
 from olscale.learners.class_axes import join_classes
-from olscale.learners.registry import make_learner
+from olscale.learners.registry import asked, make_learner
 from olscale.learners.shards import ClassShard, cut_ranges
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
@@ -44,7 +44,8 @@ def can_shard(run: Run, classes: int) -> bool:
     scoring = run.stream.scoring
     if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS if m.wanted(scoring)):
         return False
-    return make_learner(run.learner, run.params).class_axes(classes) is not None
+    learner = make_learner(run.learner, run.params)
+    return asked(run.learner, "class_axes", lambda: learner.class_axes(classes)) is not None
 
 
 def cut_shards(packs: Sequence[Pack], workers: int, asked: int | None = None) -> Iterator[Pack]:
@@ -129,8 +130,16 @@ class _ShardFold(Fold):
         meter: Meter | None = None,
         verdict: Excess | None = None,
     ) -> None:
-        learner = ClassShard(make_learner(run.learner, run.params), classes)
-        super().__init__(run, shape, columns, learner, (), meter, verdict)
+        super().__init__(
+            run,
+            shape,
+            columns,
+            lambda: ClassShard(make_learner(run.learner, run.params), classes),
+            (),
+            meter,
+            verdict,
+        )
+        self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
     def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:

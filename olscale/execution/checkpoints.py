@@ -115,13 +115,15 @@ class Checkpoints:
 
     Attributes
     ----------
+    folder : str
+        Where they are, below the store.
     notes : list of str
         What the user should know of checkpoints that could not be used.
     """
 
     def __init__(self, store: Store, pack: Pack) -> None:
         self._store, self._pack = store, pack
-        self._folder = f"{FOLDER}/{pack.key}"
+        self.folder = f"{FOLDER}/{pack.key}"
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
         self._costs: list[float] = []
         self._last, self._saved = monotonic(), 0
@@ -131,16 +133,9 @@ class Checkpoints:
         """Return how far the pack has come: the newest checkpoint there is to continue from, and the verdicts."""
         return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.verdicts())
 
-    def condemn(self, folds: Sequence[Fold], excess: Excess) -> None:
-        """Write down how runs end, for whoever goes on with the pack after this process."""
-        budget = self._pack.budget.model_dump()
-        for fold in folds:
-            verdict = {"outcome": excess.outcome, "reason": excess.reason, "budget": budget}
-            self._store.files.put(f"{self._folder}/{fold.run.id}.json", (json.dumps(verdict) + "\n").encode())
-
     def verdicts(self) -> dict[str, Excess]:
         """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
-        folders = [self._folder, *([f"{FOLDER}/{self._pack.origin}"] if self._pack.origin else [])]
+        folders = [self.folder, *([f"{FOLDER}/{self._pack.origin}"] if self._pack.origin else [])]
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._pack.runs]
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
@@ -165,7 +160,7 @@ class Checkpoints:
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
-            except (ValueError, KeyError, TypeError, IndexError) as fault:  # whole, and yet not the state of this pack
+            except Exception as fault:  # whole, and yet not the state of this pack
                 damaged.append(f"{name} ({_short(fault)})")
                 self._store.files.discard(name)
                 passage = make()  # what was half restored is no beginning
@@ -190,16 +185,20 @@ class Checkpoints:
             return False
         start = None
         try:
-            if not self._store.files.exists(f"{self._folder}/pack.json"):
-                self._store.files.put(f"{self._folder}/pack.json", _about(self._pack))
+            if not self._store.files.exists(f"{self.folder}/pack.json"):
+                self._store.files.put(f"{self.folder}/pack.json", _about(self._pack))
             start = monotonic()
-            with self._store.files.writing(f"{self._folder}/{passage.position:09d}.npz") as file:
+            with self._store.files.writing(f"{self.folder}/{passage.position:09d}.npz") as file:
                 write_arrays(file, passage.state())
             self._saved = passage.position
             for name in self._own_states()[KEPT:]:
                 self._store.files.discard(name)
         except OSError as fault:
             self.notes.append(f"{self._pack.name}: no checkpoint could be written ({fault.strerror or fault})")
+            return False
+        except Exception as fault:  # a learner that cannot be saved; to try it again would help nobody
+            self._saves = False
+            self.notes.append(f"{self._pack.name}: no checkpoint is written ({_short(fault)})")
             return False
         finally:
             self._last = monotonic()
@@ -210,7 +209,7 @@ class Checkpoints:
     def clear(self) -> None:
         """Remove the checkpoints; what cannot be removed is left."""
         with suppress(OSError):
-            self._store.files.remove(self._folder)
+            self._store.files.remove(self.folder)
 
     def _states(self) -> list[str]:
         """Return checkpoints to continue from, the best first: the pack's own before those of its origin."""
@@ -218,7 +217,7 @@ class Checkpoints:
         return self._own_states() + (_states(self._store, origin) if self._pack.origin else [])
 
     def _own_states(self) -> list[str]:
-        return _states(self._store, self._folder)
+        return _states(self._store, self.folder)
 
 
 def _states(store: Store, folder: str) -> list[str]:

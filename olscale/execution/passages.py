@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -21,8 +19,10 @@ from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.pack import Pack, Passage
 from olscale.evaluation.shard import ShardPassage, merge_shards
+from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.watchdog import Condemn, watching
+from olscale.execution.watchdog import PackWatch, watchdog_of
+from olscale.raised import is_interrupt, text_of
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
@@ -76,9 +76,11 @@ class Envelope:
     stopped: bool = False
 
 
-def fault_of(error: Exception) -> str:
-    """Return one line for an error: the message of our own, type and message of others."""
-    return str(error) if isinstance(error, OlscaleError) else f"{type(error).__name__}: {error}"
+def fault_of(error: BaseException) -> str:
+    """Return one line for an error: the message of our own, type and message of others; Ctrl-C is raised again."""
+    if is_interrupt(error):
+        raise error
+    return str(error) if isinstance(error, OlscaleError) else text_of(error)
 
 
 def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
@@ -117,16 +119,31 @@ class Journey:
             pack = replace(pack, memory_limit=_share_of_worker())
         self._store = open_store(store)
         self._checkpoints = Checkpoints(self._store, pack)
-        meter, verdicts = Meter(pack.budget), self._checkpoints.verdicts()
+        self._watch = self._watch_of(pack)
+        meter, verdicts = Meter(pack.budget, self._watch), self._checkpoints.verdicts()
 
         def beginning() -> Passage:
             if pack.shard is None:
                 return Passage(pack, meter, verdicts)
             return ShardPassage(pack, Scratch(self._store, pack.runs[0].id), meter, verdicts)
 
-        self._watching = partial(_watching, meter, len(pack.runs) == 1, self._checkpoints.condemn)
-        with self._watching():
-            self.passage = self._checkpoints.restored(beginning)
+        self.passage = self._checkpoints.restored(beginning)
+
+    def _watch_of(self, pack: Pack) -> Alarm | PackWatch | None:
+        """Return who sees to calls that do not return: a process that ends the worker; in process, a signal."""
+        worker = _worker()
+        if worker is None:
+            return Alarm(pack.budget) if Alarm.works() else None
+        if (dog := watchdog_of(worker)) is None:
+            return None
+        # Only of a pack of one run is it that run's fault that the process is full.
+        limit = (worker.memory_manager.memory_limit or 0) if len(pack.runs) == 1 else 0
+        return PackWatch(dog, self._store, self._checkpoints.folder, pack.budget, limit)
+
+    def close(self) -> None:
+        """End the watch over the pack."""
+        if isinstance(self._watch, PackWatch):
+            self._watch.close()
 
     @property
     def position(self) -> int:
@@ -140,10 +157,9 @@ class Journey:
 
     def advance(self, last: int) -> None:
         """Feed the chunks up to number `last` - 1; save, whenever it is time to."""
-        with self._watching():
-            while self.position < last and not self.ended:
-                self.passage.step(self.position)
-                self._checkpoints.save_if_due(self.passage)
+        while self.position < last and not self.ended:
+            self.passage.step(self.position)
+            self._checkpoints.save_if_due(self.passage)
 
     def save(self) -> None:
         """Save now."""
@@ -151,10 +167,10 @@ class Journey:
 
     def finish(self) -> Envelope:
         """Run the test split, write the records to the store and remove the checkpoints."""
-        with self._watching():
-            records = self.passage.finish()
+        records = self.passage.finish()
         for record in records:
             self._store.write(record)
+        self.close()
         outcomes = {record.id: record.outcome for record in records}
         if self.passage.pack.shard is None:  # what a shard has written is needed until all are merged
             self._checkpoints.clear()
@@ -179,6 +195,7 @@ def run_pack(
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
     When `stopping` says so, the pack is saved and left.
     """
+    journey = None
     try:
         journey = Journey(pack, store)
         tell, stop = (_topic(pack), _stopping()) if report is None else (report, stopping or (lambda: False))
@@ -193,8 +210,11 @@ def run_pack(
                 last = monotonic()
         tell(journey.passage.rows, journey.passage.error())
         return journey.finish()
-    except Exception as error:
+    except BaseException as error:
         return Envelope(fault=fault_of(error))
+    finally:
+        if journey is not None:
+            journey.close()
 
 
 def merge_pack(pack: Pack, store: str) -> Envelope:
@@ -213,7 +233,7 @@ def merge_pack(pack: Pack, store: str) -> Envelope:
             return Envelope(outcomes={run: target.get(run).outcome})
         target.write(record)
         return Envelope(outcomes={run: record.outcome})
-    except Exception as error:
+    except BaseException as error:
         return Envelope(fault=fault_of(error))
 
 
@@ -226,30 +246,22 @@ def clear_scratch(pack: Pack, store: str) -> None:
         Scratch(target, pack.runs[0].id).clear()
 
 
-def _watching(meter: Meter, alone: bool, condemn: Condemn) -> AbstractContextManager[None]:
-    """Return the block in which the learners of a pack are watched, where there is a process that can be ended for it."""
-    try:
-        from distributed import get_worker
-
-        worker = get_worker()
-    except ValueError:  # in process
-        return nullcontext()
-    if worker.nanny is None:
-        return nullcontext()
-    return watching(meter, worker.memory_manager.memory_limit or 0, alone, condemn)
-
-
-def _share_of_worker() -> int | None:
-    """Return half the memory of a thread of the Dask worker this is; None if it is none, or one without a limit."""
+def _worker() -> Any:
+    """Return the Dask worker that this is; None if it is none."""
     if "distributed.worker" not in sys.modules:
         return None
     from distributed import get_worker
 
     try:
-        worker = get_worker()
+        return get_worker()
     except ValueError:
         return None
-    limit = worker.memory_manager.memory_limit
+
+
+def _share_of_worker() -> int | None:
+    """Return half the memory of a thread of the Dask worker this is; None if it is none, or one without a limit."""
+    worker = _worker()
+    limit = worker.memory_manager.memory_limit if worker is not None else None
     return limit // 2 // worker.state.nthreads if limit else None
 
 
@@ -335,5 +347,5 @@ class StreamActor:
         try:
             self._journey = self._journey or Journey(self._pack, self._store)
             return what(self._journey)
-        except Exception as error:
+        except BaseException as error:
             return Envelope(fault=fault_of(error))

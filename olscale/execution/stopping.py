@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from olscale.errors import StoppedError
+from olscale.raised import UserInterrupt
 
 __all__ = ["Stop"]
 
@@ -50,5 +51,5 @@ class Stop:
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
-            raise KeyboardInterrupt
+            raise UserInterrupt
         self.signal = number

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from olscale.errors import ParameterError, UnknownNameError
+from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 from olscale.learners.base import Learner
+from olscale.raised import is_interrupt, text_of
 
-__all__ = ["learner_class", "learner_names", "make_learner"]
+__all__ = ["asked", "is_ours", "learner_class", "learner_names", "make_learner"]
+
+T = TypeVar("T")
 
 _OURS = {
     "perceptron": "olscale.learners.perceptron:Perceptron",
@@ -71,12 +75,40 @@ def learner_class(name: str) -> type[Any]:
         found: type[Any] = getattr(importlib.import_module(module), attribute)
         if not isinstance(found, type):
             raise AttributeError(f"{target} is no class")
-    except (ImportError, AttributeError, ValueError) as error:
+    except BaseException as error:  # a module may raise anything when it is imported, and end the process with sys.exit
+        if is_interrupt(error):
+            raise
+        known = isinstance(error, ImportError | AttributeError | ValueError)
         raise ParameterError(
-            f"learner {name!r} cannot be imported ({error}); expected module:Class that Python finds, or one of "
+            f"learner {name!r} cannot be imported ({error if known else text_of(error)}); expected module:Class that Python finds, or one of "
             f"{', '.join(learner_names())}"
         ) from None
     return found
+
+
+def is_ours(name: str) -> bool:
+    """Return whether a learner is one of olscale's own."""
+    return name in _OURS
+
+
+def asked(name: str, what: str, call: Callable[[], T]) -> T:
+    """Return what learner `name` says when it is asked for `what` while an evaluation is planned.
+
+    Raises
+    ------
+    OlscaleError
+        If the learner raises one.
+    ParameterError
+        If it raises anything else.
+    """
+    try:
+        return call()
+    except OlscaleError:
+        raise
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
+        raise ParameterError(f"learner {name}: {what} raised {text_of(error)}; mend it or leave it out") from None
 
 
 def is_restorable(name: str) -> bool:
@@ -98,6 +130,10 @@ def make_learner(name: str, params: dict[str, Any]) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
+    return asked(name, "making it", lambda: _made(name, params))
+
+
+def _made(name: str, params: dict[str, Any]) -> Learner:
     found = learner_class(name)
     if not issubclass(found, Learner):
         from olscale.learners.foreign import ForeignLearner

@@ -186,9 +186,17 @@ def test_memory_is_that_which_the_process_grows_by_in_calls(shelf: Path, monkeyp
     """Added up over calls; what it shrinks by is taken off; settings that share a pass share what it takes."""
     from olscale.evaluation import budget
 
-    held = [1000]
+    held, limits = [1000], []
     monkeypatch.setattr(budget, "resident_bytes", lambda: held[0])
-    meter = budget.Meter(Budget(max_memory=100))
+
+    class Watch:
+        def enter(self, runs: Any, seconds: float, most_bytes: float) -> None:
+            limits.append(most_bytes - held[0])
+
+        def leave(self) -> None:
+            limits.append(None)
+
+    meter = budget.Meter(Budget(max_memory=100), Watch())
 
     class Run:
         def __init__(self) -> None:
@@ -198,17 +206,46 @@ def test_memory_is_that_which_the_process_grows_by_in_calls(shelf: Path, monkeyp
             self.outcome = outcome
 
     one, two = Run(), Run()
-    for grown, runs in ((60, [one]), (500, []), (80, [one, two]), (-40, [one]), (60, [two])):
+    for grown, runs in ((60, [one]), (80, [one, two]), (-40, [one]), (60, [two])):
         with meter.calling(runs):
             held[0] += grown
-            assert meter.excess(0.0) is None
     assert (one.spent.bytes, two.spent.bytes) == (60, 100)
     with meter.calling([two]):
         held[0] += 1
-        found = meter.excess(0.0)
-        assert found is not None
-        assert found[0] == [two]
     assert (one.outcome, two.outcome) == ("ok", "oom")
+    # What the process may still grow by in each call, and that each has returned: two share 2 * (100 - 60).
+    assert limits == [100, None, 80, None, 0, None, 60, None, 0, None]
+
+
+def test_a_call_is_ended_some_time_after_its_budget() -> None:
+    """Two seconds or a tenth later; what several share takes as many times as long; compiling is no part of it."""
+    from olscale.evaluation import budget
+
+    seconds = []
+
+    class Watch:
+        def enter(self, runs: Any, left: float, most_bytes: float) -> None:
+            seconds.append(left)
+
+        def leave(self) -> None:
+            pass
+
+    class Run:
+        def __init__(self, spent: float) -> None:
+            self.spent = Spent(spent)
+
+        def fail(self, outcome: str, reason: str) -> None:
+            pass
+
+    runs = [Run(1.0), Run(2.0)]
+    meter, long = budget.Meter(Budget(max_seconds=3), Watch()), budget.Meter(Budget(max_seconds=100), Watch())
+    for called, each, counts in ((meter, runs[:1], True), (meter, runs, True), (long, runs[:1], True), (meter, runs[:1], False)):
+        before = [run.spent.seconds for run in each]
+        with called.calling(each, counts):
+            pass
+        for run, spent in zip(each, before, strict=True):
+            run.spent = Spent(spent)
+    assert seconds == [4.0, 6.0, 109.0, 4.0 + budget.COMPILE_SECONDS]
 
 
 def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:

@@ -1,0 +1,181 @@
+"""The one place where learners are called: whatever one raises, takes or changes stays with its own run.
+
+A learner may raise any exception, leave the directory, change how NumPy treats overflow, filter warnings, seed the global
+random numbers or fork. None of it reaches the other runs of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from olscale.errors import DivergedError
+from olscale.evaluation.budget import Meter, Metered, TimeUp
+from olscale.raised import is_interrupt, text_of
+
+__all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "failure_of"]
+
+T = TypeVar("T")
+
+
+class Failure(NamedTuple):
+    """How a run ends that does not end well.
+
+    Parameters
+    ----------
+    outcome : str
+        ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
+    reason : str
+        One printable line.
+    row : int
+        Position in the stream, where the learner has named it.
+    """
+
+    outcome: str
+    reason: str
+    row: int = 0
+
+
+class Guarded(Metered, Protocol):
+    """A run in mid-stream, as far as it matters here."""
+
+    meter: Meter
+    random: GlobalRandom | None
+
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+        """End the run, if it has not failed already."""
+        ...
+
+
+def attempt(folds: Sequence[Guarded], call: Callable[[], T], counts: bool = True) -> T | None:
+    """Call into the learner of `folds`; what it raises, or takes beyond its budget, ends these runs and no other.
+
+    Parameters
+    ----------
+    folds : sequence of Guarded
+        The runs on whose behalf it is called, at least one.
+    call : callable
+        The call.
+    counts : bool
+        Whether its time is the learner's, and not that of a compiler.
+    """
+    failure, process = None, os.getpid()
+    try:
+        with _held(folds[0].random), folds[0].meter.calling(folds, counts):
+            try:
+                return call()
+            except BaseException as error:
+                failure = failure_of(error)  # making the text is the learner's doing, too
+            finally:
+                if os.getpid() != process:
+                    os._exit(1)  # the learner has forked, and this is the copy: it must not go on with the evaluation
+    except BaseException as error:
+        failure = failure or failure_of(error)
+    if failure is not None:
+        for fold in folds:
+            fold.fail(failure.outcome, failure.reason, row=failure.row)
+    return None
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Return what an exception of a learner makes of its run; the user's Ctrl-C is raised again."""
+    if is_interrupt(error):
+        raise error
+    if isinstance(error, TimeUp):
+        return Failure(error.excess.outcome, error.excess.reason)
+    text = text_of(error)
+    message = text.partition(": ")[2]
+    if isinstance(error, DivergedError):
+        row = getattr(error, "row", 0)
+        return Failure("diverged", message, row if isinstance(row, int) else 0)
+    return Failure("oom", f"MemoryError: {message}") if isinstance(error, MemoryError) else Failure("learner_error", text)
+
+
+class GlobalRandom:
+    """Global random numbers of NumPy and Python that belong to one run: they are in place while its learner is called.
+
+    What a learner draws from them without a seed is then the same in every evaluation, and no learner's seed reaches
+    another's numbers.
+
+    Parameters
+    ----------
+    entropy : sequence of int
+        What sets the run apart from its repetitions.
+    """
+
+    def __init__(self, entropy: Sequence[int]) -> None:
+        seeds = np.random.SeedSequence([*entropy, 0]).generate_state(2)
+        self._numpy: Any = np.random.RandomState(int(seeds[0])).get_state()
+        self._python: Any = random.Random(int(seeds[1])).getstate()
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Put them in place of the process's own for the block."""
+        before = np.random.get_state(), random.getstate()  # noqa: NPY002
+        np.random.set_state(self._numpy)  # noqa: NPY002
+        random.setstate(self._python)
+        try:
+            yield
+        finally:
+            self._numpy, self._python = np.random.get_state(), random.getstate()  # noqa: NPY002
+            np.random.set_state(before[0])  # noqa: NPY002
+            random.setstate(before[1])
+
+
+@contextmanager
+def _held(own: GlobalRandom | None) -> Iterator[None]:
+    """Leave the process as it was before the block."""
+    with np.errstate():
+        _settings.hold()
+        try:
+            with own.in_place() if own else nullcontext():
+                yield
+        finally:
+            _settings.release()
+
+
+class _Settings:
+    """The working directory and the filters of warnings; several threads may be in learners at once."""
+
+    def __init__(self) -> None:
+        self._lock, self._held = threading.Lock(), 0
+        self._directory: str | None = None
+        self._filters: list[Any] = []
+
+    def hold(self) -> None:
+        """Remember them, unless somebody does already."""
+        with self._lock:
+            if not self._held:
+                self._directory = _directory()
+                self._filters = list(warnings.filters)
+            self._held += 1
+
+    def release(self) -> None:
+        """Put them back, when nobody is in a learner any more."""
+        with self._lock:
+            self._held -= 1
+            if self._held:
+                return
+            if self._directory is not None and _directory() != self._directory:
+                with suppress(OSError):
+                    os.chdir(self._directory)
+            if warnings.filters != self._filters:
+                warnings.filters[:] = self._filters  # type: ignore[index]
+                warnings._filters_mutated()  # type: ignore[attr-defined]
+
+
+_settings = _Settings()
+
+
+def _directory() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:  # it has been removed
+        return None

@@ -1,0 +1,64 @@
+"""Ending a call that does not return where there is no worker to end: a signal interrupts it, if it listens to any.
+
+Python code and sleeping calls do; compiled code does when it returns.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Sequence
+from math import inf
+from time import monotonic
+from types import FrameType
+from typing import Any
+
+from olscale.evaluation.budget import Budget, Metered, TimeUp
+
+__all__ = ["Alarm"]
+
+AGAIN_SECONDS = 1.0
+"""A learner may catch the first one."""
+
+
+class Alarm:
+    """Raises `TimeUp` in a call of the main thread that is over its time.
+
+    Parameters
+    ----------
+    budget : Budget
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._on = budget, False
+        self._handler: Any = None
+        self._timer, self._started = (0.0, 0.0), 0.0
+
+    @staticmethod
+    def works() -> bool:
+        """Return whether signals can be heard here."""
+        return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+
+    def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
+        """Set the alarm; one that somebody else has set waits."""
+        del runs, most_bytes
+        if seconds == inf:
+            return
+        self._handler = signal.signal(signal.SIGALRM, self._ring)
+        self._on, self._started = True, monotonic()
+        self._timer = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN_SECONDS)
+
+    def leave(self) -> None:
+        """Turn the alarm off."""
+        if not self._on:
+            return
+        self._on = False
+        left, every = self._timer
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, self._handler)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every)
+
+    def _ring(self, number: int, frame: FrameType | None) -> None:
+        if self._on:
+            raise TimeUp(self._budget.out_of_time())
