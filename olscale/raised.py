@@ -10,31 +10,42 @@ import threading
 
 from olscale.errors import one_line
 
-__all__ = ["UserInterrupt", "is_interrupt", "text_of"]
+__all__ = ["UserInterrupt", "let_interrupt_out", "text_of"]
 
 
-class UserInterrupt(KeyboardInterrupt):  # noqa: N818
+class UserInterrupt(KeyboardInterrupt):
     """Ctrl-C of the user, as the handlers of an evaluation raise it; no learner does."""
 
 
 def text_of(error: BaseException) -> str:
-    """Return type and message of an exception on one line, whatever its message is made of.
+    r"""Return type and message of an exception on one line, whatever its message is made of.
 
     Examples
     --------
-    >>> text_of(ValueError("two\\nlines"))
+    >>> text_of(ValueError("two\nlines"))
     'ValueError: two lines'
     """
     try:
         message = str.__str__(str(error))
     except BaseException as fault:
-        if is_interrupt(fault):
-            raise
+        let_interrupt_out(fault)
         message = "its message cannot be shown"
     return one_line(f"{type(error).__name__}: {message}")
 
 
-def is_interrupt(error: BaseException) -> bool:
+def let_interrupt_out(error: BaseException) -> None:
+    """Raise the user's Ctrl-C, if that is what is behind an exception that was caught; do nothing otherwise.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If the user has interrupted.
+    """
+    if _is_interrupt(error):
+        raise error if isinstance(error, KeyboardInterrupt) else UserInterrupt from None
+
+
+def _is_interrupt(error: BaseException) -> bool:
     """Return whether the user's Ctrl-C is behind an exception, under whatever other exceptions it was buried."""
     # Where nobody handles signals but Python itself, its KeyboardInterrupt looks like anybody's.
     main = threading.current_thread() is threading.main_thread()

@@ -128,7 +128,7 @@ class Excess:
     reason: str
 
 
-class TimeUp(BaseException):  # noqa: N818
+class TimeUp(BaseException):
     """Raised in the middle of a call, where that is possible, to end it.
 
     Parameters

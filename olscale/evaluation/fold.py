@@ -27,7 +27,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.schedule import Schedule, Scored
 from olscale.learners.base import FloatArray, Learner, codes_of, score_columns
 from olscale.learners.registry import is_ours, make_learner
-from olscale.raised import is_interrupt, text_of
+from olscale.raised import let_interrupt_out, text_of
 from olscale.results.record import Record
 
 __all__ = ["Fold"]
@@ -283,8 +283,7 @@ class Fold:
             try:
                 return call()
             except BaseException as error:
-                if is_interrupt(error):
-                    raise
+                let_interrupt_out(error)
                 raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:

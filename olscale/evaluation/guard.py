@@ -18,7 +18,7 @@ import numpy as np
 
 from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
-from olscale.raised import is_interrupt, text_of
+from olscale.raised import let_interrupt_out, text_of
 
 __all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "failure_of"]
 
@@ -86,8 +86,7 @@ def attempt(folds: Sequence[Guarded], call: Callable[[], T], counts: bool = True
 
 def failure_of(error: BaseException) -> Failure:
     """Return what an exception of a learner makes of its run; the user's Ctrl-C is raised again."""
-    if is_interrupt(error):
-        raise error
+    let_interrupt_out(error)
     if isinstance(error, TimeUp):
         return Failure(error.excess.outcome, error.excess.reason)
     text = text_of(error)
@@ -95,7 +94,9 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, DivergedError):
         row = getattr(error, "row", 0)
         return Failure("diverged", message, row if isinstance(row, int) else 0)
-    return Failure("oom", f"MemoryError: {message}") if isinstance(error, MemoryError) else Failure("learner_error", text)
+    return (
+        Failure("oom", f"MemoryError: {message}") if isinstance(error, MemoryError) else Failure("learner_error", text)
+    )
 
 
 class GlobalRandom:
@@ -118,14 +119,14 @@ class GlobalRandom:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Put them in place of the process's own for the block."""
-        before = np.random.get_state(), random.getstate()  # noqa: NPY002
-        np.random.set_state(self._numpy)  # noqa: NPY002
+        before = np.random.get_state(), random.getstate()
+        np.random.set_state(self._numpy)
         random.setstate(self._python)
         try:
             yield
         finally:
-            self._numpy, self._python = np.random.get_state(), random.getstate()  # noqa: NPY002
-            np.random.set_state(before[0])  # noqa: NPY002
+            self._numpy, self._python = np.random.get_state(), random.getstate()
+            np.random.set_state(before[0])
             random.setstate(before[1])
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,9 +13,21 @@ from typing import Any
 import dask
 
 import olscale
-from olscale.errors import ExecutionError
+from olscale.errors import ExecutionError, OlscaleError, one_line
+from olscale.learners.registry import is_ours, learner_class
 
-__all__ = ["agree", "different_versions", "differing_settings", "misfit", "settings", "software", "sources"]
+__all__ = [
+    "agree",
+    "agree_on_learners",
+    "different_versions",
+    "differing_settings",
+    "learner_modules",
+    "misfit",
+    "modules_of",
+    "settings",
+    "software",
+    "sources",
+]
 
 # What talks to each other, and what makes numbers. The scheduler needs the first three only.
 _TALKS = ("python", "dask", "distributed")
@@ -41,8 +54,10 @@ def sources() -> str:
     return digest.hexdigest()
 
 
-async def agree(client: Any) -> list[str]:
+async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
     """Check the cluster behind `client`; return a line for each setting that is not olscale's.
+
+    `learners` are those that workers must be able to import, as `modules_of` returns them.
 
     A worker that leaves meanwhile is passed over: whoever comes in its place is checked before it gets work (`misfit`).
 
@@ -62,6 +77,7 @@ async def agree(client: Any) -> list[str]:
         if differences:
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
             raise ExecutionError(f"{differences[0]}{more}; {_SAME}")
+        await agree_on_learners(client, learners)
         found = {"scheduler": await client.run_on_scheduler(dask.config.get, "distributed")}
         configs = await client.run(dask.config.get, "distributed", on_error="return")
     except (OSError, TimeoutError):
@@ -70,7 +86,22 @@ async def agree(client: Any) -> list[str]:
     return list(differing_settings(found))
 
 
-async def misfit(client: Any, worker: str) -> str:
+async def agree_on_learners(client: Any, learners: Sequence[str]) -> None:
+    """See that every worker there is can import `learners`, and finds the same modules.
+
+    Raises
+    ------
+    ExecutionError
+        If one does not.
+    """
+    if learners:
+        answers = await client.run(learner_modules, learners, on_error="return")
+        for worker, answer in answers.items():
+            if _answered(answer) and (line := _other_learners(worker, answer, learners)):
+                raise ExecutionError(line)
+
+
+async def misfit(client: Any, worker: str, learners: Sequence[str] = ()) -> str:
     """Return in one line why a worker that has joined must not get work; an empty one if it may.
 
     Raises
@@ -88,7 +119,52 @@ async def misfit(client: Any, worker: str) -> str:
     versions = {"client": packages, "scheduler": packages, "workers": theirs}
     if differences := list(different_versions(versions)):
         return differences[0]
-    return "" if answer["sources"] == ours["sources"] else _other_sources(worker)
+    if answer["sources"] != ours["sources"]:
+        return _other_sources(worker)
+    if not learners:
+        return ""
+    found = (await client.run(learner_modules, learners, workers=[worker], on_error="return")).get(worker)
+    if found is None or not _answered(found):
+        raise OSError(f"worker {worker} does not answer")
+    return _other_learners(worker, found, learners)
+
+
+def modules_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the learners that do not come with olscale: workers may lack their modules."""
+    return tuple(sorted({name for name in names if not is_ours(name)}))
+
+
+def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return for each learner a digest of the module that this process finds it in, and why it cannot be imported."""
+    found = {}
+    for name in learners:
+        try:
+            module = sys.modules[learner_class(name).__module__]
+            path = getattr(module, "__file__", None)
+            content = Path(path).read_bytes() if path and Path(path).is_file() else b""
+            found[name] = hashlib.sha256(content).hexdigest(), ""
+        except OlscaleError as error:
+            found[name] = "", str(error)
+        except (OSError, KeyError):
+            found[name] = "", ""
+    return found
+
+
+def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
+    """Return in one line what a worker lacks of `learners`; an empty one if it is nothing."""
+    if isinstance(answer, BaseException):
+        return f"worker {worker} cannot import the experiment's learners ({one_line(str(answer))[:200]})"
+    ours = learner_modules(learners)
+    for name, (digest, why) in answer.items():
+        if why:
+            inner = why.partition("(")[2].rpartition(");")[0]
+            return (
+                f"worker {worker} cannot import learner {name!r} ({inner or why}); put its module where that worker's "
+                "Python finds it, such as a folder in the PYTHONPATH it is started with"
+            )
+        if digest != ours[name][0] and not ours[name][1]:
+            return f"worker {worker} has another module of learner {name!r} than the driver; give it the same file"
+    return ""
 
 
 def software() -> dict[str, Any]:

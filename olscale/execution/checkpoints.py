@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from olscale.data.npz_files import read_npz
 from olscale.evaluation.budget import Excess
-from olscale.evaluation.fold import Fold
 from olscale.evaluation.pack import Pack, Passage, Source
 from olscale.evaluation.run import Run
 from olscale.learners.registry import is_restorable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.util
 import logging
 import os
 import signal
 import sys
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
@@ -23,10 +23,12 @@ from olscale.errors import ExecutionError
 from olscale.execution.agreement import settings
 from olscale.execution.tls import security
 from olscale.execution.where import Where
+from olscale.raised import text_of
 
 __all__ = ["connect"]
 
 CONNECT_SECONDS = 10
+START_ATTEMPTS = 3
 DASHBOARD = "127.0.0.1:0"
 
 
@@ -62,34 +64,19 @@ async def connect(where: Where) -> AsyncIterator[Any]:
     secured = security(where.tls) if where.tls is not None else None
     if where.scheduler is not None:
         _check_encryption(where.scheduler, where.tls)
-        client = Client(where.scheduler, asynchronous=True, timeout=CONNECT_SECONDS, security=secured)
-        try:
-            await _answered(client, where.scheduler)
-            yield client
-        finally:
-            with contextlib.suppress(Exception):
-                await client.close()
+        with _quiet():
+            client = Client(where.scheduler, asynchronous=True, timeout=CONNECT_SECONDS, security=secured)
+            try:
+                await _answered(client, where.scheduler)
+                yield client
+            finally:
+                with contextlib.suppress(Exception):
+                    await client.close()
         return
     # A worker that is ended in the middle of a run leaves semaphores to multiprocessing's resource tracker. It cleans them
     # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
-    has_dashboard = importlib.util.find_spec("bokeh") is not None
-    workers = where.workers or os.cpu_count() or 1
-    async with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            asynchronous=True,
-            host="127.0.0.1",
-            protocol="tcp://" if secured is None else "tls://",
-            security=secured,
-            dashboard_address=(where.dashboard or DASHBOARD) if has_dashboard else None,
-            silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
-            memory_limit=0.95 / workers,
-        ) as cluster,
-        Client(cluster, asynchronous=True) as client,
-    ):
+    async with await _started(where, secured) as cluster, Client(cluster, asynchronous=True) as client:
         try:
             yield client
         except BaseException:
@@ -98,6 +85,71 @@ async def connect(where: Where) -> AsyncIterator[Any]:
                 *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
             )
             raise
+
+
+async def _started(where: Where, secured: Any) -> Any:
+    """Return a local cluster that runs; one whose workers end while they start is started again."""
+    workers, why = where.workers or os.cpu_count() or 1, ""
+    for _ in range(START_ATTEMPTS):
+        cluster: Any = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            asynchronous=True,
+            host="127.0.0.1",
+            protocol="tcp://" if secured is None else "tls://",
+            security=secured,
+            # Left out, Dask would serve at port 8787 of all interfaces, dashboard or not.
+            dashboard_address=where.dashboard or DASHBOARD,
+            silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
+            memory_limit=0.95 / workers,
+        )
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "(?s).*Port .* is already in use")
+                await cluster
+            _check_dashboard(where.dashboard, cluster.scheduler)
+            return cluster
+        except BaseException as error:
+            why = text_of(error)
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await cluster.close()
+            if not isinstance(error, RuntimeError | OSError | TimeoutError):
+                raise
+    raise ExecutionError(
+        f"a local cluster of {workers} workers did not start in {START_ATTEMPTS} attempts ({why}); is there enough memory "
+        "for them? fewer --workers need less, and --in-process needs none"
+    )
+
+
+def _check_dashboard(wanted: str | None, scheduler: Any) -> None:
+    """See that the dashboard is where it was asked for; Dask takes another port where that one is taken."""
+    port = (wanted or "").rpartition(":")[2]
+    if port.isdigit() and int(port) not in (0, scheduler.http_server.port):
+        raise ExecutionError(f"port {port} of --dashboard {wanted} is in use; give another, or leave --dashboard out")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's logs of connections that come and go out of the driver's terminal: what matters is said in one line."""
+    if os.environ.get("OLSCALE_DEBUG"):
+        yield
+        return
+    handlers: list[Any] = [logging.getLogger("asyncio")]
+    for name in ("distributed", "distributed.client", "tornado", "tornado.application"):
+        handlers += logging.getLogger(name).handlers
+    for handler in handlers:
+        handler.addFilter(_nothing)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.removeFilter(_nothing)
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _check_encryption(scheduler: str, tls: str | None) -> None:

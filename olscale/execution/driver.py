@@ -24,7 +24,7 @@ from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.pack import Pack
-from olscale.execution.agreement import misfit
+from olscale.execution.agreement import misfit, modules_of
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.passages import (
     TOPIC,
@@ -80,12 +80,14 @@ class _Drive:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
         self._name = f"olscale-{uuid4().hex[:12]}"
         self._workers = Workers(client, self._fits)
+        self._learners: tuple[str, ...] = ()
         self._heard: dict[str, tuple[str, float]] = {}
         self._left = 0
 
     async def run(self, packs: Sequence[Pack]) -> None:
         for part in (part for pack in packs for part in pack.parts()):
             self._tell(part.name, 0, 0.0)
+        self._learners = modules_of(run.learner for pack in packs for run in pack.runs)
         self._client.subscribe_topic(TOPIC, self._hear)
         try:
             async with asyncio.TaskGroup() as group:
@@ -130,7 +132,7 @@ class _Drive:
 
     async def _fits(self, worker: str) -> bool:
         """Compare a worker that has joined with this process; one that differs would give other results without a word."""
-        why = await misfit(self._client, worker)
+        why = await misfit(self._client, worker, self._learners)
         if why:
             self._progress.note(f"{why}; it gets no work: start it in the driver's environment")
         return not why
@@ -192,13 +194,14 @@ class _Drive:
         while deaths < last:
             try:
                 envelope = await self._once(pack, alone=deaths == last - 1 and (suspect or deaths > 0))
-                if envelope.stopped and not self._stop.asked:
-                    raise WorkerLostError  # its worker is leaving and has saved it
             except ClosedError:
                 return _End.STOPPED
-            except WorkerLostError:
+            except WorkerLostError as lost:
                 before, place = place, await asyncio.to_thread(checkpoints.place)
                 deaths = deaths + 1 if place == before else 1
+                ends = await asyncio.to_thread(checkpoints.verdicts)
+                ended = [end.reason for run, end in ends.items() if run in place and run not in before]
+                self._progress.note(_loss(pack, lost.worker, ended, place, deaths == last))
                 if pack.shard is not None or not pack.shards:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
@@ -221,6 +224,7 @@ class _Drive:
         return _End.DIED
 
     async def _once(self, pack: Pack, alone: bool) -> Envelope:
+        """Run a pack on a worker, from its newest checkpoint on."""
         if pack.shards and pack.shard is None:
             return await self._as_task(pack, merge_pack, alone)
         if not (pack.shuffled or pack.shards):
@@ -237,6 +241,8 @@ class _Drive:
             future = self._client.submit(job, pack, self._store, key=key, workers=[worker], pure=False)
             try:
                 envelope: Envelope = await self._workers.answer(pack.name, future, worker)
+                if envelope.stopped and not self._stop.asked:
+                    raise WorkerLostError  # it is leaving and has saved the pack
                 return envelope
             except WorkerLostError:
                 self._workers.forget(worker)  # the watch brings it back if it lives
@@ -286,6 +292,9 @@ class _Drive:
             self._heard[pack.name] = worker, monotonic()
             try:
                 yield worker
+            except WorkerLostError as lost:
+                lost.worker = worker
+                raise
             finally:
                 self._heard.pop(pack.name, None)
 
@@ -293,6 +302,15 @@ class _Drive:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(ANSWER_SECONDS):
                 await self._client.cancel([future], force=True)
+
+
+def _loss(pack: Pack, worker: str, ended: Sequence[str], place: Sequence[str], again: bool) -> str:
+    """Return a line on a worker that was lost: what it was at, and how that goes on."""
+    what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
+    chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
+    where = f"from row {chunk * pack.chunk_rows} on" if chunk and pack.chunk_rows else "from the start"
+    how = f"goes on {where}" if not again else "died at the same place again: its runs are run apart"
+    return f"worker {worker} {what} while it had {pack.name}, which {how}"
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -29,7 +29,7 @@ from olscale.execution.where import Where
 from olscale.results.compact import forget, set_damaged_aside
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
-from olscale.results.store import Store, open_store
+from olscale.results.store import Store, is_vacant, open_store, unmake
 
 __all__ = ["Evaluation", "evaluate"]
 
@@ -121,10 +121,11 @@ def evaluate(
     found, left_out = resolve(experiment, progress.note)
     searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
-    make_plan(found, left_out, [search.untried() for search in searches.searches])
+    learners = {run.learner for run in make_plan(found, left_out, [one.untried() for one in searches.searches]).runs}
     where = Where(workers, scheduler, None if tls is None else str(tls), dashboard)
     if scheduler is not None and not in_process:
-        _run_loop(_reach(where, progress))
+        _run_loop(_reach(where, progress, learners))
+    new = is_vacant(str(store))
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
@@ -139,9 +140,11 @@ def evaluate(
                     _run_here(packs, target.path, progress, stop)
             else:
                 _run_on_dask(phases, target.path, progress, where, stop)
-    except StoppedError as stopped:
-        if stopped.signal == signal.SIGINT:
-            raise KeyboardInterrupt(str(stopped)) from None
+    except BaseException as error:
+        if new:
+            unmake(target)
+        if isinstance(error, StoppedError) and error.signal == signal.SIGINT:
+            raise KeyboardInterrupt(str(error)) from None
         raise
     sweep_checkpoints(target)
     return Evaluation(target, job.runs, job.computed, left_out)
@@ -269,23 +272,26 @@ def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, w
         return
 
     async def run() -> None:
+        from olscale.execution.agreement import agree_on_learners, modules_of
         from olscale.execution.cluster import connect
         from olscale.execution.driver import drive
 
         async with connect(where) as client:
+            if where.scheduler is None:
+                await agree_on_learners(client, modules_of(run.learner for pack in first for run in pack.runs))
             for packs in chain([first], phases):
                 await drive(client, packs, store, progress, stop)
 
     _run_loop(run())
 
 
-async def _reach(where: Where, progress: Progress) -> None:
+async def _reach(where: Where, progress: Progress, learners: Iterable[str]) -> None:
     """See that the scheduler answers and the cluster fits, before a store is made for results that may never come."""
-    from olscale.execution.agreement import agree
+    from olscale.execution.agreement import agree, modules_of
     from olscale.execution.cluster import connect
 
     async with connect(where) as client:
-        for line in await agree(client):
+        for line in await agree(client, modules_of(learners)):
             progress.note(line)
 
 

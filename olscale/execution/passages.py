@@ -22,7 +22,7 @@ from olscale.evaluation.shard import ShardPassage, merge_shards
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.watchdog import PackWatch, watchdog_of
-from olscale.raised import is_interrupt, text_of
+from olscale.raised import let_interrupt_out, text_of
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
@@ -78,8 +78,7 @@ class Envelope:
 
 def fault_of(error: BaseException) -> str:
     """Return one line for an error: the message of our own, type and message of others; Ctrl-C is raised again."""
-    if is_interrupt(error):
-        raise error
+    let_interrupt_out(error)
     return str(error) if isinstance(error, OlscaleError) else text_of(error)
 
 

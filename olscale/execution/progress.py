@@ -11,6 +11,10 @@ from typing import NamedTuple, Protocol
 __all__ = ["Progress", "Silent", "Tally", "Work"]
 
 
+MOST_ERRORS = 3
+"""Data sets whose errors are shown side by side."""
+
+
 class Work(NamedTuple):
     """The size of a pack, or of a class shard.
 
@@ -68,8 +72,8 @@ class Tally:
         Runs in all, in the store, and ended with another outcome than ``ok``.
     rows, rows_done : int
         Row-passes in all and done.
-    error : float
-        Mean cumulative error of the streams last heard of.
+    errors : dict of str to float
+        Mean cumulative error of the streams heard of, by data set.
     """
 
     name: str = ""
@@ -82,8 +86,7 @@ class Tally:
     _packs: Mapping[str, Work] = field(default_factory=dict)
     _cost: float = 0.0
     _cost_done: float = 0.0
-    _errors: float = 0.0
-    _known: int = 0
+    _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def note(self, line: str) -> None:
@@ -94,7 +97,8 @@ class Tally:
         self.name, self.runs, self.done, self.started = name, runs, done, monotonic()
         self.rows, self._cost = sum(work.rows for work in packs.values()), sum(work.cost for work in packs.values())
         self.failed = self.rows_done = 0
-        self._packs, self._cost_done, self._errors, self._known = packs, 0.0, 0.0, 0
+        self._packs, self._cost_done = packs, 0.0
+        self._sums.clear()
         self._streams.clear()
 
     def advance(self, pack: str, rows: int, error: float) -> None:
@@ -105,9 +109,11 @@ class Tally:
         self._streams[pack] = now = (rows, error)
         self.rows_done += rows - before[0]
         self._cost_done += (rows - before[0]) * self._cost_of_row(pack)
+        dataset = pack.partition(", ")[0]  # the first word of a pack's name
         for sign, (position, known) in ((-1, before), (1, now)):
             if position and not isnan(known):
-                self._errors, self._known = self._errors + sign * known, self._known + sign
+                total, count = self._sums.get(dataset, (0.0, 0))
+                self._sums[dataset] = total + sign * known, count + sign
 
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
@@ -121,9 +127,16 @@ class Tally:
         return work.cost / work.rows if work and work.rows else self._cost / max(1, self.rows)
 
     @property
-    def error(self) -> float:
-        """Mean cumulative error of the streams heard of."""
-        return self._errors / self._known if self._known else 0.0
+    def errors(self) -> dict[str, float]:
+        """Mean cumulative error of the streams heard of, by data set: a mean over data sets would say nothing."""
+        return {dataset: total / count for dataset, (total, count) in self._sums.items() if count}
+
+    def errors_so_far(self) -> str:
+        """Return the errors as text; an empty one if there are none yet, or those of too many data sets for a line."""
+        shown = [f"{100 * error:.2f} %" for error in self.errors.values()]
+        if len(shown) > 1:
+            shown = [f"{name} {text}" for name, text in zip(self.errors, shown, strict=True)]
+        return ", ".join(shown) if len(shown) <= MOST_ERRORS else ""
 
     @property
     def rows_per_second(self) -> float:

@@ -1,10 +1,10 @@
 """The process beside a worker that ends it when its learner does not return; `olscale.execution.watchdog` starts it.
 
 A thread of the worker would wait for ever on a learner that never lets go of Python's lock. This is a process of its own
-that imports nothing but a little of the standard library, and starts in some 20 ms: ``python -I -S sentry.py FD WORKER
-NANNY SECONDS``. It reads a few words of shared memory (`SLOT`: which call, its end, the bytes at which it is ended) and, on its
-standard input, a line of JSON for each group of runs that a call can be for. It ends with its worker, whatever ends that,
-and takes along what learners have started there.
+that imports nothing but a little of the standard library, and starts in some 30 ms: ``python -I -S sentry.py FD WORKER
+NANNY SECONDS``. It reads a few words of shared memory (`SLOT`: which call, when and at how many bytes it is to end) and,
+on its standard input, a line of JSON for each group of runs that a call can be for. It ends with its worker, whatever ends
+that, and takes along what learners have started there.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BEATS = struct.Struct("=q")
 """Head of the shared memory: counts up each second for as long as the worker's event loop turns."""
 
 SLOT = struct.Struct("=qqddd")
-"""A call: its number, odd while it goes on; group; when it is to end; bytes of its budget; bytes at which the worker is full."""
+"""A call: its number, odd while it goes on; group; when it is to end; bytes of its budget; bytes that fill the worker."""
 
 SLOTS = 64
 
@@ -117,7 +117,9 @@ class Sentry:
                 continue
             if held is None and (most != float("inf") or full != float("inf")):
                 held = resident_bytes(self.worker)
-            over = "budget" if (held or 0) > most else "time" if now > deadline else "full" if (held or 0) > full else ""
+            over = (
+                "budget" if (held or 0) > most else "time" if now > deadline else "full" if (held or 0) > full else ""
+            )
             if over:
                 return slot, number, group, over
         return None

@@ -1,8 +1,8 @@
 """The watchdog of a worker: has a process beside it end it when its learner is over its budget and does not return.
 
-Nothing else ends a loop that runs for ever. Before it does, the process (`olscale.execution.sentry`) leaves a verdict beside the
-pack's checkpoints, so that whoever goes on with the pack gives that run its outcome and the others their results. It also
-ends a worker whose nanny is gone or whose event loop has stood still for too long, and what learners have started.
+Nothing else ends a loop that runs for ever. Before it does, the process (`olscale.execution.sentry`) leaves a verdict beside
+the pack's checkpoints, so that whoever goes on with the pack gives that run its outcome and the others their results. It
+also ends a worker whose nanny is gone or whose event loop has stood still for too long, and what learners have started.
 """
 
 from __future__ import annotations
@@ -175,7 +175,9 @@ class PackWatch:
         if group is None:
             group = self._groups[ids] = self._dog.tell({**self._about, "runs": ids})
         # First the words, then the number that makes them count.
-        SLOT.pack_into(self._dog.words, self._offset, self._number, group, monotonic() + seconds, most_bytes, self._full)
+        SLOT.pack_into(
+            self._dog.words, self._offset, self._number, group, monotonic() + seconds, most_bytes, self._full
+        )
         self._number += 1
         _NUMBER.pack_into(self._dog.words, self._offset, self._number)
 

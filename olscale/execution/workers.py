@@ -23,13 +23,24 @@ MOST_REPORTS = 500
 """Reports of progress a second, of all workers together: a fifth of the scheduler's time (docs/scaling.md)."""
 ANSWER_SECONDS = 60.0
 NO_WORKER_SECONDS = 180.0
+MOST_BETWEEN_LOOKS = 5 * WATCH_SECONDS
+"""What the time between two looks counts for at most, of the time without a worker."""
+
 ACTORS_A_WORKER = 1
 TASKS_A_THREAD = 2
 """The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
 
 
 class WorkerLostError(Exception):
-    """What a worker was doing is gone."""
+    """What a worker was doing is gone.
+
+    Attributes
+    ----------
+    worker : str
+        Its address.
+    """
+
+    worker = ""
 
 
 class ClosedError(Exception):
@@ -64,7 +75,9 @@ class Workers:
         self._queues = {actor: asyncio.Lock() for actor in (False, True)}
         self._waiting = 0  # for room for a task
         self._closed = False
-        self._peopled = monotonic()
+        # Seconds that the cluster was seen without a worker, look by look. A clock would also count the time in which nobody
+        # looked: a machine that was suspended or overloaded is no cluster without workers.
+        self._deserted, self._looked = 0.0, monotonic()
 
     async def look(self) -> None:
         """Ask the scheduler which workers there are; raise when there is nothing left to wait for.
@@ -81,11 +94,14 @@ class Workers:
             raise ExecutionError(
                 "the Dask scheduler went away; start it and run the same command again: finished runs are in the store"
             ) from None
+        passed, self._looked = monotonic() - self._looked, monotonic()
         self._there = dict(threads)
         self._admit()
         if self._threads:
-            self._peopled = monotonic()
-        elif monotonic() - self._peopled > NO_WORKER_SECONDS:
+            self._deserted = 0.0
+        else:
+            self._deserted += min(passed, MOST_BETWEEN_LOOKS)
+        if self._deserted > NO_WORKER_SECONDS:
             fitting = "that fits " if threads.keys() - self._given_up else ""
             raise ExecutionError(
                 f"the cluster has had no worker {fitting}for {NO_WORKER_SECONDS:.0f} s; "
@@ -109,6 +125,7 @@ class Workers:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     if await self._fits(worker):
                         self._fitting.add(worker)
+                        self._deserted = 0.0
                 break
             await asyncio.sleep(WATCH_SECONDS)
         self._admit()
@@ -219,6 +236,7 @@ class Workers:
         """Take a worker for dead until the scheduler says again that it lives; whoever is there then is asked anew."""
         self._threads.pop(worker, None)
         self._forget(worker)
+        self._deserted = 0.0  # it was there until now
 
     async def give_up(self, worker: str) -> None:
         """Never use a worker again, and have its nanny end it: it does not answer."""
@@ -257,7 +275,7 @@ class Workers:
         except Exception as error:
             reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             raise ExecutionError(
-                f"{what} cannot run on the workers ({reason}); do they have the same olscale and the same modules?"
+                f"{what} cannot run on worker {worker} ({reason}); does it have the driver's olscale and the same modules?"
             ) from None
         finally:
             answer.cancel()

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 from olscale.learners.base import Learner
-from olscale.raised import is_interrupt, text_of
+from olscale.raised import let_interrupt_out, text_of
 
 __all__ = ["asked", "is_ours", "learner_class", "learner_names", "make_learner"]
 
@@ -76,11 +76,10 @@ def learner_class(name: str) -> type[Any]:
         if not isinstance(found, type):
             raise AttributeError(f"{target} is no class")
     except BaseException as error:  # a module may raise anything when it is imported, and end the process with sys.exit
-        if is_interrupt(error):
-            raise
-        known = isinstance(error, ImportError | AttributeError | ValueError)
+        let_interrupt_out(error)
+        why = error if isinstance(error, ImportError | AttributeError | ValueError) else text_of(error)
         raise ParameterError(
-            f"learner {name!r} cannot be imported ({error if known else text_of(error)}); expected module:Class that Python finds, or one of "
+            f"learner {name!r} cannot be imported ({why}); expected module:Class that Python finds, or one of "
             f"{', '.join(learner_names())}"
         ) from None
     return found
@@ -106,8 +105,7 @@ def asked(name: str, what: str, call: Callable[[], T]) -> T:
     except OlscaleError:
         raise
     except BaseException as error:
-        if is_interrupt(error):
-            raise
+        let_interrupt_out(error)
         raise ParameterError(f"learner {name}: {what} raised {text_of(error)}; mend it or leave it out") from None
 
 

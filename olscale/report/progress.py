@@ -74,9 +74,11 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
     def _stand(self, now: bool = False) -> None:
         if now or monotonic() - self._last > self.every:
             failed = f", {self.failed} failed" if self.failed else ""
+            errors = self.errors_so_far()
+            so_far = f", error so far {errors}" if errors else ""
             self._say(
-                f"{self.done}/{self.runs} runs{failed}, {_speed(self.rows_per_second)}, error so far "
-                f"{100 * self.error:.2f} %, {_time(self.seconds_left)} left"
+                f"{self.done}/{self.runs} runs{failed}, {_speed(self.rows_per_second)}{so_far}, "
+                f"{_time(self.seconds_left)} left"
             )
 
     def _say(self, line: str) -> None:
@@ -104,7 +106,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
             TextColumn(
-                "{task.fields[runs]}  {task.fields[speed]}  error {task.fields[error]}  {task.fields[left]} left"
+                "{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left"
             ),
             console=Console(file=stream),
             transient=True,
@@ -144,11 +146,12 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     def _draw(self) -> None:
         if self._task is not None:
             failed = f" ({self.failed} failed)" if self.failed else ""
+            errors = self.errors_so_far()
             self._bar.update(
                 self._task,
                 completed=self.share_done,
                 runs=f"{self.done}/{self.runs} runs{failed}",
                 speed=_speed(self.rows_per_second),
-                error=f"{100 * self.error:.2f} %",
+                error=f"error {errors}  " if errors else "",
                 left=_time(self.seconds_left),
             )

@@ -24,7 +24,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -32,13 +32,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.errors import StoreError, UnknownNameError
-from olscale.results.files import Files, files_at
+from olscale.results.files import Files, LocalFiles, files_at
 from olscale.results.loose import Found, read_loose, stem, why
 from olscale.results.parts import DECIDES, SCHEMAS, Parts, encoded, one_row_each
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 
-__all__ = ["OnDamage", "Store", "open_store", "write_version"]
+__all__ = ["OnDamage", "Store", "is_vacant", "open_store", "unmake", "write_version"]
 
 FORMAT, VERSION = "olscale metrics store", 2
 """Version 1 had no parts. Reading it needs nothing special; compaction makes version 2 of it."""
@@ -354,6 +354,31 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
     if create and not store.files.writable():
         raise StoreError(f"cannot write to the metrics store {store.path}: permission denied; name another store")
     return store
+
+
+def is_vacant(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is no metrics store at `path`."""
+    try:
+        return not Store(os.fspath(path)).files.exists("store.json")
+    except OSError:
+        return False
+
+
+def unmake(store: Store) -> None:
+    """Remove a store that holds nothing but plans: one that was made for results that did not come."""
+    files = store.files
+    try:
+        kept = ("runs", "timings", "lost", "selections", "compacted", "damaged", "checkpoints", "tmp")
+        if any(files.names(folder) for folder in kept):
+            return
+        files.remove("plans")
+        files.discard("store.json")
+        if isinstance(files, LocalFiles):
+            for folder in (*(files.root / name for name in kept), files.root):
+                with suppress(OSError):
+                    folder.rmdir()
+    except OSError:  # it is gone, or stays
+        return
 
 
 def write_version(store: Store) -> None:

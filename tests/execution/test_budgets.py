@@ -239,7 +239,12 @@ def test_a_call_is_ended_some_time_after_its_budget() -> None:
 
     runs = [Run(1.0), Run(2.0)]
     meter, long = budget.Meter(Budget(max_seconds=3), Watch()), budget.Meter(Budget(max_seconds=100), Watch())
-    for called, each, counts in ((meter, runs[:1], True), (meter, runs, True), (long, runs[:1], True), (meter, runs[:1], False)):
+    for called, each, counts in (
+        (meter, runs[:1], True),
+        (meter, runs, True),
+        (long, runs[:1], True),
+        (meter, runs[:1], False),
+    ):
         before = [run.spent.seconds for run in each]
         with called.calling(each, counts):
             pass

@@ -58,7 +58,7 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         assert tally.rows_done == tally.rows
         assert set(tally._packs) <= set(tally._streams)  # and the merge
         assert tally.failed == 0
-        assert 0.0 < tally.error < 1.0  # of the runs in one piece: shards know none
+        assert all(0.0 < error < 1.0 for error in tally.errors.values())  # of the runs in one piece: shards know none
 
 
 def test_each_shard_reads_the_stream_once(

@@ -13,6 +13,7 @@ import pytest
 
 from olscale.errors import ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.execution import checkpoints
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import Store
 
@@ -155,7 +156,7 @@ class Checked(PA1):
     name = "checked"
 
     def check_memory(self, columns, classes):
-        raise KeyboardInterrupt
+        raise GeneratorExit
 
 
 class Resolved(PA1):
@@ -182,7 +183,10 @@ RAISING = {
     "InMeasures": ("learner_error", "SystemExit: in measures"),
     "InLooksAhead": ("learner_error", "SystemExit: in looks_ahead"),
     "InGridKey": ("learner_error", "SystemExit: in grid_key"),
-    "Nothing": ("learner_error", "TypeError: the learner returned a NoneType as scores; expected numbers of shape (64, 1)"),
+    "Nothing": (
+        "learner_error",
+        "TypeError: the learner returned a NoneType as scores; expected numbers of shape (64, 1)",
+    ),
     "Short": (
         "learner_error",
         "TypeError: the learner returned an array of shape (63, 1) and type float64 as scores; expected numbers of shape "
@@ -190,7 +194,8 @@ RAISING = {
     ),
     "Words": (
         "learner_error",
-        "TypeError: the learner returned an array of shape (64, 1) and type <U9 as scores; expected numbers of shape (64, 1)",
+        "TypeError: the learner returned an array of shape (64, 1) and type <U9 as scores; expected numbers of shape "
+        "(64, 1)",
     ),
     "Measured": ("learner_error", "ValueError: could not convert string to float: 'many'"),
 }
@@ -244,16 +249,20 @@ def test_an_exception_of_any_kind_ends_as_that_run(
     """And a learner that changes the process it is in, or forks it, changes nothing for the others."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OLSCALE_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
     learners = [*OURS, *(f"{hostile}:{name}" for name in (*FINE, *RAISING))]
     before, filters = np.geterr(), list(warnings.filters)
     done = evaluate(experiment(shelf, *learners), "store", **where)
     assert ends(done.store) == {
-        **dict.fromkeys((*OURS, *FINE), {("ok", "")}),
+        **{name: {("ok", "")} for name in (*OURS, *FINE)},
         **{name: {end} for name, end in RAISING.items()},
     }
     assert files(undisturbed).items() <= files(tmp_path / "store").items()
     assert done.computed == done.runs == 2 * len(learners)
-    assert (Path.cwd(), np.geterr(), list(warnings.filters)) == (tmp_path, before, filters)
+    assert (Path.cwd(), np.geterr()) == (tmp_path, before)
+    if where == {"in_process": True}:  # starting a cluster imports bokeh, which filters warnings
+        assert list(warnings.filters) == filters
 
 
 def test_an_exception_in_a_class_shard_ends_the_run(shelf: Path, tmp_path: Path, hostile: str) -> None:
@@ -277,7 +286,7 @@ def test_an_exception_in_a_class_shard_ends_the_run(shelf: Path, tmp_path: Path,
     ("name", "said"),
     [
         ("Planned", "row_numbers raised SystemExit: 0"),
-        ("Checked", "check_memory raised KeyboardInterrupt: "),
+        ("Checked", "check_memory raised GeneratorExit: "),
         ("Resolved", "making it raised RuntimeError: two lines"),
     ],
 )
@@ -290,7 +299,9 @@ def test_what_a_learner_raises_before_there_is_a_run_is_one_line(
     assert not (tmp_path / "store").exists()
 
 
-def test_a_module_that_ends_the_process_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Path) -> None:
+def test_a_module_that_ends_the_process_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Path
+) -> None:
     (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ParameterError, match=r"'leaving:X' cannot be imported \(SystemExit: 0\)"):

@@ -26,14 +26,22 @@ def test_the_time_left_is_told_from_costs() -> None:
     assert tally.share_done == pytest.approx(0.55)
 
 
-def test_the_error_is_the_mean_of_the_streams_that_have_one() -> None:
+def test_the_error_is_the_mean_of_the_streams_of_a_data_set_that_have_one() -> None:
     tally = Tally()
-    tally.start("plan", 3, 0, {name: Work(10, 1.0) for name in "abc"})
-    for pack, rows, error in (("a", 0, 0.9), ("b", 5, 0.5), ("c", 5, float("nan")), ("b", 10, 0.25), ("a", 10, 0.75)):
+    a, b, c, other = "usps, a", "usps, b", "usps, c", "letter, a"
+    tally.start("plan", 4, 0, {name: Work(10, 1.0) for name in (a, b, c, other)})
+    assert tally.errors_so_far() == ""
+    for pack, rows, error in ((a, 0, 0.9), (b, 5, 0.5), (c, 5, float("nan")), (b, 10, 0.25), (a, 10, 0.75)):
         tally.advance(pack, rows, error)
-    assert tally.error == pytest.approx(0.5)
-    tally.advance("a", 0, 0.0)
-    assert (tally.error, tally.rows_done) == (pytest.approx(0.25), 15)
+    assert tally.errors == {"usps": pytest.approx(0.5)}
+    assert tally.errors_so_far() == "50.00 %"
+    tally.advance(other, 10, 0.125)
+    assert tally.errors_so_far() == "usps 50.00 %, letter 12.50 %"
+    tally.advance(a, 0, 0.0)
+    assert (tally.errors, tally.rows_done) == ({"usps": pytest.approx(0.25), "letter": 0.125}, 25)
+    for dataset in ("third", "fourth"):
+        tally.advance(f"{dataset}, a", 1, 0.5)
+    assert tally.errors_so_far() == ""
 
 
 def test_what_is_not_known_counts_as_the_mean() -> None:
