@@ -2,9 +2,9 @@
 
 A thread of the worker would wait for ever on a learner that never lets go of Python's lock. This is a process of its own
 that imports nothing but a little of the standard library, and starts in some 30 ms: ``python -I -S sentry.py FD WORKER
-NANNY SECONDS``. It reads a few words of shared memory (`SLOT`: which call, when and at how many bytes it is to end) and,
-on its standard input, a line of JSON for each group of runs that a call can be for. It ends with its worker, whatever ends
-that, and takes along what learners have started there.
+NANNY SECONDS MARK``. It reads a few words of shared memory (`SLOT`: which call, when and at how many bytes it is to end)
+and, on its standard input, a line of JSON for each group of runs that a call can be for. It ends with its worker, whatever
+ends that, and takes along what learners have started there.
 """
 
 from __future__ import annotations
@@ -58,10 +58,13 @@ class Sentry:
         Processes.
     silence : float
         Seconds without a beat after which the worker is ended.
+    mark : str
+        Setting in the environment of what was started in the worker.
     """
 
-    def __init__(self, words: mmap.mmap, worker: int, nanny: int, silence: float) -> None:
+    def __init__(self, words: mmap.mmap, worker: int, nanny: int, silence: float, mark: str) -> None:
         self.words, self.worker, self.nanny, self.silence = words, worker, nanny, silence
+        self.mark = mark.encode()
         self.groups: dict[int, dict[str, Any]] = {}
         self.rest, self.heard = b"", True
         self.beats, self.silent, self.orphan = -1, 0.0, 0.0
@@ -159,7 +162,7 @@ class Sentry:
         if os.getppid() == self.worker:
             os.kill(self.worker, signal.SIGKILL)
         for _ in range(5):
-            left = [process for process in left_of(self.worker, self.offspring) if process != os.getpid()]
+            left = [process for process in left_of(self.worker, self.offspring, self.mark) if process != os.getpid()]
             if not left:
                 break
             for process in left:
@@ -226,8 +229,8 @@ def descendants(process: int) -> dict[int, int]:
     return found
 
 
-def left_of(worker: int, offspring: dict[int, int]) -> list[int]:
-    """Return what is alive of `offspring`, of what that has started, and of the session of a worker that is gone."""
+def left_of(worker: int, offspring: dict[int, int], mark: bytes) -> list[int]:
+    """Return what is alive of what was started in a worker that is gone, by what is known of it, its session or its mark."""
     try:
         processes = {int(name): status(name) for name in os.listdir("/proc") if name.isdigit()}
     except OSError:
@@ -236,20 +239,22 @@ def left_of(worker: int, offspring: dict[int, int]) -> list[int]:
     found = {
         process
         for process, (_, _, session, start) in there.items()
-        if (session == worker or offspring.get(process) == start) and process not in (worker, os.getpid())
+        if process not in (worker, os.getpid())
+        and (session == worker or offspring.get(process) == start or mark in contents(process, "environ").split(b"\0"))
     }
     while more := {process for process, state in there.items() if state[1] in found} - found - {os.getpid()}:
         found |= more
-    return [process for process in found if not is_tracker(process)]
+    # Trackers clean up after others, and end by themselves when they have.
+    return [process for process in found if b"resource_tracker" not in contents(process, "cmdline")]
 
 
-def is_tracker(process: int) -> bool:
-    """Return whether a process cleans up after others, and ends by itself when it has."""
+def contents(process: int, name: str) -> bytes:
+    """Return what the system says of a process under `name`; nothing if it does not."""
     try:
-        with open(f"/proc/{process}/cmdline", "rb") as file:
-            return b"resource_tracker" in file.read()
+        with open(f"/proc/{process}/{name}", "rb") as file:
+            return file.read()
     except OSError:
-        return False
+        return b""
 
 
 def main(arguments: list[str]) -> None:
@@ -257,7 +262,7 @@ def main(arguments: list[str]) -> None:
     descriptor, worker, nanny = (int(argument) for argument in arguments[:3])
     words = mmap.mmap(descriptor, BEATS.size + SLOTS * SLOT.size)
     os.close(descriptor)
-    Sentry(words, worker, nanny, float(arguments[3])).run()
+    Sentry(words, worker, nanny, float(arguments[3]), arguments[4]).run()
 
 
 if __name__ == "__main__":

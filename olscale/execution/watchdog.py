@@ -25,6 +25,7 @@ from multiprocessing.spawn import get_executable
 from pathlib import Path
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
@@ -38,6 +39,7 @@ FULL = 0.9
 """Share of the worker's memory limit beyond which it is taken to be full; its nanny ends it at 0.95."""
 
 BEAT_SECONDS = 1.0
+MARK = "OLSCALE_WORKER"
 _SUBREAPER = 36  # of prctl(2)
 
 
@@ -60,6 +62,9 @@ class Watchdog:
         self._returned: deque[tuple[int, dict[tuple[str, ...], int]]] = deque()
         self._beats, self._groups = 0, 0
         self._lock = threading.Lock()
+        # What learners start inherits this, wherever it goes.
+        self._mark = f"{MARK}={uuid4().hex}"
+        os.environ[MARK] = self._mark.partition("=")[2]
         self._sentry: subprocess.Popen[bytes] | None = None
         _lead_a_session()
         self.ensure()
@@ -68,7 +73,7 @@ class Watchdog:
         """See that the process is there."""
         with self._lock:
             if self._sentry is None or self._sentry.poll() is not None:
-                arguments = [self._file.fileno(), os.getpid(), os.getppid(), self._silence]
+                arguments = [self._file.fileno(), os.getpid(), os.getppid(), self._silence, self._mark]
                 script = Path(__file__).with_name("sentry.py")
                 self._sentry = subprocess.Popen(
                     [_python(), "-I", "-S", str(script), *map(str, arguments)],

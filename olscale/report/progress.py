@@ -105,9 +105,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         self._bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn(
-                "{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left"
-            ),
+            TextColumn("{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left"),
             console=Console(file=stream),
             transient=True,
         )

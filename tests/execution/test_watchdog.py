@@ -1,0 +1,168 @@
+"""The process beside a worker: it ends one that does not let go of Python's lock, and all that a learner started there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.execution import sentry
+from olscale.results.store import open_store
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
+
+WORKER = """
+import ctypes
+import os
+import subprocess
+import sys
+
+from olscale.evaluation import budget
+from olscale.evaluation.budget import Budget, Meter, Spent
+from olscale.execution.watchdog import PackWatch, Watchdog
+from olscale.results.store import open_store
+
+what, store, silence = sys.argv[1], sys.argv[2], float(sys.argv[3])
+budget.LEAST_GRACE_SECONDS = 0.1
+dog = Watchdog(silence)
+limits = Budget(max_seconds=0.1 if what == "time" else None, max_memory=200_000_000 if what == "budget" else None)
+
+
+class Run:
+    def __init__(self, id):
+        self.run, self.spent, self.id = self, Spent(), id
+
+    def fail(self, outcome, reason):
+        print(outcome, flush=True)
+
+
+watch = PackWatch(dog, open_store(store), "checkpoints/pack", limits, 0)
+with Meter(limits, watch).calling([Run("before")]):
+    pass
+own = subprocess.Popen(["sleep", "1000"])
+escaped = subprocess.run("setsid sleep 1000 >&- 2>&- & echo $!", shell=True, capture_output=True, text=True).stdout.strip()
+print(os.getpid(), dog._sentry.pid, own.pid, escaped, flush=True)
+if what == "leaves":
+    sys.exit()
+with Meter(limits, watch).calling([Run("one"), Run("two")] if what == "time" else [Run("one")]):
+    if what == "budget":
+        kept = bytearray(400_000_000)
+        kept[::4096] = b"x" * len(kept[::4096])
+    if what == "dies":
+        os._exit(7)
+    ctypes.PyDLL(None).sleep(1000)  # with Python's lock
+"""
+
+
+def alive(process: int) -> bool:
+    state = sentry.status(process)
+    return state is not None and state[0] not in "ZX"
+
+
+def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while not true() and time.monotonic() < end:
+        time.sleep(0.02)
+    return true()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    open_store(tmp_path / "store", create=True)
+    return tmp_path / "store"
+
+
+@pytest.mark.parametrize(
+    ("what", "outcome"), [("time", "timeout"), ("budget", "oom"), ("dies", None), ("leaves", None)]
+)
+def test_a_worker_takes_along_what_a_learner_started(store: Path, what: str, outcome: str | None) -> None:
+    """Whether it is ended for its budget, dies in a learner or just ends; the verdicts name the runs of the call."""
+    worker = subprocess.Popen([sys.executable, "-c", WORKER, what, str(store), "0"], stdout=subprocess.PIPE, text=True)
+    assert worker.stdout is not None
+    processes = [int(word) for word in worker.stdout.readline().split()]
+    assert len(processes) == 4
+    assert worker.wait(60) == {"leaves": 0, "dies": 7}.get(what, -signal.SIGKILL)
+    assert until(lambda: not any(map(alive, processes)))
+    verdicts = {path.name: json.loads(path.read_text()) for path in store.glob("checkpoints/*/*.json")}
+    runs = {"time": {"one.json", "two.json"}, "budget": {"one.json"}}.get(what, set())
+    assert verdicts.keys() == runs
+    assert {verdict["outcome"] for verdict in verdicts.values()} == ({outcome} if outcome else set())
+    assert not list((store / "tmp").iterdir())
+
+
+@pytest.mark.parametrize("silence", [0.0, 0.5])
+def test_a_worker_that_is_left_alone_is_ended(
+    store: Path, silence: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By a nanny that has died, or by a scheduler that would have had it ended; its learner has Python's lock."""
+    nanny = (
+        "import subprocess, sys, time\n"
+        "worker = subprocess.Popen([sys.executable, '-c', *sys.argv[2:]], stdout=subprocess.PIPE, text=True)\n"
+        "print(worker.stdout.readline(), flush=True)\n"
+        "time.sleep(float(sys.argv[1]))\n"
+    )
+    stays = "0" if not silence else "1000"
+    process = subprocess.Popen(
+        [sys.executable, "-c", nanny, stays, WORKER, "nothing", str(store), str(silence)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    processes = [int(word) for word in process.stdout.readline().split()]
+    assert len(processes) == 4
+    assert until(lambda: not any(map(alive, processes)))
+    process.kill()
+    process.wait()
+
+
+def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path) -> None:
+    """The worker is stopped before it is judged: the number of the call must still be the same then."""
+    import mmap
+
+    worker = subprocess.Popen(["sleep", "1000"])
+    words = mmap.mmap(-1, sentry.BEATS.size + sentry.SLOTS * sentry.SLOT.size)
+    watch = sentry.Sentry(words, worker.pid, os.getpid(), 0.0, "X=1")
+    (tmp_path / "tmp").mkdir()
+    about: dict[str, Any] = {"group": 1, "folder": "checkpoints/pack", "runs": ["a"], "budget": {}, "local": True}
+    about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
+    watch.heard, watch.groups = False, {1: about}
+    infinite = float("inf")
+    try:
+        sentry.SLOT.pack_into(words, sentry.BEATS.size, 3, 1, 5.0, infinite, infinite)
+        assert watch.excess(4.9) is None
+        assert watch.excess(5.1) == (0, 3, 1, "time")
+        sentry.SLOT.pack_into(words, sentry.BEATS.size, 5, 1, 9.0, infinite, infinite)
+        assert not watch.condemn(0, 3, 1, "time")
+        assert until(lambda: (sentry.status(worker.pid) or " ")[0] == "S")
+        assert not list(tmp_path.rglob("*.json"))
+        assert watch.condemn(0, 5, 1, "time")
+        assert json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
+        assert (sentry.status(worker.pid) or " ")[0] == "T"
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_a_sentry_that_was_killed_is_replaced(store: Path) -> None:
+    """With the groups that it was told of."""
+    script = WORKER.partition("own =")[0] + (
+        "import signal, time\n"
+        "watch.enter([Run('one')], 1000.0, float('inf'))\n"
+        "watch.leave()\n"
+        "os.kill(dog._sentry.pid, signal.SIGKILL)\n"
+        "time.sleep(0.2)\n"
+        "dog.beat()\n"
+        "with Meter(limits, watch).calling([Run('one')]):\n"
+        "    ctypes.PyDLL(None).sleep(1000)\n"
+    )
+    worker = subprocess.run([sys.executable, "-c", script, "time", str(store), "0"], timeout=60)
+    assert worker.returncode == -signal.SIGKILL
+    assert [path.name for path in store.glob("checkpoints/*/*.json")] == ["one.json"]
