@@ -199,15 +199,16 @@ class _Drive:
             except WorkerLostError as lost:
                 before, place = place, await asyncio.to_thread(checkpoints.place)
                 deaths = deaths + 1 if place == before else 1
-                ends = await asyncio.to_thread(checkpoints.verdicts)
-                ended = [end.reason for run, end in ends.items() if run in place and run not in before]
-                self._progress.note(_loss(pack, lost.worker, ended, place, deaths == last))
                 if pack.shard is not None or not pack.shards:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * WATCH_SECONDS)
+                await self._workers.look()  # it may be the scheduler that is gone
+                verdicts = await asyncio.to_thread(checkpoints.verdicts)
+                ended = [end.reason for run, end in verdicts.items() if run in place and run not in before]
                 outcomes = {} if pack.shard is not None else await asyncio.to_thread(written, pack, self._store)
                 if not outcomes:
+                    self._progress.note(_loss(pack, lost.worker, ended, place, deaths == last))
                     continue
                 envelope = Envelope(outcomes=outcomes)
                 if not pack.shards:

@@ -139,12 +139,10 @@ def evaluate(
                 for packs in phases:
                     _run_here(packs, target.path, progress, stop)
             else:
-                _run_on_dask(phases, target.path, progress, where, stop)
-    except BaseException as error:
-        if new:
-            unmake(target)
-        if isinstance(error, StoppedError) and error.signal == signal.SIGINT:
-            raise KeyboardInterrupt(str(error)) from None
+                _run_on_dask(phases, target, new, progress, where, stop)
+    except StoppedError as stopped:
+        if stopped.signal == signal.SIGINT:
+            raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
     return Evaluation(target, job.runs, job.computed, left_out)
@@ -266,23 +264,34 @@ def _noted(envelope: Envelope, progress: Progress) -> None:
         progress.finish(run, outcome)
 
 
-def _run_on_dask(phases: Iterator[list[Pack]], store: str, progress: Progress, where: Where, stop: Stop) -> None:
+def _run_on_dask(
+    phases: Iterator[list[Pack]], store: Store, new: bool, progress: Progress, where: Where, stop: Stop
+) -> None:
+    """Run on a cluster; if there is none that could run anything, a `new` store is taken back."""
     first = next(phases, None)
     if first is None:
         return
+    began = False
 
     async def run() -> None:
         from olscale.execution.agreement import agree_on_learners, modules_of
         from olscale.execution.cluster import connect
         from olscale.execution.driver import drive
 
+        nonlocal began
         async with connect(where) as client:
             if where.scheduler is None:
                 await agree_on_learners(client, modules_of(run.learner for pack in first for run in pack.runs))
+            began = True
             for packs in chain([first], phases):
-                await drive(client, packs, store, progress, stop)
+                await drive(client, packs, store.path, progress, stop)
 
-    _run_loop(run())
+    try:
+        _run_loop(run())
+    except BaseException:
+        if new and not began:
+            unmake(store)
+        raise
 
 
 async def _reach(where: Where, progress: Progress, learners: Iterable[str]) -> None:

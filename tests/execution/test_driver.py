@@ -157,6 +157,39 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
     assert len(open_store(store).done()) == 3
 
 
+class Elsewhere:
+    """Where the scheduler says that workers are."""
+
+    def __init__(self, there: list[dict[str, int]]) -> None:
+        self.there, self.scheduler = there, self
+
+    async def ncores(self) -> dict[str, int]:
+        return self.there.pop(0)
+
+
+def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine was suspended, or overloaded, and its only worker has just been ended for its budget."""
+    now = [0.0]
+    monkeypatch.setattr(workers, "monotonic", lambda: now[0])
+
+    async def run(there: list[dict[str, int]], times: list[float]) -> float:
+        now[0] = 0.0
+        known = workers.Workers(Elsewhere(there))
+        for time in times:
+            now[0] = time
+            await known.look()
+            await asyncio.sleep(0)  # those that have joined are asked
+            if known._threads and there and not there[0]:
+                known.forget("a")
+        return now[0]
+
+    there: list[dict[str, int]] = [{"a": 1}, {"a": 1}]
+    assert asyncio.run(run([*there, {}, {}, {}], [1.0, 2.0, 500.0, 1000.0, 1001.0])) == 1001.0
+    with pytest.raises(ExecutionError, match="no worker for 180 s"):
+        asyncio.run(run([*there, *({} for _ in range(400))], [1.0, 2.0, *(3.0 + i for i in range(400))]))
+    assert now[0] > 182.0  # none of the seconds before it was seen to be gone
+
+
 def test_with_no_worker_that_fits_it_ends_with_one_line(
     packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +205,7 @@ def test_with_no_worker_that_fits_it_ends_with_one_line(
     run()
 
 
-async def no_olscale(client: Any, worker: str) -> str:
+async def no_olscale(client: Any, worker: str, learners: Any) -> str:
     return f"worker {worker} has no olscale"
 
 
@@ -211,7 +244,7 @@ def test_silence_has_an_end(packs: dict[str, list[Pack]], store: str, monkeypatc
         tally = Noted()
         with pytest.raises(ExecutionError, match="no worker for"):
             await drive(client, packs["time"][:1], store, tally)
-        assert sorted(tally.notes) == [
+        assert sorted(note for note in tally.notes if note.startswith("nothing")) == [
             f"nothing was heard from worker {address} for 0 s: it is ended"
             for address in sorted((a.address, b.address))
         ]

@@ -149,13 +149,23 @@ def test_deaths_after_progress_do_not_add_up(
     monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
     monkeypatch.setattr(driver, "StreamActor", DiesOften)
+    notes: list[str] = []
+
+    class Notes(Tally):
+        def note(self, line: str) -> None:
+            notes.append(line)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "time")], store, Tally())
+        await drive(client, [one_pack(shelf, "time")], store, Notes())
 
     run()
     assert list(deaths.values()) == [7]
+    assert all(note.startswith("worker tcp://127.0.0.1:") for note in notes)
+    name = one_pack(shelf, "time").name
+    assert [note.partition(" was lost while it had ")[2] for note in notes] == [
+        f"{name}, which goes on from row {64 * chunk} on" for chunk in range(1, 8)
+    ]
     assert runs(Path(store)) == runs(undisturbed["time"])
 
 
