@@ -22,6 +22,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from olscale.printable import printable
+
 __all__ = [
     "DatasetError",
     "DivergedError",
@@ -43,7 +45,8 @@ class OlscaleError(Exception):
     Parameters
     ----------
     message : str
-        Kept on one line, and of a readable length: what a damaged file says may be anything, and stands in messages.
+        Kept on one line, printable, and of a readable length: what a damaged file says may be anything, and stands in
+        messages.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -67,15 +70,9 @@ def one_line(text: str) -> str:
         text = text[: 10 * _LONGEST] + text[-10 * _LONGEST :]
     line = " ".join(text.splitlines())
     if not line.isprintable():
-        line = "".join(map(_printable, line))
+        line = printable("".join(" " if char.isspace() else char for char in line))
     # The end says what to do.
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END - 5]} ... {line[-_END:]}"
-
-
-def _printable(char: str) -> str:
-    if char.isprintable():
-        return char
-    return " " if char.isspace() else char.encode("unicode_escape").decode()
 
 
 class FormatError(OlscaleError):

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
 from olscale.analysis.published import PublishedCell
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import Summary, summarise
@@ -19,18 +20,14 @@ from olscale.evaluation.experiment import Experiment
 from olscale.results import Store, read_plans
 from olscale.results.selections import read_selections
 
-__all__ = ["DIFFERING", "VERDICTS", "Cell", "Trial", "deviations", "make_ledger"]
+__all__ = ["DIFFERING", "VERDICTS", "Cell", "Trial", "make_ledger"]
 
-REPRODUCED, BETTER, NOT_REPRODUCED = "reproduced", "better", "not reproduced"
 DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
-VERDICTS = (REPRODUCED, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
+VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
 """In the order of reports."""
 
-DIFFERING = (BETTER, NOT_REPRODUCED)
+DIFFERING = (WIDE, BETTER, NOT_REPRODUCED)
 """Verdicts of cells with a figure that is not the published one."""
-
-LIMIT = 2.0
-"""Joint standard deviations within which a figure counts as reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +39,18 @@ class Trial:
     setting : Setting
     summary : Summary
         Ours.
-    distance : float
-        From the published mean, in joint standard deviations.
+    difference : Difference
+        From the published figure.
     """
 
     setting: Setting
     summary: Summary
-    distance: float
+    difference: Difference
 
     @property
     def meets(self) -> bool:
-        """Whether the published figure is met."""
-        return abs(self.distance) <= LIMIT
+        """Whether it would count as reproduced."""
+        return self.difference.verdict == REPRODUCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,8 @@ class Cell:
         How ours was run, or would be.
     summary : Summary or None
         Ours; None if there is no figure.
-    distance : float
-        Ours minus published, in joint standard deviations; NaN without a figure.
+    difference : Difference or None
+        Of ours and the published figure; None if there is no figure.
     trials : tuple of Trial
         Where the figures differ: all that was tried to account for it, the nearest first.
     """
@@ -82,27 +79,8 @@ class Cell:
     reason: str = ""
     setting: Setting | None = None
     summary: Summary | None = None
-    distance: float = math.nan
+    difference: Difference | None = None
     trials: tuple[Trial, ...] = ()
-
-
-def deviations(mean: float, std: float, published: PublishedCell) -> float:
-    """Return how far `mean` is from the published one, in joint standard deviations.
-
-    That is ``(ours - published) / sqrt(s_ours^2 + s_published^2)`` with the standard deviations over the runs, those that
-    the tables print. One that a paper does not print counts as 0, so such a cell is held to our own spread alone.
-
-    Examples
-    --------
-    >>> cell = PublishedCell("lol-2016", "Table 4", "letter", "LOL", "test_error", 0.20, 0.03)
-    >>> round(deviations(0.25, 0.04, cell), 9)
-    1.0
-    """
-    joint = math.hypot(std, published.std or 0.0)
-    difference = mean - published.mean
-    if joint == 0.0:
-        return math.copysign(math.inf, difference) if difference else 0.0
-    return difference / joint
 
 
 def make_ledger(
@@ -195,9 +173,8 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
         said = ", ".join(f"{count} runs {outcome}" for outcome, count in failures.items())
         return Cell(cell, NOT_REPRODUCED, said or f"its runs have no {cell.metric}", setting)
     failed = ", ".join(f"{count} further runs {outcome}" for outcome, count in ours.failures.items())
-    distance = deviations(ours.mean, ours.std, cell)
-    verdict = REPRODUCED if abs(distance) <= LIMIT else BETTER if distance < 0 else NOT_REPRODUCED
-    return Cell(cell, verdict, failed, setting, ours, distance)
+    found = difference(ours.mean, ours.std, ours.n, cell)
+    return Cell(cell, found.verdict, failed, setting, ours, found)
 
 
 def _trials(
@@ -207,5 +184,5 @@ def _trials(
     for setting in tried:
         ours = setting.of(found).get(cell.metric)
         if ours is not None and not math.isnan(ours.mean):
-            trials.append(Trial(setting, ours, deviations(ours.mean, ours.std, cell)))
+            trials.append(Trial(setting, ours, difference(ours.mean, ours.std, ours.n, cell)))
     return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))

@@ -14,6 +14,8 @@ __all__ = ["PublishedCell", "read_published"]
 COLUMNS = ["source", "table", "dataset", "learner", "metric", "mean_percent", "std_percent"]
 METRICS = ("test_error", "cumulative_error")
 _JOINED = "(train+test)"
+_RUNS = {"lol-2016": 10, "pamo-2018": 20}
+"""Runs behind the figures of a paper. PAMO states 20; LOL states 10 splits and 10 projections and no other number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class PublishedCell:
         As a fraction.
     std : float or None
         As a fraction; None where the paper prints none.
+    runs : int or None
+        How many runs were averaged; None where that is not known.
     """
 
     source: str
@@ -45,6 +49,7 @@ class PublishedCell:
     metric: str
     mean: float
     std: float | None
+    runs: int | None = None
 
 
 def read_published(path: Path | None = None) -> list[PublishedCell]:
@@ -87,6 +92,7 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
             metric,
             _fraction(mean, source, number),
             _fraction(std, source, number) if std else None,
+            _RUNS.get(paper),
         )
     return list(cells.values())
 

@@ -11,6 +11,7 @@ from olscale.report.reproduction import (
     described,
     differences,
     measured_tables,
+    p_text,
     published_tables,
     rank_tables,
     with_deviation,
@@ -67,11 +68,11 @@ def _text(entry: Entry) -> str:
 
 
 def _ledger(cells: Sequence[Cell]) -> str:
-    lines = [
-        ["table", "dataset", "method", "published", "ours", "runs", "deviations", "verdict", "parameters", "tuned on"]
-    ]
+    head = "table|dataset|method|published|ours|runs|deviations|difference|Welch's p|verdict|parameters|tuned on"
+    lines = [head.split("|")]
     for cell in cells:
         published, ours, setting = cell.published, cell.summary, cell.setting
+        found = cell.difference
         lines.append(
             [
                 published.table,
@@ -80,7 +81,9 @@ def _ledger(cells: Sequence[Cell]) -> str:
                 with_deviation(published.mean, published.std),
                 with_deviation(ours.mean, ours.std) if ours else "",
                 str(ours.n) if ours else "",
-                f"{cell.distance:+.1f}" if ours else "",
+                f"{found.distance:+.1f}" if found else "",
+                f"{100 * found.relative:+.0f} %" if found else "",
+                p_text(found.p) if found else "",
                 cell.verdict,
                 described(setting) if setting is not None and setting.params is not None else "",
                 _tuned(cell),

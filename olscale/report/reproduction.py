@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olscale.analysis.ledger import DIFFERING, LIMIT, VERDICTS, Cell, Trial
+from olscale.analysis.difference import CLOSE, LEVEL, LIMIT, REPRODUCED
+from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial
 from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import summarise
@@ -16,12 +17,13 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.selections import read_selections
 
-__all__ = ["counts", "described", "differences", "measured_tables", "published_tables", "rank_table", "rank_tables"]
+__all__ = ["counts", "described", "differences", "measured_tables", "p_text", "published_tables", "rank_table", "rank_tables"]
 
-MARKS = {"reproduced": "=", "better": "<", "not reproduced": "x"}
+MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (
-    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean; "
-    "< better by more; x not reproduced. Below each of our figures, the published one."
+    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, and within "
+    f"{100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only within the deviations; "
+    "< better by more than those; x not reproduced. Below each of our figures, the published one."
 )
 SHOWN_TRIALS = 3
 
@@ -96,7 +98,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     for (verdict, reason), names in missing.items():
         notes.append(f"{', '.join(dict.fromkeys(names))}: {verdict}: {reason}.")
     for cell in cells:
-        if cell.reason and cell.verdict in (*DIFFERING, "reproduced"):
+        if cell.reason and cell.verdict in (*DIFFERING, REPRODUCED):
             notes.append(f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}.")
     return notes
 
@@ -104,7 +106,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
 def counts(cells: Iterable[Cell]) -> str:
     """Return how many cells have each verdict, on one line."""
     number = Counter(cell.verdict for cell in cells)
-    return ", ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict])
+    return "; ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if number[verdict])
 
 
 def differences(cells: Iterable[Cell]) -> list[tuple[str, list[str]]]:
@@ -116,10 +118,17 @@ def _difference(cell: Cell) -> str:
     published = cell.published
     name = f"{published.table}, {published.dataset}, {published.learner}"
     theirs = with_deviation(published.mean, published.std)
-    if cell.summary is None:
+    if cell.summary is None or cell.difference is None:
         return f"{name}: {cell.reason}, published {theirs}"
     ours = with_deviation(cell.summary.mean, cell.summary.std)
-    return f"{name}: {ours}, published {theirs}: {cell.verdict} ({cell.distance:+.1f} joint deviations)"
+    found = cell.difference
+    measured = f"{found.distance:+.1f} joint deviations, {100 * found.relative:+.0f} %, Welch's p {p_text(found.p)}"
+    return f"{name}: {ours}, published {theirs}: {cell.verdict} ({measured})"
+
+
+def p_text(p: float) -> str:
+    """Return a p with two digits, or that there is none."""
+    return "-" if math.isnan(p) else f"{p:.2g}" if p >= 0.001 else "<0.001"
 
 
 def _causes(cell: Cell) -> list[str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from olscale.analysis.ledger import deviations, make_ledger
+from olscale.analysis.difference import difference
+from olscale.analysis.ledger import make_ledger
 from olscale.analysis.published import PublishedCell, read_published
 from olscale.analysis.ranks import rank_methods
 from olscale.analysis.settings import settings
@@ -68,16 +69,57 @@ def write(store: Store, make_record: Callable[..., Any]) -> Write:
 
 def test_a_difference_is_measured_in_joint_deviations() -> None:
     cell = published(mean=0.20, std=0.03)
-    assert deviations(0.30, 0.04, cell) == pytest.approx(2.0)
-    assert deviations(0.10, 0.04, cell) == pytest.approx(-2.0)
-    assert deviations(0.26, 0.03, published(std=None)) == pytest.approx(2.0)
-    assert deviations(0.20, 0.0, published(std=0.0)) == 0.0
-    assert deviations(0.19, 0.0, published(std=None)) == -math.inf
+    assert difference(0.30, 0.04, 2, cell).distance == pytest.approx(2.0)
+    assert difference(0.10, 0.04, 2, cell).distance == pytest.approx(-2.0)
+    assert difference(0.26, 0.03, 2, published(std=None)).distance == pytest.approx(2.0)
+    assert difference(0.20, 0.0, 2, published(std=0.0)).distance == 0.0
+    assert difference(0.19, 0.0, 2, published(std=None)).distance == -math.inf
+
+
+def test_welchs_test_is_that_of_the_runs_themselves() -> None:
+    """From means and deviations alone it gives what it gives of samples that have these."""
+    import numpy as np
+    from scipy.stats import ttest_1samp, ttest_ind
+
+    ours, theirs = np.array([0.10, 0.13, 0.19, 0.12]), np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16])
+    mean, std = float(ours.mean()), float(ours.std(ddof=1))
+    cell = PublishedCell("p", "T", "d", "PA", "test_error", float(theirs.mean()), float(theirs.std(ddof=1)), 6)
+    assert difference(mean, std, 4, cell).p == pytest.approx(ttest_ind(ours, theirs, equal_var=False).pvalue)
+    exact = published(mean=0.15, std=None)
+    assert difference(mean, std, 4, exact).p == pytest.approx(ttest_1samp(ours, 0.15).pvalue)
+    assert math.isnan(difference(0.2, 0.0, 1, cell).p)
+    assert [difference(m, 0.0, 2, published(std=None)).p for m in (0.2, 0.21)] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "verdict"),
+    [
+        ((0.1072, 0.0382, 20), (0.0375, 0.0131), "compatible, wide"),  # PA-I on cbcl_face: our own noise, no agreement
+        ((0.1072, 0.0382, 2), (0.0375, 0.0131), "reproduced"),  # of two runs nothing can be told
+        ((0.0210, 0.0382, 20), (0.0375, 0.0131), "reproduced"),  # p = 0.08
+        ((0.0440, 0.0010, 20), (0.0375, 0.0131), "reproduced"),  # p = 0.04, but within 20 %
+        ((0.0460, 0.0010, 20), (0.0375, 0.0131), "compatible, wide"),
+        ((0.0660, 0.0010, 20), (0.0375, 0.0131), "not reproduced"),
+        ((0.0060, 0.0010, 20), (0.0375, 0.0131), "better"),
+        ((0.0460, 0.0100, 20), (0.0375, None), "compatible, wide"),
+        ((0.0440, 0.0100, 20), (0.0375, None), "reproduced"),
+        ((0.0460, 0.0100, 1), (0.0375, 0.0131), "compatible, wide"),  # one run: no p, and not close
+    ],
+)
+def test_a_wide_band_alone_reproduces_nothing(
+    ours: tuple[float, float, int], theirs: tuple[float, float | None], verdict: str
+) -> None:
+    assert difference(*ours, PublishedCell("p", "T", "d", "PA", "test_error", *theirs)).verdict == verdict
 
 
 @pytest.mark.parametrize(
     ("errors", "verdict"),
-    [([0.20, 0.22], "reproduced"), ([0.10, 0.12], "better"), ([0.30, 0.32], "not reproduced")],
+    [
+        ([0.20, 0.22], "reproduced"),
+        ([0.10, 0.12], "better"),
+        ([0.30, 0.32], "not reproduced"),
+        ([0.10, 0.40] * 8 + [0.39] * 4, "compatible, wide"),
+    ],
 )
 def test_the_verdict_follows_from_mean_and_deviation(
     store: Store, write: Write, errors: list[float | None], verdict: str
@@ -86,7 +128,7 @@ def test_the_verdict_follows_from_mean_and_deviation(
     [cell] = make_ledger(store, experiment(), [published()])
     assert cell.verdict == verdict
     assert cell.summary is not None
-    assert (cell.summary.mean, cell.summary.n) == (pytest.approx(sum(e or 0 for e in errors) / 2), 2)
+    assert (cell.summary.mean, cell.summary.n) == (pytest.approx(sum(e or 0 for e in errors) / len(errors)), len(errors))
 
 
 def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
@@ -111,7 +153,7 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
     ]
     assert ledger[1].reason == "its owner keeps it"
     assert ledger[5].reason == "experiment paper leaves it out"
-    assert counts(ledger) == "1 reproduced, 1 data absent, 2 method absent, 2 not run"
+    assert counts(ledger) == "1 reproduced; 1 data absent; 2 method absent; 2 not run"
 
 
 def test_runs_that_only_other_experiments_planned_do_not_count(store: Store, write: Write) -> None:
@@ -179,8 +221,17 @@ def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> 
     [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
     assert [trial.meets for trial in cell.trials] == [True, False]
     [(line, causes)] = differences([cell])
-    assert line == "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced (+12.1 joint deviations)"
+    assert line == "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced (+12.1 joint deviations, +105 %, Welch's p 0.0053)"
     assert causes == ["met by transforms none: 21.00 ± 0.00 (1 of 2 settings tried)"]
+
+
+def test_a_cause_that_only_spreads_widely_meets_nothing(store: Store, write: Write) -> None:
+    write([0.40, 0.42])
+    write([0.05, 0.65] * 10, transforms=())
+    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [trial] = cell.trials
+    assert abs(trial.difference.distance) < 1
+    assert not trial.meets
 
 
 def test_where_nothing_explains_it_what_was_tried_is_named(store: Store, write: Write) -> None:

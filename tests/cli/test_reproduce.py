@@ -76,7 +76,7 @@ def test_it_runs_prints_and_resumes(tiny: Path) -> None:
         "gone: data not present: its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`"
         in done.stdout
     )
-    assert "tiny: 3 published cells: 1 better, 1 data absent, 1 method absent" in done.stdout
+    assert "tiny: 3 published cells: 1 better; 1 data absent; 1 method absent" in done.stdout
     assert "nothing tried explains it (4 settings: transforms standardize, C 0.1 | 1, passes 1 | 2)" in done.stdout
     again = run("tiny", "--store", tiny, "--in-process")
     assert "tiny: 0 of 6 runs computed" in again.stderr

@@ -1,0 +1,93 @@
+"""How far a figure of ours is from a published one, measured in three ways, and the verdict they give together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from olscale.analysis.published import PublishedCell
+
+__all__ = ["BETTER", "CLOSE", "LEVEL", "LIMIT", "NOT_REPRODUCED", "REPRODUCED", "WIDE", "Difference", "difference"]
+
+REPRODUCED, WIDE, BETTER, NOT_REPRODUCED = "reproduced", "compatible, wide", "better", "not reproduced"
+
+LIMIT = 2.0
+"""Joint standard deviations within which a figure is compatible with the published one."""
+
+CLOSE = 0.2
+"""Share of the published mean within which ours must be, for a compatible figure to count as reproduced ..."""
+
+LEVEL = 0.05
+"""... or else the p of Welch's test must be above this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of a mean of ours and a published one.
+
+    Parameters
+    ----------
+    distance : float
+        Ours minus published, in joint standard deviations ``sqrt(ours^2 + published^2)`` of single runs.
+    relative : float
+        Ours minus published, as a share of the published mean.
+    p : float
+        Of Welch's test that both means are estimates of one figure; NaN with less than two runs of ours.
+    """
+
+    distance: float
+    relative: float
+    p: float
+
+    @property
+    def verdict(self) -> str:
+        """One of ``reproduced``, ``compatible, wide``, ``better`` and ``not reproduced``.
+
+        Our own spread widens the band of the distance, so the distance alone would reward noise: a figure in the band
+        also has to be close, or no further away than chance explains.
+        """
+        if abs(self.distance) > LIMIT:
+            return BETTER if self.distance < 0 else NOT_REPRODUCED
+        return REPRODUCED if abs(self.relative) <= CLOSE or self.p > LEVEL else WIDE
+
+
+def difference(mean: float, std: float, n: int, published: PublishedCell) -> Difference:
+    """Compare the mean of `n` runs of ours, with their sample standard deviation, with a published cell.
+
+    A deviation that a paper does not print counts as 0: the published mean is then taken as exact, the distance is in
+    deviations of ours alone, and Welch's test becomes Student's of our runs against that mean. A paper that does not say
+    how many runs it averaged is taken to have averaged as many as we.
+
+    Examples
+    --------
+    >>> cell = PublishedCell("lol-2016", "Table 4", "letter", "LOL", "test_error", 0.20, 0.03, 10)
+    >>> found = difference(0.25, 0.04, 10, cell)
+    >>> round(found.distance, 9), round(found.relative, 9), round(found.p, 4), found.verdict
+    (1.0, 0.25, 0.0058, 'compatible, wide')
+    """
+    gap = mean - published.mean
+    return Difference(
+        _ratio(gap, math.hypot(std, published.std or 0.0)),
+        _ratio(gap, published.mean),
+        _welch(mean, std, n, published),
+    )
+
+
+def _ratio(gap: float, unit: float) -> float:
+    if unit == 0.0:
+        return math.copysign(math.inf, gap) if gap else 0.0
+    return gap / unit
+
+
+def _welch(mean: float, std: float, n: int, published: PublishedCell) -> float:
+    from scipy.stats import ttest_ind_from_stats
+
+    theirs = published.std or 0.0
+    runs = published.runs or n
+    if n < 2 or (theirs and runs < 2):
+        return math.nan
+    if std == theirs == 0.0:
+        return 1.0 if mean == published.mean else 0.0
+    # Without a deviation of theirs the number of their runs has no influence; it must only be a valid one.
+    test = ttest_ind_from_stats(mean, std, n, published.mean, theirs, max(2, runs), equal_var=False)
+    return float(test.pvalue)

@@ -1,0 +1,61 @@
+r"""Text from outside made fit to be shown.
+
+Names, labels and reasons come from files and from other people's code, and may hold anything: an escape sequence that
+recolours a terminal, a newline that breaks a table, an override that turns a name's letters round. Whoever shows such a
+text passes it through `printable` first; whoever writes it to a CSV cell, through `csv_cell`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = ["csv_cell", "printable", "width"]
+
+_FORMULA = ("=", "+", "-", "@")
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with all that is no visible character, or plain space, written as its escape.
+
+    These are control and format characters (newlines, ESC, BEL, bidirectional overrides, zero-width ones), lone
+    surrogates, and spaces of other widths: what `str.isprintable` refuses.
+
+    Examples
+    --------
+    >>> print(printable("red\x1b[31m\nname \u202eeman"))
+    red\x1b[31m\nname \u202eeman
+    >>> printable("digits, Größe, 数字")
+    'digits, Größe, 数字'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def csv_cell(text: str) -> str:
+    """Return a printable text that no spreadsheet takes for a formula.
+
+    One that begins like a formula gets an apostrophe in front, which spreadsheets take for "this is text".
+
+    Examples
+    --------
+    >>> csv_cell("=1+2"), csv_cell("pa1")
+    ("'=1+2", 'pa1')
+    """
+    shown = printable(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULA) else shown
+
+
+def width(text: str) -> int:
+    r"""Return how many columns of a terminal a printable text takes: wide characters two, combining ones none.
+
+    Examples
+    --------
+    >>> width("pa1"), width("数字"), width("e\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in ("W", "F")) for char in text
+    )
