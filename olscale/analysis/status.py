@@ -6,13 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 import pyarrow.compute as pc
 
+from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Store, read_plans
 from olscale.results.store import OnDamage
 
 __all__ = ["Failure", "Progress", "Status", "store_status"]
+
+
+_KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,7 @@ class Failure:
     Parameters
     ----------
     learner, dataset, outcome : str
+        Learner and dataset by their labels in the experiment, or else by their names.
     reason : str
         That of the run with the smallest id.
     runs : int
@@ -64,7 +71,7 @@ class Status:
     outcomes : dict of str to int
         Runs by outcome, in the order of `OUTCOMES`; outcomes that did not happen are absent.
     datasets, learners : dict of str to int
-        Runs by name, sorted by name.
+        Runs by label, or else by name, in the order of the store's experiments.
     last_finished : datetime or None
         When the last run finished (UTC).
     bytes : int
@@ -72,7 +79,7 @@ class Status:
     experiments : tuple of Progress
         One for each plan in the store.
     failures : tuple of Failure
-        Runs with an outcome other than ``ok``, sorted by learner and dataset.
+        Runs with an outcome other than ``ok``, by learner and dataset in that order.
     """
 
     store: str
@@ -93,32 +100,63 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     StoreError
         If a file of the store is damaged.
     """
-    runs = store.read(["dataset", "learner", "outcome", "reason"], on_damage)
+    runs = store.read([*_KEY, "outcome", "reason"], on_damage)
     damaged = store.damaged
     finished = pc.max(store.timings(on_damage)["finished_at"]).as_py()
     store.damaged = (*damaged, *store.damaged)
     done, lost = store.done(), store.lost()
     outcomes = Counter(runs["outcome"].to_pylist())
+    plans = read_plans(store)
+    seen = _seen(runs.to_pylist(), Names(plans))
     return Status(
         store=store.path,
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-        datasets=dict(sorted(Counter(runs["dataset"].to_pylist()).items())),
-        learners=dict(sorted(Counter(runs["learner"].to_pylist()).items())),
+        datasets=_by_text(Counter(dataset for dataset, *_ in seen)),
+        learners=_by_text(Counter(learner for _, learner, *_ in seen)),
         last_finished=finished,
         bytes=store.files.size(),
         experiments=tuple(
             Progress(
                 plan.experiment, len(done.intersection(plan.runs)), len(lost.intersection(plan.runs)), len(plan.runs)
             )
-            for plan in read_plans(store)
+            for plan in plans
         ),
-        failures=_failures(runs.to_pylist()),
+        failures=_failures(seen),
     )
 
 
-def _failures(runs: Iterable[Mapping[str, str]]) -> tuple[Failure, ...]:
-    reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for run in runs:
-        if run["outcome"] != "ok":
-            reasons[run["learner"], run["dataset"], run["outcome"]].append(run["reason"])
-    return tuple(Failure(*key, of[0], len(of)) for key, of in sorted(reasons.items()))
+_Seen = tuple[tuple[int, str], tuple[int, str], str, str]
+"""Place and label of dataset and learner; outcome; reason."""
+
+
+def _seen(runs: Iterable[Mapping[str, Any]], names: Names) -> list[_Seen]:
+    """Return each run under the names by which people know it."""
+
+    @cache
+    def labels(*key: Any) -> tuple[tuple[int, str], tuple[int, str]]:
+        dataset, [learner, *_] = names.dataset(*key[:3]), names.learner(key[:3], *key[3:])
+        return (dataset.place, dataset.text or key[0]), (learner.place, learner.text or key[3])
+
+    keys = ((run, [tuple(run[name]) if name == "transforms" else run[name] for name in _KEY]) for run in runs)
+    return [(*labels(*key), run["outcome"], run["reason"]) for run, key in keys]
+
+
+def _by_text(counts: Mapping[tuple[int, str], int]) -> dict[str, int]:
+    """Add up what has one label in several places, in the order of the first."""
+    found: dict[str, int] = {}
+    for (_, label), count in sorted(counts.items()):
+        found[label] = found.get(label, 0) + count
+    return found
+
+
+def _failures(runs: Iterable[_Seen]) -> tuple[Failure, ...]:
+    reasons: dict[tuple[str, tuple[int, str], str], list[str]] = defaultdict(list)
+    places: dict[str, int] = {}
+    for dataset, (place, learner), outcome, reason in runs:
+        if outcome != "ok":
+            places[learner] = min(place, places.get(learner, place))
+            reasons[learner, dataset, outcome].append(reason)
+    in_order = sorted(reasons.items(), key=lambda item: (places[item[0][0]], item[0]))
+    return tuple(
+        Failure(learner, dataset, outcome, of[0], len(of)) for (learner, (_, dataset), outcome), of in in_order
+    )

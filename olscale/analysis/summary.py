@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
+from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.results import Store, canonical_json
 from olscale.results.plans import read_plans
 from olscale.results.selections import Selection, read_selections
@@ -69,6 +70,10 @@ class Summary:
         rows (``folds``, ``seed``).
     tuning : bool
         Whether these are runs that tuning compared.
+    dataset_name : Name
+        Place and label of the dataset in the store's experiments.
+    learner_names : tuple of Name
+        Those of the learner: one, or more where an experiment has the same setting under several labels.
     """
 
     dataset: str
@@ -85,10 +90,26 @@ class Summary:
     failures: Mapping[str, int] = field(default_factory=dict)
     tuned: Mapping[str, Any] | None = None
     tuning: bool = False
+    dataset_name: Name = UNNAMED
+    learner_names: tuple[Name, ...] = (UNNAMED,)
+
+    @property
+    def dataset_label(self) -> str:
+        """What people see as the dataset's name."""
+        return self.dataset_name.text or self.dataset
+
+    @property
+    def label(self) -> str:
+        """What people see as the learner's name."""
+        return self.learner_names[0].text or self.learner
 
 
 def summarise(
-    store: Store, on_damage: OnDamage = "raise", tuning: bool = False, experiments: Collection[str] = ()
+    store: Store,
+    on_damage: OnDamage = "raise",
+    tuning: bool = False,
+    experiments: Collection[str] = (),
+    ids: Collection[str] | None = None,
 ) -> list[Summary]:
     """Average every metric and timing of a store over permutations and folds.
 
@@ -101,12 +122,15 @@ def summarise(
         Whether to give the runs that tuning compared as well.
     experiments : collection of str
         Only runs that these experiments planned; all when empty, or when the store has no plan of any of them.
+    ids : collection of str, optional
+        Only these runs.
 
     Returns
     -------
     list of Summary
-        Sorted by dataset, transforms, learner, parameters, protocol and metric; the order in which runs finished has
-        no influence on any digit.
+        In the order of the store's experiments: by dataset, then by learner. What is in none of them comes last, sorted
+        by name, transforms, parameters, protocol and metric. The order in which runs finished has no influence on any
+        digit.
 
     Raises
     ------
@@ -114,15 +138,20 @@ def summarise(
         If a file of the store is damaged.
     """
     compared, chosen = _selected(read_selections(store))
-    planned = {run for plan in read_plans(store) if plan.experiment in experiments for run in plan.runs}
-    made = aggregated(store, on_damage, planned)
+    plans = read_plans(store)
+    planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
+    made = aggregated(store, on_damage, planned if ids is None else ids)
+    names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
     metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
     for metric, moments in sorted(made.moments.items()):
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
     params, protocols = cache(json.loads), cache(json.loads)
+    datasets = [names.dataset(*key[:3]) for key in made.keys]
+    learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
+    places = [(dataset.place, of[0].place) for dataset, of in zip(datasets, learners, strict=True)]
     found = []
-    for group in sorted(range(len(made.keys)), key=lambda group: _order(made.keys[group])):
+    for group in sorted(range(len(made.keys)), key=lambda group: (places[group], _order(made.keys[group]))):
         key = made.keys[group]
         is_tuning = key in compared
         if is_tuning and not tuning:
@@ -132,14 +161,14 @@ def summarise(
         dataset, fingerprint, transforms, learner, version, given, protocol = key
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning)
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, datasets[group], learners[group])
             for metric, mean, std, n in metrics.get(group) or [("outcome", math.nan, math.nan, 0)]
         ]
     return found
 
 
 def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str] = ()) -> Aggregate:
-    """Return means and deviations of a store, or of the runs `ids` in it, as arrays; else as `summarise`."""
+    """Return means and deviations of a store, or of its runs `ids` (none: all), as arrays; else as `summarise`."""
     runs = store.read(_COLUMNS, on_damage, dictionaries=True)
     if ids:
         runs = runs.filter(pc.is_in(runs["id"], value_set=pa.array(sorted(ids))))

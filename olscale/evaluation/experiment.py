@@ -150,6 +150,8 @@ class DatasetSpec(_Section):
         Transforms for this dataset in place of the experiment's.
     protocol : ProtocolSpec, optional
         Protocol for this dataset in place of the experiment's.
+    label : str, optional
+        What tables and figures call it; its name when left out.
     optional : bool
         Whether to go on without it where it cannot be had.
     """
@@ -158,6 +160,7 @@ class DatasetSpec(_Section):
     name: str | None = None
     transforms: Transforms | None = None
     protocol: ProtocolSpec | None = None
+    label: str | None = None
     optional: bool = False
 
     @model_validator(mode="after")
@@ -183,7 +186,7 @@ class LearnerSpec(_Section):
     datasets : tuple of str, optional
         Names of the only datasets that it meets; all when left out.
     label : str, optional
-        What published tables call it.
+        What tables and figures call it, the published ones among them; its name when left out.
     optional : bool
         Whether to go on without it where this version has no such learner.
     """

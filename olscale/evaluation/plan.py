@@ -10,7 +10,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.permutation.held import held_bytes
 from olscale.data.stream import Part, Shuffle, delay_position
 from olscale.data.transforms import has_projection, size_after, width_after
-from olscale.errors import ExperimentError
+from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
@@ -20,7 +20,8 @@ from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
 from olscale.learners.base import Learner
 from olscale.learners.registry import asked, make_learner
-from olscale.results.plans import LeftOut
+from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
+from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
 
 __all__ = ["Plan", "make_plan", "plan_searches", "scoring_of", "stream_keys"]
@@ -46,6 +47,10 @@ class Plan:
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
         How many numbers each run goes through, by its id; see `Learner.row_numbers`.
+    datasets : tuple of PlannedDataset
+        In the order of the experiment.
+    learners : tuple of PlannedLearner
+        Likewise.
     """
 
     name: str
@@ -54,6 +59,8 @@ class Plan:
     left_out: tuple[LeftOut, ...] = ()
     searches: tuple[Search, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+    datasets: tuple[PlannedDataset, ...] = ()
+    learners: tuple[PlannedLearner, ...] = ()
 
 
 def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
@@ -79,6 +86,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
     """
     chosen = {selection.id: selection.chosen for selection in selections}
     plan = _Builder()
+    roster = _Roster(experiment)
     for source in _inputs(experiment):
         learners = []
         for spec, settings in source.learners(experiment):
@@ -86,8 +94,12 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
             if spec.tune:
                 params = chosen[source.search(experiment, spec, settings).id]
             learners.append((spec.name, source.learner(spec, params)))
+            roster.enter(source, spec, learners[-1][1])
         plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
-    return Plan(experiment.name, tuple(plan.runs.values()), plan.sources, left_out, costs=plan.costs)
+    absent = {part.name.rstrip("/").rpartition("/")[2] for part in left_out if part.kind == "dataset"}
+    _check_names(experiment, absent.union(dataset.name for dataset in roster.datasets))
+    made = plan.plan(experiment.name, roster)
+    return replace(made, left_out=left_out)
 
 
 def plan_searches(experiment: Experiment) -> Plan:
@@ -99,6 +111,7 @@ def plan_searches(experiment: Experiment) -> Plan:
         As `make_plan`.
     """
     plan = _Builder()
+    roster = _Roster(experiment)
     searches: dict[str, Search] = {}
     for source in _inputs(experiment):
         for spec, settings in source.learners(experiment):
@@ -111,10 +124,12 @@ def plan_searches(experiment: Experiment) -> Plan:
                     )
                 search = source.search(experiment, spec, settings)
                 points = [(spec.name, source.learner(spec, point)) for point in search.points]
+                for _, point in points:
+                    roster.enter(source, spec, point)
                 runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
                 searches[search.id] = search.over(runs)
-    found = tuple(searches.values())
-    return Plan(f"{experiment.name}: tuning", tuple(plan.runs.values()), plan.sources, (), found, plan.costs)
+    made = plan.plan(f"{experiment.name}: tuning", roster)
+    return replace(made, searches=tuple(searches.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +166,37 @@ class _Input:
         )
 
 
+class _Roster:
+    """The datasets and learners of an experiment in its order, under the names by which people see them.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._specs = experiment.learners
+        self.datasets: list[PlannedDataset] = []
+        self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
+
+    def enter(self, source: _Input, spec: LearnerSpec, learner: Learner) -> None:
+        """Note that a learner meets a dataset."""
+        of = source.dataset
+        dataset = PlannedDataset(of.name, of.fingerprint, source.transforms, source.spec.label or "")
+        if dataset not in self.datasets:
+            self.datasets.append(dataset)
+        params = asked(spec.name, "resolved_params", learner.resolved_params)
+        key = (self._specs.index(spec), str(learner.version), canonical_json(params))
+        known = self._learners.get(key) or PlannedLearner(spec.name, key[1], params, (), spec.label or "")
+        met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))
+        self._learners[key] = replace(known, datasets=tuple(met))
+
+    def learners(self) -> tuple[PlannedLearner, ...]:
+        """Return the learners in the order of the experiment, with all their settings."""
+        in_order = sorted(self._learners.items(), key=lambda item: item[0][0])
+        return tuple(learner for _, learner in in_order)
+
+
 @dataclass(slots=True)
 class _Builder:
     """A plan in the making: every run once."""
@@ -158,6 +204,11 @@ class _Builder:
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
+
+    def plan(self, name: str, roster: _Roster) -> Plan:
+        """Return the plan of all runs added."""
+        runs, datasets, learners = tuple(self.runs.values()), tuple(roster.datasets), roster.learners()
+        return Plan(name, runs, self.sources, costs=self.costs, datasets=datasets, learners=learners)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -300,6 +351,13 @@ def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
             f"protocol.holdout_every and holdout_rows together were {scoring.holdout_every + (scoring.holdout_rows or 0)}, "
             f"but the stream of dataset {dataset.path} has {rows} rows: nothing would be measured; expected at most those"
         )
+
+
+def _check_names(experiment: Experiment, known: set[str]) -> None:
+    for i, spec in enumerate(experiment.learners):
+        for name in spec.datasets or ():
+            if name not in known:
+                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
 
 
 def _check_classes(dataset: Dataset) -> None:

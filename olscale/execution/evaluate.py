@@ -171,7 +171,8 @@ class _Job:
         yield from self._packs(make_plan(experiment, left_out, selections))
 
     def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
-        write_plan(self.store, plan.name, [run.id for run in plan.runs], plan.left_out)
+        ids = [run.id for run in plan.runs]
+        write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners)
         if self.retry_failed:
             forget(self.store, self.store.failed().intersection(run.id for run in plan.runs))
         for name in set_damaged_aside(self.store, {run.id for run in plan.runs}):

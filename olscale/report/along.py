@@ -14,7 +14,7 @@ from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segmen
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.report.figures.choice import labelled, streams
-from olscale.report.tables import Entry, Table, entry_form, heading
+from olscale.report.tables import Entry, Table, column_of, entry_form, heading, protocol_text, transforms_note
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
@@ -25,7 +25,11 @@ ALONG = (*CURVES, SEGMENTS)
 """What can be asked for along the stream."""
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
-FIELDS = (*_SETTING, "curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version")
+FIELDS = (
+    *_SETTING,
+    *("curve", "rows", "segment", "mean", "std", "n", "fingerprint", "version"),
+    *("label", "dataset_label"),
+)
 
 _POSITIONS = 10
 """Positions of a curve in a table; the files have up to 1,000."""
@@ -87,6 +91,7 @@ def _rows(line: Line, name: str) -> list[dict[str, Any]]:
         | {"segment": place if isinstance(line, SegmentErrors) else None}
         | {"mean": float(mean[i]), "std": float(std[i]), "n": len(line.errors)}
         | {"fingerprint": s.fingerprint, "version": s.version}
+        | {"label": s.label, "dataset_label": s.dataset_label}
         for i, place in enumerate(at)
     ]
 
@@ -112,10 +117,11 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             entries.append(
                 tuple(Entry(form(mean[i]), form(std[i]) if several else "") if i >= 0 else before for i in picked)
             )
-        notes = (
-            () if isinstance(group[0], SegmentErrors) else ("Columns: rows streamed." if places else "None raised.",)
-        )
-        made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), notes))
+        s = group[0].summary
+        notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
+        if not isinstance(group[0], SegmentErrors):
+            notes.append("Columns: rows streamed." if places else "None raised.")
+        made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), tuple(notes)))
     return made
 
 

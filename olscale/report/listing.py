@@ -28,6 +28,8 @@ FIELDS = (
     "tuned",
     "fingerprint",
     "version",
+    "label",
+    "dataset_label",
 )
 
 
@@ -36,8 +38,8 @@ def as_json(summaries: Iterable[Summary]) -> str:
 
     Fields: ``dataset``, ``transforms`` (list), ``learner``, ``params`` (object), ``protocol`` (object, without the
     permutation's index), ``metric``, ``mean``, ``std``, ``n``, ``failures`` (object: outcome to count), ``tuned``
-    (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``. A mean or
-    deviation that is not finite is ``null``.
+    (object: grid and protocol by which the parameters were chosen, or null), ``fingerprint``, ``version``, ``label`` and
+    ``dataset_label`` (what tables call learner and dataset). A mean or deviation that is not finite is ``null``.
     """
     lines = [json.dumps(_fields(summary), allow_nan=False) for summary in summaries]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"

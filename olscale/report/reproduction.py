@@ -17,12 +17,21 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.results import Store
 from olscale.results.selections import read_selections
 
-__all__ = ["counts", "described", "differences", "measured_tables", "p_text", "published_tables", "rank_table", "rank_tables"]
+__all__ = [
+    "counts",
+    "described",
+    "differences",
+    "measured_tables",
+    "p_text",
+    "published_tables",
+    "rank_table",
+    "rank_tables",
+]
 
 MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (
-    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, and within "
-    f"{100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only within the deviations; "
+    f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, "
+    f"and within {100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only within the deviations; "
     "< better by more than those; x not reproduced. Below each of our figures, the published one."
 )
 SHOWN_TRIALS = 3

@@ -10,22 +10,27 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.results import canonical_json
 
 __all__ = [
+    "Column",
     "Entry",
+    "Row",
     "Table",
     "column_labels",
+    "column_of",
     "entry_form",
     "heading",
     "protocol_text",
     "row_labels",
+    "rows_of",
     "select",
     "tables",
+    "transforms_note",
     "value_text",
 ]
 
@@ -82,6 +87,8 @@ class Table:
     entries : tuple of tuple of Entry, of shape (rows, columns)
     notes : tuple of str
         What a reader must know, a sentence each.
+    advice : tuple of str
+        What a user of the command line may want to type; not for a paper.
     """
 
     title: str
@@ -89,11 +96,45 @@ class Table:
     rows: tuple[str, ...]
     entries: tuple[tuple[Entry, ...], ...]
     notes: tuple[str, ...]
+    advice: tuple[str, ...] = ()
 
 
-_Column = tuple[str, str, tuple[str, ...]]  # dataset, fingerprint, transforms
-_Row = tuple[str, str, str]  # learner, version, params
-_Cells = Mapping[tuple[_Row, _Column], Mapping[str, Summary]]  # by metric
+class Column(NamedTuple):
+    """A dataset under its transforms; columns sort in the order of the store's experiments."""
+
+    place: int
+    label: str
+    dataset: str
+    fingerprint: str
+    transforms: tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """A setting of a learner under one of its names; `order` is that of the store's experiments."""
+
+    place: int
+    label: str
+    learner: str
+    version: str
+    params: str
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what rows are sorted by."""
+        return self.place, self.learner, self.version, natural(self.params), self.params, self.label
+
+
+_Cells = Mapping[tuple[Row, Column], Mapping[str, Summary]]  # by metric
+
+
+def column_of(s: Summary) -> Column:
+    """Return the column of a summary."""
+    return Column(s.dataset_name.place, s.dataset_label, s.dataset, s.fingerprint, s.transforms)
+
+
+def rows_of(s: Summary) -> list[Row]:
+    """Return the rows of a summary: several where an experiment has the same setting under several labels."""
+    params = canonical_json(dict(s.params))
+    return [Row(name.place, name.text or s.learner, s.learner, s.version, params) for name in s.learner_names]
 
 
 def select(
@@ -110,6 +151,7 @@ def select(
     summaries : iterable of Summary
     metric : str, optional
     datasets, learners : sequence of str
+        Names, or labels of the experiment.
     failed : bool, default True
         Keep groups of which every run failed whatever the metric, so that a table can say so.
 
@@ -120,13 +162,18 @@ def select(
     """
     kept = list(summaries)
     spared = ("outcome",) if failed else ()
+    called: dict[str, Callable[[Summary], set[str]]] = {
+        "dataset": lambda s: {s.dataset, s.dataset_label},
+        "learner": lambda s: {s.learner, *(name.text for name in s.learner_names if name.text)},
+        "metric": lambda s: {s.metric},
+    }
     for field, wanted in (("dataset", datasets), ("learner", learners), ("metric", [metric] if metric else [])):
-        known = {str(getattr(summary, field)) for summary in kept} - {"outcome"}
+        known = {name for summary in kept for name in called[field](summary)} - {"outcome"}
         for name in wanted:
             if name not in known:
                 raise UnknownNameError(f"{field} in this store", name, known)
         if wanted:
-            kept = [summary for summary in kept if getattr(summary, field) in (*wanted, *spared)]
+            kept = [summary for summary in kept if called[field](summary).intersection((*wanted, *spared))]
     return kept
 
 
@@ -145,14 +192,14 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     list of Table
         Errors are in percent.
     """
-    by_protocol: dict[str, dict[tuple[_Row, _Column], dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
+    by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
     for s in summaries:
-        cell = ((s.learner, s.version, canonical_json(s.params)), (s.dataset, s.fingerprint, s.transforms))
-        by_protocol[canonical_json(s.protocol)][cell][s.metric] = s
+        for row in rows_of(s):
+            by_protocol[canonical_json(s.protocol)][row, column_of(s)][s.metric] = s
     made = []
     for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
         cells = by_protocol[protocol]
-        shown: set[_Column] = set()
+        shown: set[Column] = set()
         chosen = [metric] if metric else _headlines(cells)
         for i, name in enumerate(chosen):
             columns = {column for (_, column), metrics in cells.items() if name in metrics}
@@ -169,11 +216,11 @@ def _headlines(cells: _Cells) -> list[str]:
     return [name for name in HEADLINES if name in known] or [min(known - {"outcome"}, default="outcome")]
 
 
-def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[_Column]) -> Table:
+def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]) -> Table:
     at_column = {column: j for j, column in enumerate(columns)}
     present = {place: metrics for place, metrics in cells.items() if place[1] in at_column}
     labels, notes = row_labels(present)
-    names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=_row_order)))
+    names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order)))
 
     at_row = {name: i for i, name in enumerate(names)}
     form = entry_form(metric)
@@ -193,37 +240,48 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         columns=tuple(labels_of),
         rows=tuple(names),
         entries=tuple(tuple(line) for line in entries),
-        notes=(*_count_note(counts), *_partial_notes(names, labels_of, grid), *notes, *_tuned_notes(grid)),
+        notes=(
+            *_count_note(counts),
+            *transforms_note(columns, labels_of),
+            *_partial_notes(names, labels_of, grid),
+            *notes,
+            *_tuned_notes(grid),
+        ),
+        advice=("`--format json` shows all parameters.",) if notes else (),
     )
 
 
-def _row_order(row: _Row) -> tuple[Any, ...]:
-    learner, version, params = row
-    return learner, version, natural(params), params
+def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], list[str]]:
+    """Name each row by its learner's label and by what tells it from other rows of that label.
 
-
-def row_labels(cells: _Cells) -> tuple[dict[_Row, str], list[str]]:
-    """Name each row by its learner and by the parameters that tell it from that learner's other rows."""
-    settings: dict[str, dict[_Row, set[_Column]]] = defaultdict(lambda: defaultdict(set))
-    for row, column in cells:
-        settings[row[0]][row].add(column)
-    labels: dict[_Row, str] = {}
+    Returns
+    -------
+    dict of Row to str
+        Rows that share a text are one row of the table.
+    list of str
+        Notes on rows that stand for several settings.
+    """
+    settings: dict[str, dict[Row, set[Column]]] = defaultdict(lambda: defaultdict(set))
+    for row, column in sorted(cells, key=lambda cell: (cell[0].order(), cell[1])):
+        settings[row.label][row].add(column)
+    labels: dict[Row, str] = {}
     notes = []
-    for learner, rows in sorted(settings.items()):
-        params = {row: json.loads(row[2]) for row in rows}
+    for label, rows in settings.items():
+        params = {row: json.loads(row.params) for row in rows}
         names = sorted({name for values in params.values() for name in values})
         differing = [name for name in names if len({canonical_json(p.get(name)) for p in params.values()}) > 1]
-        versions = {row[1] for row in rows}
+        kinds, versions = {row.learner for row in rows}, {row.version for row in rows}
         spread = [column for columns in rows.values() for column in columns]
-        if len(rows) > 1 and len(versions) == 1 and len(set(spread)) == len(spread):
+        if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
             # Tuned for each dataset: one setting a column, so one row says it all.
-            labels |= dict.fromkeys(rows, learner)
-            notes.append(f"{learner}: each dataset has its own {', '.join(differing)} (--format json shows them).")
+            labels |= dict.fromkeys(rows, label)
+            notes.append(f"{label}: each dataset has its own {', '.join(differing)}.")
             continue
         for row in rows:
-            version = [f"v{row[1]}"] if len(versions) > 1 else []
+            kind = [f"({row.learner})"] if len(kinds) > 1 else []
+            version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
             shown = [f"{name}={value_text(params[row][name])}" for name in differing if name in params[row]]
-            labels[row] = " ".join([learner, *version, *shown])
+            labels[row] = " ".join([label, *kind, *version, *shown])
     return labels, notes
 
 
@@ -236,18 +294,29 @@ def value_text(value: Any) -> str:
     return canonical_json(value)
 
 
-def column_labels(columns: list[_Column]) -> list[str]:
+def column_labels(columns: Sequence[Column]) -> list[str]:
     """Name each dataset, with what tells it from others of its name."""
     labels = []
-    for name, fingerprint, transforms in columns:
-        same = [column for column in columns if column[0] == name]
-        label = name
-        if len({column[1] for column in same}) > 1:
-            label += f" #{fingerprint[:8]}"
-        if len({column[2] for column in same}) > 1:
-            label += f" [{','.join(transforms) or 'raw'}]"
+    for column in columns:
+        same = [other for other in columns if other.label == column.label]
+        label = column.label
+        if len({(other.dataset, other.fingerprint) for other in same}) > 1:
+            label += f" #{column.fingerprint[:8]}"
+        if len({other.transforms for other in same}) > 1:
+            label += f" [{','.join(column.transforms) or 'raw'}]"
         labels.append(label)
     return labels
+
+
+def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[str]:
+    """Say what was done to the rows: for all columns at once, or for each kind where they differ."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for column, label in zip(columns, labels, strict=True):
+        kinds[", ".join(column.transforms) or "none"].append(label)
+    if len(kinds) == 1:
+        return [f"Transforms: {kind}." for kind in kinds if kind != "none"]
+    parts = [f"{kind} ({', '.join(of)})" for kind, of in kinds.items()]
+    return [f"Transforms: {'; '.join(parts)}."] if parts else []
 
 
 def _entry(summary: Summary | None, group: Summary, form: Callable[[float], str]) -> Entry:
@@ -328,10 +397,10 @@ def _tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
             how = summary.tuned
             parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
             by = how["metric"].replace("_", " ")
-            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.learner] |= set(how["grid"])
+            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(how["grid"])
     notes = []
     for way, learners in sorted(ways.items()):
-        which = ", ".join(f"{learner} ({', '.join(sorted(names))})" for learner, names in sorted(learners.items()))
+        which = ", ".join(f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items())
         notes.append(f"Tuned {way}: {which}.")
     return notes
 

@@ -1,6 +1,6 @@
 """The metrics store: write one run, list what is done, read everything."""
 
-from olscale.results.plans import LeftOut, Plan, read_plans, write_plan
+from olscale.results.plans import LeftOut, Plan, PlannedDataset, PlannedLearner, read_plans, write_plan
 from olscale.results.record import FAILED, OUTCOMES, Record, Segment, Series, canonical_json, run_id
 from olscale.results.store import Store, open_store
 
@@ -9,6 +9,8 @@ __all__ = [
     "OUTCOMES",
     "LeftOut",
     "Plan",
+    "PlannedDataset",
+    "PlannedLearner",
     "Record",
     "Segment",
     "Series",

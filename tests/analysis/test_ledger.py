@@ -128,7 +128,10 @@ def test_the_verdict_follows_from_mean_and_deviation(
     [cell] = make_ledger(store, experiment(), [published()])
     assert cell.verdict == verdict
     assert cell.summary is not None
-    assert (cell.summary.mean, cell.summary.n) == (pytest.approx(sum(e or 0 for e in errors) / len(errors)), len(errors))
+    assert (cell.summary.mean, cell.summary.n) == (
+        pytest.approx(sum(e or 0 for e in errors) / len(errors)),
+        len(errors),
+    )
 
 
 def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
@@ -221,7 +224,8 @@ def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> 
     [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
     assert [trial.meets for trial in cell.trials] == [True, False]
     [(line, causes)] = differences([cell])
-    assert line == "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced (+12.1 joint deviations, +105 %, Welch's p 0.0053)"
+    said = "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced"
+    assert line == f"{said} (+12.1 joint deviations, +105 %, Welch's p 0.0053)"
     assert causes == ["met by transforms none: 21.00 ± 0.00 (1 of 2 settings tried)"]
 
 

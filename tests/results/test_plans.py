@@ -16,7 +16,7 @@ def test_plan_is_written_once_whatever_the_order(tmp_path):
     write_plan(store, "my plan / 1", ["b" * 32, "a" * 32])
     write_plan(store, "my plan / 1", ["a" * 32, "b" * 32])
 
-    assert read_plans(store) == [Plan("my plan / 1", ("a" * 32, "b" * 32))]
+    assert read_plans(store) == [Plan("my plan / 1", ("a" * 32, "b" * 32), number=1)]
     assert len(list((tmp_path / "plans").iterdir())) == 1
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
-from olscale.report.tables import column_labels, protocol_text, row_labels
+from olscale.report.tables import Column, column_labels, column_of, protocol_text, row_labels, rows_of
 from olscale.results import canonical_json
 
 __all__ = ["best_of_each", "labelled", "like", "same_stream", "stream_key", "streams"]
@@ -35,14 +35,14 @@ def same_stream(one: Summary, other: Summary) -> bool:
     return stream_key(one) == stream_key(other)
 
 
-def stream_key(s: Summary) -> tuple[tuple[str, str, tuple[str, ...]], str]:
+def stream_key(s: Summary) -> tuple[Column, str]:
     """Return what is equal for settings that met the same rows in the same way."""
-    return (s.dataset, s.fingerprint, s.transforms), canonical_json(s.protocol)
+    return column_of(s), canonical_json(s.protocol)
 
 
 def streams(shown: Iterable[T]) -> dict[str, list[T]]:
     """Group by dataset, transforms and protocol, under a title that tells the groups apart."""
-    groups: dict[tuple[tuple[str, str, tuple[str, ...]], str], list[T]] = {}
+    groups: dict[tuple[Column, str], list[T]] = {}
     for one in shown:
         groups.setdefault(stream_key(_summary(one)), []).append(one)
     columns = list(dict.fromkeys(column for column, _ in groups))
@@ -60,9 +60,8 @@ def labelled(shown: Iterable[T]) -> dict[str, T]:
     by_row = {}
     for one in shown:
         s = _summary(one)
-        column = (s.dataset, s.fingerprint, s.transforms)
-        by_row[(s.learner, s.version, canonical_json(s.params)), column] = one
-    labels, _ = row_labels({place: {} for place in by_row})
+        by_row[rows_of(s)[0], column_of(s)] = one
+    labels, _ = row_labels(by_row)
     return {labels[row]: one for (row, _), one in by_row.items()}
 
 
@@ -70,7 +69,7 @@ def best_of_each(shown: Iterable[T]) -> list[T]:
     """Return, for each learner, what belongs to its setting of least mean, the first of equals."""
     best: dict[str, T] = {}
     for one in shown:
-        known = best.get(_summary(one).learner)
+        known = best.get(_summary(one).label)
         if known is None or _summary(one).mean < _summary(known).mean:
-            best[_summary(one).learner] = one
+            best[_summary(one).label] = one
     return list(best.values())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from olscale.analysis.curves import Curve
 from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.fetch import data_home
 from olscale.errors import DatasetError
@@ -41,10 +43,14 @@ def _cumulative(source: Source) -> Figure:
     ]
     groups = streams(source.curves(wanted))
     shown = {title: labelled(best_of_each(group)) for title, group in groups.items()}
-    shown = {title: curves for title, curves in shown.items() if len(curves) > 1 and "lol" in curves}
+    shown = {title: curves for title, curves in shown.items() if len(curves) > 1 and _has_lol(curves.values())}
     if not shown:
         raise Absent("no curves of lol (k = 60, lam = 1) and another learner on one data set")
     return curve_figure(shown)
+
+
+def _has_lol(curves: Iterable[Curve]) -> bool:
+    return any(curve.summary.learner == "lol" for curve in curves)
 
 
 def _printed(params: Any) -> bool:
