@@ -14,6 +14,7 @@ from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segmen
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.report.figures.choice import labelled, streams
+from olscale.report.listing import guarded
 from olscale.report.tables import Entry, Table, column_of, entry_form, heading, protocol_text, transforms_note
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
@@ -75,7 +76,7 @@ def along_csv(lines: Sequence[Line], name: str) -> str:
     for row in (row for line in lines for row in _rows(line, name)):
         shown = row | {"transforms": ",".join(row["transforms"])}
         shown |= {key: canonical_json(row[key]) for key in ("params", "protocol")}
-        writer.writerow(shown.values())
+        writer.writerow(guarded(shown.values()))
     return text.getvalue()
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from html import escape
+from html import escape as html_escape
 from pathlib import Path
 
+from olscale.printable import printable
 from olscale.report.tables import Entry, Table
 
-__all__ = ["figure_html", "page_html", "paragraphs", "rows_html", "table_html"]
+__all__ = ["escape", "figure_html", "page_html", "paragraphs", "rows_html", "table_html"]
 
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -31,6 +32,11 @@ figure img { max-width: 100%; background: white; border-radius: 4px; padding: .4
 @media print { body { max-width: none; margin: 0; font-size: 10pt; } nav { display: none; }
   figure, table { break-inside: avoid; } h2, h3 { break-after: avoid; } .wide { overflow: visible; } }
 """
+
+
+def escape(text: str) -> str:
+    """Return text, made printable, as HTML."""
+    return html_escape(printable(text))
 
 
 def table_html(table: Table) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from olscale.printable import printable
 from olscale.report.tables import Entry, Table
 
 __all__ = ["escape", "latex"]
@@ -15,43 +16,70 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # At the start of a row `\\` takes these for its own arguments.
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "±": r"$\pm$",
 } | {char: f"\\{char}" for char in "&%$#_{}"}
+_PARTIAL = "! "
 
 
 def escape(text: str) -> str:
-    r"""Return text with LaTeX's special characters escaped.
+    r"""Return text, made printable, with LaTeX's special characters escaped.
 
     Examples
     --------
     >>> print(escape("covariance_kind 100%"))
     covariance\_kind 100\%
     """
-    return re.sub(r"[\\~^<>&%$#_{}]", lambda match: _SPECIAL[match.group()], text)
+    return re.sub(f"[{re.escape(''.join(_SPECIAL))}]", lambda match: _SPECIAL[match.group()], printable(text))
 
 
 def _cell(entry: Entry) -> str:
     if not entry.mean:
         return "--" if entry.note == "-" else escape(entry.note)
-    text = f"{entry.mean} $\\pm$ {entry.std}" if entry.std else entry.mean
+    text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
     return f"{text}$^{{!}}$" if entry.partial else text
 
 
-def latex(tables: Sequence[Table]) -> str:
-    """Return tables as LaTeX ``table`` environments, the best of each column in bold."""
-    blocks = [r"% needs \usepackage{booktabs}"]
+def _caption(table: Table) -> str:
+    """Return what stands above the table in a paper: title, what the figures are, what the marks mean."""
+    best = ["The best of each column is in bold"] if any(entry.best for line in table.entries for entry in line) else []
+    notes = [note.rstrip(".") for note in table.notes if not note.startswith(_PARTIAL)]
+    left_out = [note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)]
+    sentences = [escape(text) for text in (table.title, *notes, *best)]
+    sentences += [f"$^{{!}}${escape(text)}" for text in left_out]
+    return ". ".join(sentences) + "."
+
+
+def _labels(tables: Sequence[Table]) -> list[str]:
+    """Return a label for each table, made of its title and unlike all others."""
+    labels: list[str] = []
     for table in tables:
+        stem = "tab:" + (re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-") or "results")
+        same = sum(label == stem or label.startswith(f"{stem}--") for label in labels)
+        labels.append(f"{stem}--{same + 1}" if same else stem)
+    return labels
+
+
+def latex(tables: Sequence[Table]) -> str:
+    r"""Return tables as LaTeX ``table`` environments, each with a caption and a ``\label``, the best of a column in bold."""
+    blocks = [r"% needs \usepackage{booktabs}"]
+    for table, label in zip(tables, _labels(tables), strict=True):
         lines = [[escape("learner"), *map(escape, table.columns)]]
         lines += [[escape(name), *map(_cell, line)] for name, line in zip(table.rows, table.entries, strict=True)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rows = [" & ".join(t.ljust(w) for t, w in zip(line, widths, strict=True)).rstrip() + r" \\" for line in lines]
-        caption = escape(". ".join([table.title, *(note.rstrip(".") for note in table.notes)]) + ".")
         blocks.append(
             "\n".join(
                 [
                     r"\begin{table}",
                     r"\centering",
-                    rf"\caption{{{caption}}}",
+                    rf"\caption{{{_caption(table)}}}",
+                    rf"\label{{{label}}}",
                     rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
                     r"\toprule",
                     rows[0],

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from olscale.analysis.summary import Summary
+from olscale.printable import csv_cell
 from olscale.results import canonical_json
 
-__all__ = ["as_csv", "as_json"]
+__all__ = ["as_csv", "as_json", "guarded"]
 
 FIELDS = (
     "dataset",
@@ -46,7 +47,11 @@ def as_json(summaries: Iterable[Summary]) -> str:
 
 
 def as_csv(summaries: Iterable[Summary]) -> str:
-    """Return CSV with a header and the fields of `as_json`; objects are JSON texts, transforms are joined by commas."""
+    """Return CSV with a header and the fields of `as_json`; objects are JSON texts, transforms are joined by commas.
+
+    Control characters in names stand as their escapes, and a name that a spreadsheet would take for a formula has an
+    apostrophe in front.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(FIELDS)
@@ -55,8 +60,13 @@ def as_csv(summaries: Iterable[Summary]) -> str:
         values["transforms"] = ",".join(summary.transforms)
         for name in ("params", "protocol", "failures", "tuned"):
             values[name] = canonical_json(values[name])
-        writer.writerow(values.values())
+        writer.writerow(guarded(values.values()))
     return text.getvalue()
+
+
+def guarded(values: Iterable[Any]) -> list[Any]:
+    """Return the cells of a line of CSV: texts printable and no formulas, numbers as they are."""
+    return [csv_cell(value) if isinstance(value, str) else value for value in values]
 
 
 def _fields(summary: Summary) -> dict[str, Any]:

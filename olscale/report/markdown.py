@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from olscale.analysis.ledger import Cell
 from olscale.evaluation.experiment import Experiment
+from olscale.printable import printable
 from olscale.report.reproduction import (
     counts,
     described,
@@ -40,16 +42,19 @@ def page(store: Store, ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], wor
 
 
 def _reproduction(store: Store, experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
-    parts = [f"## {experiment.name}"]
+    parts = [f"## {_plain(experiment.name)}"]
     if not cells:
         parts.append("Its paper has no table to set beside these figures.")
         for table in measured_tables(store, experiment):
-            parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
+            parts += [f"### {_plain(table.title)}", _table(table), *(f"- {_plain(note)}" for note in table.notes)]
         return parts
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
     for table in [*published_tables(cells), *rank_tables(cells)]:
-        parts += [f"### {table.title}", _table(table), *(f"- {note}" for note in table.notes)]
-    lines = [f"- {line}\n" + "\n".join(f"  - {cause}" for cause in causes) for line, causes in differences(cells)]
+        parts += [f"### {_plain(table.title)}", _table(table), *(f"- {_plain(note)}" for note in table.notes)]
+    lines = [
+        f"- {_plain(line)}\n" + "\n".join(f"  - {_plain(cause)}" for cause in causes)
+        for line, causes in differences(cells)
+    ]
     if lines:
         parts += ["### Figures that differ", "\n".join(lines)]
     parts += ["### All cells", _ledger(cells)]
@@ -101,7 +106,12 @@ def _tuned(cell: Cell) -> str:
     return f"{grid} on {how['folds']} {parts}"
 
 
+def _plain(text: str) -> str:
+    """Return text on one line that begins no HTML; our own notes may have code in backticks."""
+    return re.sub(r"<(?=[A-Za-z!/?])", "&lt;", printable(text))
+
+
 def _grid(lines: Sequence[Sequence[str]]) -> str:
-    head, *rest = [[text.replace("|", "\\|") for text in line] for line in lines]
+    head, *rest = [[_plain(text).replace("|", "\\|") for text in line] for line in lines]
     rows = [head, ["---"] * len(head), *rest]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

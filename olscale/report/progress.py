@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from olscale.execution.progress import Tally, Work
+from olscale.printable import printable
 
 __all__ = ["LineProgress", "TerminalProgress", "progress_for"]
 
@@ -53,7 +54,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
 
     def note(self, line: str) -> None:
         """Print the line."""
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
 
     def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
         """Say what there is to do."""
@@ -82,7 +83,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             )
 
     def _say(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
         self._last = monotonic()
 
     def __exit__(
@@ -103,7 +104,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         super().__init__()
         self._bar = Progress(
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left"),
             console=Console(file=stream),
@@ -123,12 +124,12 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
 
     def note(self, line: str) -> None:
         """Print the line above the bar."""
-        self._bar.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
     def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
         """Show the bar."""
         super().start(name, runs, done, packs)
-        self._task = self._bar.add_task(name, total=1.0, runs="", speed="", error="", left="")
+        self._task = self._bar.add_task(printable(name), total=1.0, runs="", speed="", error="", left="")
         self._draw()
 
     def advance(self, pack: str, rows: int, error: float) -> None:

@@ -31,7 +31,7 @@ __all__ = [
 MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (
     f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, "
-    f"and within {100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only within the deviations; "
+    f"and within {100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only in those; "
     "< better by more than those; x not reproduced. Below each of our figures, the published one."
 )
 SHOWN_TRIALS = 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from html import escape
 from typing import TypeVar
 
 from olscale.analysis.curves import CURVES, Curve, SegmentErrors, segment_errors
@@ -16,9 +15,9 @@ from olscale.report.figures.choice import best_of_each, labelled, stream_key, st
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
-from olscale.report.html import rows_html
+from olscale.report.html import escape, paragraphs, rows_html
 from olscale.report.papers.base import Source
-from olscale.report.tables import HEADLINES, heading
+from olscale.report.tables import HEADLINES, column_of, heading, protocol_text, transforms_note
 
 __all__ = ["failures", "overview", "stream_sections"]
 
@@ -54,21 +53,23 @@ def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[st
         parts, stream = [], stream_key(group[0])
         for metric, found in all_curves.items():
             if found[stream] and metric == "drift_alarms":
-                parts.append(_alarms(title, found[stream], all_curves["cumulative_error"][stream], gallery))
+                parts.append(_alarms(title, found[stream], all_curves["cumulative_error"][stream], gallery, source))
             elif found[stream]:
-                parts.append(_curves(title, metric, found[stream], gallery))
+                parts.append(_curves(title, metric, found[stream], gallery, source))
         segments = all_segments[stream]
         if segments:
             by_label, note = _legible(segments)
             caption = f"{title}: error on each segment{note}."
-            parts.append(gallery.add(f"{title}-segments", segment_figure(by_label), caption))
-        parts += [_swept(title, sweep, gallery) for sweep in _sweeps(group)]
+            parts.append(gallery.add(f"{title}-segments", segment_figure(by_label, of_learner=source.looks), caption))
+        parts += [_swept(title, sweep, gallery, source) for sweep in _sweeps(group)]
         if parts:
-            sections.append((title, parts))
+            s = group[0]
+            notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [title])]
+            sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
     return sections
 
 
-def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery) -> str:
+def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, source: Source) -> str:
     shown, note = _legible(curves)
     protocol = curves[0].summary.protocol
     which = {
@@ -78,16 +79,18 @@ def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery) -> s
     }.get(metric, "")
     caption = f"{title}: {metric.replace('_', ' ')}{which}{_means(list(shown.values()))}{note}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
-    return gallery.add(f"{title}-{name}", curve_figure({"": shown}), caption)
+    return gallery.add(f"{title}-{name}", curve_figure({"": shown}, of_learner=source.looks), caption)
 
 
-def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery) -> str:
+def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery, source: Source) -> str:
     shown, note = _legible(curves)
     ends = [int(curve.rows[-1]) for curve in whole]
     runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
     by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
-    return gallery.add(f"{title}-drift-alarms", alarm_figure(shown, max(ends, default=None)), caption)
+    return gallery.add(
+        f"{title}-drift-alarms", alarm_figure(shown, max(ends, default=None), of_learner=source.looks), caption
+    )
 
 
 def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
@@ -123,13 +126,16 @@ def _sweeps(group: Sequence[Summary]) -> list[Sweep]:
     return find_sweeps(s for s in group if s.metric == metric)
 
 
-def _swept(title: str, sweep: Sweep, gallery: Gallery) -> str:
-    learner, metric = sweep.summary.learner, sweep.summary.metric
+def _swept(title: str, sweep: Sweep, gallery: Gallery, source: Source) -> str:
+    learner, metric = sweep.summary.label, sweep.summary.metric
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""
     over = " and ".join(sweep.names)
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})
     caption = f"{title}: {metric_text(metric)} of {learner} against {over}{fixed}; least at {best}."
     two = len(sweep.names) == 2
-    figure = surface_figure({learner: sweep}) if two else parameter_figure({learner: {learner: sweep}})
+    if two:
+        figure = surface_figure({learner: sweep})
+    else:
+        figure = parameter_figure({learner: {learner: sweep}}, of_learner=source.looks)
     return gallery.add(f"{title}-{learner}-{'-'.join(sweep.names)}", figure, caption)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from olscale.analysis.status import Status
+from olscale.printable import printable, width
 
 __all__ = ["size_text", "status_text"]
 
@@ -40,18 +41,19 @@ def status_text(status: Status) -> str:
     text = [f"{name + ':':15}{value}" for name, value in lines.items()]
     if status.experiments:
         text += ["", "experiments:"]
-        width = max(len(progress.experiment) for progress in status.experiments)
-        for p in status.experiments:
+        names = [printable(p.experiment) for p in status.experiments]
+        room = max(map(width, names))
+        for p, name in zip(status.experiments, names, strict=True):
             share = 100 * p.done // p.total if p.total else 100
             lost = f", {p.lost:,} lost" if p.lost else ""
-            text.append(f"  {p.experiment:{width}}  {p.done:,}/{p.total:,} runs done ({share} %){lost}")
+            text.append(f"  {name}{' ' * (room - width(name))}  {p.done:,}/{p.total:,} runs done ({share} %){lost}")
     if status.failures:
         text += ["", "failed runs:"]
         for f in status.failures:
             like = "e.g. " if f.runs > 1 else ""
             reason = f.reason.removeprefix(f"{f.outcome} ")
             text.append(f"  {f.learner} on {f.dataset}: {f.runs:,} {f.outcome}, {like}{reason}")
-    return "\n".join(text) + "\n"
+    return "\n".join(map(printable, text)) + "\n"
 
 
 def _counts(counts: Mapping[str, int], of: str = "") -> str:

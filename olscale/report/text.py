@@ -1,10 +1,12 @@
-"""Tables as aligned plain text, and in colour for a terminal."""
+"""Tables as aligned plain text, and in colour for a terminal; whatever names hold, a row stays a line."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
+from olscale.printable import printable, width
 from olscale.report.tables import Entry, Table
 
 if TYPE_CHECKING:
@@ -38,6 +40,27 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     return [text.rjust(width) for text in texts]
 
 
+def _left(text: str, columns: int) -> str:
+    return text + " " * (columns - width(text))
+
+
+def _right(text: str, columns: int) -> str:
+    return " " * (columns - width(text)) + text
+
+
+def _shown(table: Table) -> Table:
+    """Return the table with all names in it printable."""
+    return replace(
+        table,
+        title=printable(table.title),
+        columns=tuple(map(printable, table.columns)),
+        rows=tuple(map(printable, table.rows)),
+        entries=tuple(tuple(replace(entry, note=printable(entry.note)) for entry in line) for line in table.entries),
+        notes=tuple(map(printable, table.notes)),
+        advice=tuple(map(printable, table.advice)),
+    )
+
+
 def _grid(table: Table, plus_minus: str, mark: str) -> list[list[str]]:
     """Return the columns of a table as texts."""
     return [cell_texts([line[j] for line in table.entries], plus_minus, mark) for j in range(len(table.columns))]
@@ -50,29 +73,29 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
     ----------
     tables : sequence of Table
     ascii_only : bool, default False
-        Write ``+-`` for the plus-minus sign.
+        Write ``+-`` for the plus-minus sign, and the escapes of other characters that are not ASCII.
     """
     blocks = []
-    for table in tables:
+    for table in map(_shown, tables):
         cells = _grid(table, "+-" if ascii_only else "±", "*")
-        widths = [max(len(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
-        first = max(len("learner"), *map(len, table.rows))
-        lines = [[name.rjust(width) for name, width in zip(table.columns, widths, strict=True)]]
+        widths = [max(width(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        first = max(len("learner"), *map(width, table.rows))
+        lines = [[_right(name, room) for name, room in zip(table.columns, widths, strict=True)]]
         lines += [
-            [column[i].rjust(width) for column, width in zip(cells, widths, strict=True)]
-            for i in range(len(table.rows))
+            [column[i].rjust(room) for column, room in zip(cells, widths, strict=True)] for i in range(len(table.rows))
         ]
         body = [
-            GAP.join([name.ljust(first), *line]).rstrip()
+            GAP.join([_left(name, first), *line]).rstrip()
             for name, line in zip(["learner", *table.rows], lines, strict=True)
         ]
-        rule = "-" * max(map(len, body))
+        rule = "-" * max(map(width, body))
         best = ["* best of the column."] if any(entry.best for line in table.entries for entry in line) else []
-        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *best, *table.notes]))
-    return "\n\n".join(blocks) + "\n" if blocks else ""
+        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *best, *table.notes, *table.advice]))
+    text = "\n\n".join(blocks) + "\n" if blocks else ""
+    return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text
 
 
-def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int | None = None) -> None:
+def print_rich(tables: Sequence[Table], file: TextIO | None = None, columns: int | None = None) -> None:
     """Print tables to a terminal, the best of each column in bold; wide ones continue in further blocks.
 
     Parameters
@@ -80,7 +103,7 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int |
     tables : sequence of Table
     file : text file, optional
         Where to print; standard output by default.
-    width : int, optional
+    columns : int, optional
         Columns of the terminal; found out by default.
     """
     from rich import box
@@ -88,23 +111,23 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, width: int |
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    console = Console(file=file, width=width, highlight=False, force_terminal=True if width else None)
-    for table in tables:
+    console = Console(file=file, width=columns, highlight=False, force_terminal=True if columns else None)
+    for table in map(_shown, tables):
         cells = _grid(table, "±", "")
-        widths = [max(len(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
-        first = max(len("learner"), *map(len, table.rows))
+        widths = [max(width(name), *map(len, column)) for name, column in zip(table.columns, cells, strict=True)]
+        first = max(len("learner"), *map(width, table.rows))
         for k, block in enumerate(_blocks(widths, console.width - first - 3)):
             console.print(Text(table.title if k == 0 else f"{table.title} (continued)", style="bold"))
             drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
             drawn.add_column("learner", no_wrap=True)
             for j in block:
                 # Padded here: right justification by rich would drop the blanks that keep figures in line.
-                drawn.add_column(Text(table.columns[j].rjust(widths[j])), no_wrap=True)
+                drawn.add_column(Text(_right(table.columns[j], widths[j])), no_wrap=True)
             for i, row in enumerate(table.rows):
                 drawn.add_row(Text(row), *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block))
             console.print(drawn)
             console.print()
-        for note in table.notes:
+        for note in (*table.notes, *table.advice):
             console.print(Text(note, style="dim"))
         console.print()
 
@@ -119,10 +142,10 @@ def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     """Share columns out to blocks that fit the room, at least one a block."""
     blocks: list[list[int]] = [[]]
     used = 0
-    for j, width in enumerate(widths):
-        if blocks[-1] and used + width + 3 > room:
+    for j, wide in enumerate(widths):
+        if blocks[-1] and used + wide + 3 > room:
             blocks.append([])
             used = 0
         blocks[-1].append(j)
-        used += width + 3
+        used += wide + 3
     return blocks

@@ -20,7 +20,7 @@ from olscale.report.figures import (
     segment_figure,
     surface_figure,
 )
-from olscale.report.figures.style import looks
+from olscale.report.figures.looks import looks
 
 PERMUTED = {"order": "permuted", "seed": 0}
 

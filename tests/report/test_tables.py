@@ -165,7 +165,7 @@ def test_terminal_output_has_bold_and_fits_the_width():
     rows = [summary(name, error, dataset=f"dataset-{i}") for i in range(9) for name, error in (("a", 0.1), ("b", 0.2))]
     out = io.StringIO()
 
-    print_rich(tables(rows), file=out, width=60)
+    print_rich(tables(rows), file=out, columns=60)
 
     text = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
     assert "\x1b[1;32m" in out.getvalue()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.curves import Curve
-from olscale.report.figures.style import looks, panels, styled
+from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import legible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["alarm_figure"]
 
 
-def alarm_figure(shown: Mapping[str, Curve], rows: int | None = None, title: str = "") -> Figure:
+def alarm_figure(
+    shown: Mapping[str, Curve], rows: int | None = None, title: str = "", of_learner: Looks | None = None
+) -> Figure:
     """Draw a stroke at the row of every alarm, a line of them for each label; those of all replicates on one line.
 
     Parameters
@@ -26,8 +30,11 @@ def alarm_figure(shown: Mapping[str, Curve], rows: int | None = None, title: str
     rows : int, optional
         Length of the stream; up to the last alarm when left out.
     title : str
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
     """
-    of_label = looks(shown)
+    shown = legible(shown)
+    of_label = of_learner.of(shown) if of_learner else looks(shown)
     with styled():
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.22 * len(shown))
         for place, (label, curve) in enumerate(shown.items()):

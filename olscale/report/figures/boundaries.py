@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.plane import Plane, Snapshot
 from olscale.report.figures.style import COLOURS, MARKERS, panels, styled
+from olscale.report.figures.words import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ def boundary_figure(
         figure, axes = panels(len(shown), width, width, across, sharex=True, sharey=True)
         for i, (panel, (name, (plane, snapshot))) in enumerate(zip(axes, shown.items(), strict=True)):
             _draw(panel, plane, snapshot)
-            panel.set_title(name)
+            panel.set_title(figure_text(name))
             panel.set_xlabel(axes_names[0] if i + across >= len(axes) else "")
             panel.set_ylabel(axes_names[1] if i % across == 0 else "")
         if title:

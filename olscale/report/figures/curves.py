@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.curves import Curve
-from olscale.report.figures.style import looks, panels, styled
-from olscale.report.figures.words import metric_text
+from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text, legible, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,7 @@ def curve_figure(
     bands: bool = True,
     title: str = "",
     across: int = 2,
+    of_learner: Looks | None = None,
 ) -> Figure:
     """Draw an error against rows, a panel for each title and a line for each label.
 
@@ -45,9 +47,13 @@ def curve_figure(
         Over all panels.
     across : int
         Panels in a row.
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
     """
-    labels = dict.fromkeys(label for curves in shown.values() for label in curves)
-    of_label = looks(labels)
+    shown = {figure_text(name): legible(curves) for name, curves in shown.items()}
+    every = {label: one for curves in shown.values() for label, one in curves.items()}
+    labels = dict.fromkeys(every)
+    of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         alone = len(shown) == 1
         beside = labels if len(labels) > 1 or alone else ()

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.sweeps import Sweep
+from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.scale import is_geometric, value_text
-from olscale.report.figures.style import looks, panels, styled
-from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,9 @@ __all__ = ["parameter_figure"]
 _TICKS = 11
 
 
-def parameter_figure(shown: Mapping[str, Mapping[str, Sweep]], title: str = "", across: int = 2) -> Figure:
+def parameter_figure(
+    shown: Mapping[str, Mapping[str, Sweep]], title: str = "", across: int = 2, of_learner: Looks | None = None
+) -> Figure:
     """Draw means with bars of one sample standard deviation against a parameter.
 
     Parameters
@@ -32,9 +35,13 @@ def parameter_figure(shown: Mapping[str, Mapping[str, Sweep]], title: str = "", 
         Over all panels.
     across : int
         Panels in a row.
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
     """
-    labels = dict.fromkeys(label for sweeps in shown.values() for label in sweeps)
-    of_label = looks(labels)
+    shown = {figure_text(name): legible(sweeps) for name, sweeps in shown.items()}
+    every = {label: one for sweeps in shown.values() for label, one in sweeps.items()}
+    labels = dict.fromkeys(every)
+    of_label = of_learner.of(every) if of_learner else looks(labels)
     with styled():
         alone = len(shown) == 1
         beside = labels if len(labels) > 1 else ()

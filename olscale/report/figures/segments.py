@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
-from olscale.report.figures.style import looks, panels, styled
+from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text, legible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +20,7 @@ __all__ = ["segment_figure"]
 _TICKS = 12
 
 
-def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
+def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "", of_learner: Looks | None = None) -> Figure:
     """Draw the error on each segment, a line for each label, with bars of one deviation where there are replicates.
 
     Parameters
@@ -26,11 +28,14 @@ def segment_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figur
     shown : mapping of str to SegmentErrors
         Of one dataset, by label.
     title : str
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
     """
-    of_label = looks(shown)
+    shown = legible(shown)
+    of_label = of_learner.of(shown) if of_learner else looks(shown)
     with styled():
         figure, [panel] = panels(1, width=5.2, height=2.8, beside=shown)
-        names = next(iter(shown.values())).names
+        names = [figure_text(name) for name in next(iter(shown.values())).names]
         at = np.arange(len(names))
         for label, segments in shown.items():
             percent = 100 * segments.errors

@@ -7,7 +7,7 @@ swallows. Lines differ in dashes and markers besides.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "FORMATS", "looks", "need_matplotlib", "panels", "save", "styled"]
+__all__ = ["COLOURS", "DASHES", "FORMATS", "MARKERS", "need_matplotlib", "panels", "save", "styled"]
 
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
@@ -66,24 +66,6 @@ def styled() -> Iterator[None]:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
-
-
-def looks(labels: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return colour, dashes and marker for each label, all three changing from one to the next.
-
-    Examples
-    --------
-    >>> looks(["pa", "lol"])["lol"]
-    {'color': '#d55e00', 'linestyle': '--', 'marker': 's'}
-    """
-    return {
-        label: {
-            "color": COLOURS[i % len(COLOURS)],
-            "linestyle": DASHES[i % len(DASHES)],
-            "marker": MARKERS[i % len(MARKERS)],
-        }
-        for i, label in enumerate(dict.fromkeys(labels))
-    }
 
 
 def panels(

@@ -10,7 +10,7 @@ import numpy as np
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.scale import value_text
 from olscale.report.figures.style import panels, styled
-from olscale.report.figures.words import in_unit, metric_text
+from olscale.report.figures.words import figure_text, in_unit, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def surface_figure(shown: Mapping[str, Sweep], title: str = "", across: int = 2)
         figure, axes = panels(len(shown), across=across, **size)
         for panel, (name, sweep) in zip(axes, shown.items(), strict=True):
             _draw(panel, sweep)
-            panel.set(title=name, xlabel=sweep.names[1], ylabel=sweep.names[0])
+            panel.set(title=figure_text(name), xlabel=sweep.names[1], ylabel=sweep.names[0])
         if title:
             figure.suptitle(title)
     return figure

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.printable import printable
 from olscale.report.tables import heading, value_text
 
-__all__ = ["in_unit", "metric_text", "params_text"]
+__all__ = ["figure_text", "in_unit", "legible", "metric_text", "params_text"]
+
+T = TypeVar("T")
+
+
+def figure_text(name: str) -> str:
+    r"""Return a name as matplotlib is to be given it: printable, no formula, and never left out of a legend.
+
+    Examples
+    --------
+    >>> print(figure_text("gain in $"), figure_text("_private:Learner"))
+    gain in \$  _private:Learner
+    """
+    text = printable(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def legible(shown: Mapping[str, T]) -> dict[str, T]:
+    """Return what a figure shows under names that matplotlib can be given."""
+    return {figure_text(name): one for name, one in shown.items()}
 
 
 def metric_text(metric: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from olscale.analysis.curves import Curve, curves
 from olscale.analysis.summary import Summary
+from olscale.report.figures.looks import Looks
 from olscale.results import Store
 from olscale.results.store import OnDamage
 
@@ -21,7 +23,7 @@ class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes
     """A figure's runs, or its data set, are not there; the message says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Source:
     """What figures are drawn from.
 
@@ -37,6 +39,11 @@ class Source:
     store: Store
     summaries: list[Summary]
     on_damage: OnDamage = "raise"
+
+    @cached_property
+    def looks(self) -> Looks:
+        """The looks of the learners, the same in all figures."""
+        return Looks(self.summaries)
 
     def curves(self, summaries: list[Summary], metric: str = "cumulative_error") -> list[Curve]:
         """Return the curves of a metric of some of the summaries."""

@@ -46,7 +46,7 @@ def _cumulative(source: Source) -> Figure:
     shown = {title: curves for title, curves in shown.items() if len(curves) > 1 and _has_lol(curves.values())}
     if not shown:
         raise Absent("no curves of lol (k = 60, lam = 1) and another learner on one data set")
-    return curve_figure(shown)
+    return curve_figure(shown, of_learner=source.looks)
 
 
 def _has_lol(curves: Iterable[Curve]) -> bool:
@@ -65,7 +65,7 @@ def _against(name: str, **fixed: Any) -> Any:
         if not shown:
             rest = ", ".join(f"{key} = {value:g}" for key, value in fixed.items())
             raise Absent(f"no runs of lol with {rest} and three values of {name}")
-        return parameter_figure(shown)
+        return parameter_figure(shown, of_learner=source.looks)
 
     return draw
 

@@ -75,7 +75,7 @@ def _permutations(source: Source) -> Figure:
     shown = {title: {"pamo1": group[0]} for title, group in streams(found).items() if len(group[0].errors) > 1}
     if not shown:
         raise Absent("no runs of pamo1 with h = 64 and k = 2 on several permutations")
-    return curve_figure(shown, replicates=True)
+    return curve_figure(shown, replicates=True, of_learner=source.looks)
 
 
 FIGURES = (

@@ -1,0 +1,71 @@
+"""One look a learner in all figures of a report: its colour and mark say who it is, dashes and shade which setting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.summary import Summary
+from olscale.analysis.sweeps import Sweep
+from olscale.report.figures.style import COLOURS, DASHES, MARKERS
+from olscale.report.tables import Row, rows_of
+
+__all__ = ["Look", "Looks", "looks"]
+
+Look = dict[str, Any]
+"""Keywords of a matplotlib line: colour, dashes and marker."""
+
+_SHADES = (0.0, 0.45, -0.4, 0.65)
+"""How far settings of one learner go to white, or (negative) to black; four with each of the four dashes."""
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each label by itself, where labels are no learners.
+
+    Examples
+    --------
+    >>> looks(["sequential", "offline"])["offline"]
+    {'color': '#d55e00', 'linestyle': '--', 'marker': 's'}
+    """
+    return {label: _look(i, 0) for i, label in enumerate(dict.fromkeys(labels))}
+
+
+class Looks:
+    """The looks of the learners of a store, the same whatever figure asks.
+
+    Parameters
+    ----------
+    summaries : iterable of Summary
+        All that figures may show.
+    """
+
+    def __init__(self, summaries: Iterable[Summary] = ()) -> None:
+        rows = sorted((row for s in summaries for row in rows_of(s)[:1]), key=Row.order)
+        self._learners = {label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))}
+
+    def of(self, shown: Mapping[str, Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
+        """Return the looks of what a figure shows, by its label there."""
+        found, settings = {}, Counter[str]()
+        for label, one in shown.items():
+            name = one.summary.label
+            learner = self._learners.setdefault(name, len(self._learners))
+            found[label] = _look(learner, settings[name])
+            settings[name] += 1
+        return found
+
+
+def _look(learner: int, setting: int) -> Look:
+    return {
+        "color": _shaded(COLOURS[learner % len(COLOURS)], _SHADES[setting // len(DASHES) % len(_SHADES)]),
+        "linestyle": DASHES[(learner + setting) % len(DASHES)],
+        "marker": MARKERS[learner % len(MARKERS)],
+    }
+
+
+def _shaded(colour: str, share: float) -> str:
+    """Return a colour mixed with white, or with black where `share` is negative."""
+    end = 255 if share > 0 else 0
+    parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(part + abs(share) * (end - part)):02x}" for part in parts)
