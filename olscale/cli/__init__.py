@@ -15,7 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
-from olscale.errors import OlscaleError, StoppedError, UnknownNameError
+from olscale.cli.group import Group
+from olscale.cli.say import say
+from olscale.errors import OlscaleError, StoppedError
 
 __all__ = ["COMMANDS", "LazyGroup", "main", "olscale"]
 
@@ -36,7 +38,7 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Group):
     """The group of olscale's commands, and the one place where errors become exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -50,14 +52,6 @@ class LazyGroup(click.Group):
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or name the one that was probably meant."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(str(UnknownNameError("command", args[0], COMMANDS)))
-        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an interrupt ends it here, before click adds lines of its own."""
@@ -115,7 +109,7 @@ class LazyGroup(click.Group):
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(" ".join(message.split()), err=True)
+    say(" ".join(message.split()), err=True)
     sys.exit(code)
 
 

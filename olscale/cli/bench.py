@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from olscale.bench import BENCHMARKS
+from olscale.cli.say import say
 
 if TYPE_CHECKING:
     from olscale.bench import Figure
@@ -37,7 +38,7 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None, minutes: f
 
     host = machine()
     found = run(names, rows, minutes)
-    click.echo(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
+    say(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
     for name, figures in found.items():
         _print(name, figures)
     if file is not None:
@@ -57,4 +58,4 @@ def _print(name: str, figures: list[Figure]) -> None:
     for row in cells(figures):
         table.add_row(*row)
     # Piped into a file the table keeps its full width: scripts read it.
-    Console(width=None if sys.stdout.isatty() else 240, highlight=False).print(table)
+    Console(width=None if sys.stdout.isatty() else 240, highlight=False, markup=False, emoji=False).print(table)

@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.group import Group
 from olscale.cli.meter import meter
+from olscale.cli.say import say
+from olscale.cli.say import show as print_lines
+from olscale.printable import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["datasets"]
 
 
-@click.group()
+@click.group(cls=Group)
 def datasets() -> None:
     """List, show, verify, export, fetch and generate datasets."""
 
@@ -27,7 +31,7 @@ def list_datasets(root: str | None) -> None:
     """List the datasets directly under ROOT; without ROOT those here, then the catalogue of public data sets."""
     _list_here(root or ".")
     if root is None:
-        click.echo()
+        say()
         _list_catalogue()
 
 
@@ -38,12 +42,12 @@ def _list_here(root: str) -> None:
     listed = datasets_under(root)
     for name, found in listed:
         if isinstance(found, str):
-            table.add_row(name, found)
+            table.add_row(printable(name), found)
             continue
         facts = _facts(found)
         test = facts["rows"].get("test")
         table.add_row(
-            name,
+            printable(name),
             facts["kind"],
             f"{facts['rows']['train']:,}",
             "-" if test is None else f"{test:,}",
@@ -53,7 +57,7 @@ def _list_here(root: str) -> None:
             _megabytes(facts["bytes"]),
         )
     if not listed:
-        click.echo(f"no datasets under {root}")
+        say(f"no datasets under {root}")
         return
     _print(table)
 
@@ -92,8 +96,8 @@ def _print(table: Table) -> None:
     from rich.console import Console
 
     console = Console()
-    # Piped into a file the table keeps its full width: scripts read it.
-    Console(width=None if console.is_terminal else 200).print(table)
+    # Piped into a file the table keeps its full width: scripts read it. Names are no markup.
+    Console(width=None if console.is_terminal else 200, markup=False, emoji=False).print(table)
 
 
 @datasets.command(short_help="Get the public data set NAME.")
@@ -108,12 +112,12 @@ def fetch(name: str, dest: str) -> None:
     from olscale.data.fetch import fetch as run
 
     with meter("reading") as progress:
-        made = run(name, dest, say=lambda line: click.echo(line, err=True), progress=progress)
+        made = run(name, dest, say=lambda line: say(line, err=True), progress=progress)
     entry = find_entry(name)
     rows = " + ".join(f"{made.rows(split):,} {split}" for split in made.splits)
-    click.echo(f"{made.name}: {rows} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+    say(f"{made.name}: {rows} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
     for note in entry.notes:
-        click.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 @datasets.command()
@@ -127,7 +131,7 @@ def show(dataset: str, as_json: bool) -> None:
 
     facts = _facts(open_dataset(dataset))
     if as_json:
-        click.echo(json.dumps(facts, indent=2))
+        print_lines(json.dumps(facts, indent=2) + "\n")
         return
     classes = facts["classes"]
     rows = ", ".join(f"{count:,} {split}" for split, count in facts["rows"].items())
@@ -146,7 +150,7 @@ def show(dataset: str, as_json: bool) -> None:
         "fingerprint": facts["fingerprint"],
     }
     for title, value in shown.items():
-        click.echo(f"{title:<12} {value}")
+        say(f"{title:<12} {value}")
 
 
 @datasets.command(short_help="Read all of DATASET, compare every checksum.")
@@ -160,7 +164,7 @@ def verify(dataset: str) -> None:
         opened.verify(progress)
     chunks = sum(opened.chunk_count(split) for split in opened.splits)
     intact = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
-    click.echo(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
+    say(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
 
 
 @datasets.command()
@@ -177,7 +181,7 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 
     with meter("writing") as progress:
         run(open_dataset(dataset), file, split=split, format=format, progress=progress)
-    click.echo(f"wrote {file}")
+    say(f"wrote {file}")
 
 
 @datasets.command()
@@ -210,10 +214,10 @@ def generate(
 
     if dest.endswith((".tar.gz", ".tgz")):
         count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
-        click.echo(f"wrote {dest}: {count:,} rows, {_megabytes(size)} of text")
+        say(f"wrote {dest}: {count:,} rows, {_megabytes(size)} of text")
         return
     made = run(name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows)
-    click.echo(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
+    say(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:

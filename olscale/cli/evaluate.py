@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.cli.protocol import protocol_options
+from olscale.cli.say import say
 from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
@@ -111,12 +112,12 @@ def evaluate(
             **where,
         )
     if done.computed == 0:
-        click.echo(f"nothing to compute: all {done.runs} runs are in {store}")
+        say(f"nothing to compute: all {done.runs} runs are in {store}")
     else:
-        click.echo(f"{done.computed} of {done.runs} runs computed, results in {store}")
+        say(f"{done.computed} of {done.runs} runs computed, results in {store}")
     if progress.failed:
         noun = "run" if progress.failed == 1 else "runs"
-        click.echo(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
+        say(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
 
 
 def _budget(max_seconds: float | None, max_memory: str | None) -> Any:
@@ -160,7 +161,7 @@ def _dataset(path: str) -> dict[str, str]:
 
     if path not in catalogue() or Directory(path).exists():
         return {"path": path}
-    click.echo(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
+    say(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
     return {"name": path}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from olscale.cli.meter import meter
+from olscale.cli.say import say
 
 if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
@@ -111,18 +112,16 @@ def ingest(
     manifest = dataset.manifest
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
     target = _target(manifest)
-    click.echo(
-        f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {target}, {manifest.kind}, {manifest.layout}"
-    )
+    say(f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {target}, {manifest.kind}, {manifest.layout}")
     if manifest.label_column is not None or manifest.classes is None:
         other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
-        click.echo(f"label: {_where(manifest)}{target}{_values(manifest)}{other}")
+        say(f"label: {_where(manifest)}{target}{_values(manifest)}{other}")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
-        click.echo(f"note: test has labels that train has not, which no learner can get right: {unseen}")
+        say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
     speed = f" ({read / seconds:.1f} MB/s)" if read >= 1 else ""
-    click.echo(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
+    say(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
 
 
 def _target(manifest: Manifest) -> str:

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import click
 
+from olscale.cli.group import Group
+from olscale.cli.say import say
+from olscale.cli.say import show as print_lines
+
 __all__ = ["find_modules_here", "learners"]
 
 
-@click.group(short_help="List and describe learners, check one of your own.")
+@click.group(cls=Group, short_help="List and describe learners, check one of your own.")
 def learners() -> None:
     """List and describe learners, check one of your own."""
 
@@ -25,7 +29,7 @@ def list_() -> None:
     width = max(map(len, names))
     for name in names:
         summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0].replace("`", "")
-        click.echo(f"{name:<{width}}  {summary}")
+        say(f"{name:<{width}}  {summary}")
 
 
 @learners.command()
@@ -37,12 +41,12 @@ def show(name: str) -> None:
 
     find_modules_here()
     found = learner_class(name)
-    click.echo(f"{name} ({found.__module__}:{found.__qualname__})\n")
-    click.echo(inspect.getdoc(found) or "no description")
+    say(f"{name} ({found.__module__}:{found.__qualname__})")
+    print_lines(f"\n{inspect.getdoc(found) or 'no description'}\n")
     if issubclass(found, Learner):
-        click.echo("\nDefaults and domains\n--------------------")
+        print_lines("\nDefaults and domains\n--------------------\n")
         for parameter, value in sorted(found().get_params().items()):
-            click.echo(f"{parameter} = {value!r}: {found.domains[parameter]}")
+            say(f"{parameter} = {value!r}: {found.domains[parameter]}")
 
 
 @learners.command(short_help="Check the contract of MODULE:CLASS or NAME.")
@@ -68,9 +72,9 @@ def check(target: str) -> None:
             run()
         except Exception as error:
             failed += 1
-            click.echo(f"FAILED  {name}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
+            say(f"FAILED  {name}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
         else:
-            click.echo(f"passed  {name}")
+            say(f"passed  {name}")
     if failed:
         raise OlscaleError(f"{target} fails {failed} checks of the learner contract")
 

@@ -29,6 +29,8 @@ def meter(verb: str) -> Iterator[Progress | None]:
     from rich.console import Console
     from rich.markup import escape
 
+    from olscale.printable import printable
+
     start = time.perf_counter()
     rows = size = 0
     with Console(stderr=True).status(verb) as status:
@@ -38,7 +40,8 @@ def meter(verb: str) -> Iterator[Progress | None]:
             rows, size = rows + more, size + nbytes
             seconds = max(time.perf_counter() - start, 1e-9)
             status.update(
-                f"{verb} {escape(name)}: {rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s"
+                f"{verb} {escape(printable(name))}: {rows:,} rows, {rows / seconds:,.0f} rows/s, "
+                f"{size / seconds / 1e6:,.1f} MB/s"
             )
 
         yield show

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from olscale.cli.results import name_damaged, skip_damaged_option
+from olscale.cli.say import say
 
 __all__ = ["report"]
 
@@ -32,5 +33,5 @@ def report(store: str, out: str, papers: tuple[str, ...], skip_damaged: bool) ->
     written = write_report(opened, out, papers, on_damage="skip" if skip_damaged else "raise")
     name_damaged(opened)
     for line in written.absent:
-        click.echo(f"olscale: {line}", err=True)
-    click.echo(f"wrote {written.page} and {len(written.figures) // 3} figures")
+        say(f"olscale: {line}", err=True)
+    say(f"wrote {written.page} and {len(written.figures) // 3} figures")

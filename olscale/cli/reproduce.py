@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.say import say, show
 from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
 
     with progress_for(sys.stderr) as progress:
         done = evaluate(experiment, store, progress=progress, **where)
-    click.echo(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
+    say(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
     if progress.failed:
-        click.echo(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)
+        say(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)
 
 
 def _ledger(store: Store, name: str, main: Experiment, causes: Experiment | None) -> list[Cell]:
@@ -87,15 +88,15 @@ def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
     if sys.stdout.isatty():
         print_rich(tables)
     else:
-        click.echo(plain(tables))
+        show(plain(tables) + "\n")
     if not cells:
-        click.echo(f"{main.name}: its paper has no table to set beside these figures")
+        say(f"{main.name}: its paper has no table to set beside these figures")
         return
-    click.echo(f"{main.name}: {len(cells)} published cells: {counts(cells)}")
+    say(f"{main.name}: {len(cells)} published cells: {counts(cells)}")
     for line, causes in differences(cells):
-        click.echo(line)
+        say(line)
         for cause in causes:
-            click.echo(f"    {cause}")
+            say(f"    {cause}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.say import say, show
+
 if TYPE_CHECKING:
     from olscale.results import Store
 
@@ -67,21 +69,21 @@ def results(
     chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
     lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
     if format_ == "json":
-        click.echo(along_json(lines, curve) if curve else as_json(chosen), nl=False)
+        show(along_json(lines, curve) if curve else as_json(chosen))
     elif format_ == "csv":
-        click.echo(along_csv(lines, curve) if curve else as_csv(chosen), nl=False)
+        show(along_csv(lines, curve) if curve else as_csv(chosen))
     elif not chosen:
-        click.echo(f"the metrics store {store} holds no finished runs yet", err=True)
+        say(f"the metrics store {store} holds no finished runs yet", err=True)
     elif curve and not lines:
-        click.echo(f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it", err=True)
+        say(f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it", err=True)
     else:
         made = along_tables(lines, curve) if curve else tables(chosen, metric)
         if format_ == "latex":
-            click.echo(latex(made), nl=False)
+            show(latex(made))
         elif sys.stdout.isatty():
             print_rich(made)
         else:
-            click.echo(plain(made, ascii_only=not _can_print("±")), nl=False)
+            show(plain(made, ascii_only=not _can_print("±")))
 
 
 @click.command()
@@ -96,7 +98,7 @@ def status(store: str, skip_damaged: bool) -> None:
     opened = open_store(store)
     found = store_status(opened, on_damage="skip" if skip_damaged else "raise")
     name_damaged(opened)
-    click.echo(status_text(found), nl=False)
+    show(status_text(found))
 
 
 @click.command()
@@ -112,14 +114,14 @@ def compact(store: str) -> None:
 
     done = compact(open_store(store))
     for name in done.damaged:
-        click.echo(f"olscale: set aside damaged file {name} in {store}/damaged", err=True)
-    click.echo(f"{done.runs:,} runs in {done.parts:,} files, {done.merged:,} of them merged now")
+        say(f"olscale: set aside damaged file {name} in {store}/damaged", err=True)
+    say(f"{done.runs:,} runs in {done.parts:,} files, {done.merged:,} of them merged now")
 
 
 def name_damaged(store: Store) -> None:
     """Name the damaged files of a store that were left out."""
     for name in store.damaged:
-        click.echo(f"olscale: left out damaged file {name} of {store.path}", err=True)
+        say(f"olscale: left out damaged file {name} of {store.path}", err=True)
 
 
 def _can_print(text: str) -> bool:

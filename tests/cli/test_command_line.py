@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -111,6 +113,41 @@ def test_bad_usage_is_exit_2(args, message):
 
     assert result.exit_code == 2
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("args", [[], ["datasets"], ["learners"]], ids=" ".join)
+def test_a_group_alone_prints_its_help_line_by_line(args):
+    result, helped = run(*args), run(*args, "--help")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == helped.stdout
+    assert helped.exit_code == 0
+    assert len(result.stderr.splitlines()) > 5
+
+
+@pytest.mark.parametrize(("args", "near"), [(["datasets", "lst"], "'list'"), (["learners", "chek"], "'check'")])
+def test_a_mistyped_subcommand_gets_the_nearest(args, near):
+    result = run(*args)
+
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert f"unknown command {args[1]!r}; did you mean {near}?" in result.stderr
+
+
+def test_commands_print_through_one_place():
+    """What prints by itself would print names as they are, with whatever control characters they hold."""
+    folder = Path(olscale.cli.__file__).parent
+    files = [
+        path.name for path in folder.glob("*.py") if re.search(r"click\.(echo|secho)\(|\bprint\(", path.read_text())
+    ]
+
+    assert sorted(files) == ["bench.py", "datasets.py", "group.py", "say.py"]  # rich tables, help, and the place itself
+
+
+def test_what_the_terminal_cannot_encode_is_escaped(tmp_path):
+    done = process("results", str(tmp_path / "zähl"), env={**os.environ, "PYTHONIOENCODING": "ascii"})
+
+    assert done.returncode == 1
+    assert "z\\xe4hl" in done.stderr
 
 
 def test_real_process_missing_store():

@@ -7,6 +7,7 @@ swallows. Lines differ in dashes and markers besides.
 from __future__ import annotations
 
 import importlib.util
+import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -109,7 +110,10 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
         for path in paths:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]], bbox_inches="tight", pad_inches=0.04)
+                with warnings.catch_warnings():
+                    # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
+                    warnings.filterwarnings("ignore", r"Glyph \d+")
+                    figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]], bbox_inches="tight", pad_inches=0.04)
             except OSError as fault:
                 raise ReportError(f"cannot write {path}: {fault.strerror or fault}; name another folder") from fault
     return paths

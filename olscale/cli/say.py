@@ -1,0 +1,27 @@
+"""Printing for commands: whatever names and messages hold, a terminal sees visible characters only."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from olscale.printable import printable
+
+__all__ = ["say", "show"]
+
+
+def say(message: str = "", err: bool = False) -> None:
+    """Print a message as one line."""
+    click.echo(_encodable(printable(message), err), err=err)
+
+
+def show(text: str) -> None:
+    """Print lines that are laid out already, as they stand; control characters in them still become escapes."""
+    click.echo(_encodable("\n".join(map(printable, text.split("\n"))), False), nl=False)
+
+
+def _encodable(text: str, err: bool) -> str:
+    """Return text with escapes for what the stream's encoding lacks."""
+    encoding = (sys.stderr if err else sys.stdout).encoding or "ascii"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
