@@ -37,6 +37,7 @@
 from __future__ import annotations
 
 import tomllib
+from contextvars import ContextVar
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -44,8 +45,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.data.transforms import canonical_transform
-from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
+from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
+from olscale.evaluation.explain import explain
 
 __all__ = [
     "DatasetSpec",
@@ -274,6 +276,11 @@ class Experiment(_Section):
         Seed of all permutations.
     transforms : tuple of str
         Transforms of every dataset that does not name its own.
+
+    Raises
+    ------
+    ExperimentError
+        If a value does not fit, or a key does not exist: one line that says what to write.
     """
 
     name: str = "experiment"
@@ -284,6 +291,23 @@ class Experiment(_Section):
     budget: Budget = Budget()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
+
+    def __init__(self, **content: Any) -> None:
+        try:
+            super().__init__(**content)
+        except ValidationError as error:
+            raise explain(error, _SOURCE.get(), Experiment, _SECTIONS) from None
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "datasets": DatasetSpec,
+    "learners": LearnerSpec,
+    "protocol": ProtocolSpec,
+    "tuning": TuningSpec,
+    "budget": Budget,
+}
+_SOURCE: ContextVar[str] = ContextVar("source", default="experiment")
+"""What error messages call that which an experiment is made from: its file, if it has one."""
 
 
 def load_experiment(path: str | Path) -> Experiment:
@@ -322,34 +346,11 @@ def parse_experiment(content: dict[str, Any], source: str = "experiment") -> Exp
     ...
     olscale.errors.ExperimentError: experiment: unknown key 'lerners'; did you mean 'learners'? there are: ...
     """
+    token = _SOURCE.set(source)
     try:
         return Experiment.model_validate(content)
-    except ValidationError as error:
-        raise _explained(error, source) from None
-
-
-def _explained(error: ValidationError, source: str) -> OlscaleError:
-    problems = error.errors(include_url=False)
-    # A mistyped key also makes its right form missing: name the typing error.
-    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-    where = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        section: dict[str, type[BaseModel]] = {
-            "datasets": DatasetSpec,
-            "learners": LearnerSpec,
-            "protocol": ProtocolSpec,
-            "tuning": TuningSpec,
-            "budget": Budget,
-        }
-        # The innermost section that the key is in.
-        model = next((section[str(part)] for part in reversed(first["loc"][:-1]) if part in section), Experiment)
-        inside = f" in {'.'.join(str(part) for part in first['loc'][:-1])}" if len(first["loc"]) > 1 else ""
-        return ExperimentError(
-            f"{source}: {UnknownNameError(f'key{inside}', str(first['loc'][-1]), model.model_fields)}"
-        )
-    if first["type"] == "missing":
-        return ExperimentError(f"{source}: {where} is missing")
-    return ExperimentError(f"{source}: {where} was {first['input']!r}: {first['msg']}")
+    finally:
+        _SOURCE.reset(token)
 
 
 def _relative_to(folder: Path, path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,45 @@ def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: st
     assert said in str(caught.value)
     assert str(caught.value).startswith("my.toml: ")
     assert "\n" not in str(caught.value)
+
+
+SHAPES = [
+    ({"datasets": {"path": "d"}}, "datasets was {'path': 'd'}: expected a list of tables, got one: write [[datasets]]"),
+    ({"learners": {"name": "pa"}}, "write [[learners]] (in Python learners=[{...}])"),
+    ({"learners": ["pa"]}, """learners.0 was 'pa': expected a table: write [[learners]] with name = "pa" """),
+    ({"datasets": ["data/d"]}, """(in Python {"path": "data/d"})"""),
+    ({"transforms": "bias"}, """transforms was 'bias': expected a list: write transforms = ["bias"]"""),
+    ({"transforms": "unit-norm,bias"}, """write transforms = ["unit-norm", "bias"]"""),
+    (
+        {"datasets": [{"path": "d", "transforms": "bias"}]},
+        """datasets.0.transforms was 'bias': expected a list: write""",
+    ),
+    ({"learners": [{"name": "pa", "datasets": "d"}]}, """write datasets = ["d"]"""),
+    ({"learners": [{"name": "pa1", "tune": {"C": 1.0}}]}, "tune.C was 1.0: expected a list: write C = [1.0]"),
+    ({"learners": [{"name": "pa1", "params": "C=1"}]}, "expected a table: write params = { name = value }"),
+    ({"protocol": [{"order": "time"}]}, "expected a table: write [protocol] with a key on each line below"),
+    ({"protocol": {"order": "tme"}}, "protocol.order was 'tme'; did you mean 'time'? there are: permuted, time"),
+    ({"protocol": {"passes": 0}}, "protocol.passes was 0: "),
+    ({"datasets": [{}]}, "datasets.0 was {}: expected path (of a dataset) or name"),
+    ({"lerners": []}, "unknown key 'lerners'; did you mean 'learners'?"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), SHAPES)
+def test_python_says_what_the_command_line_says_and_what_to_write(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ExperimentError) as of_file:
+        parse_experiment({**GOOD, **change}, "my.toml")
+    with pytest.raises(ExperimentError) as of_python:
+        Experiment(**{**GOOD, **change})
+    assert said.strip() in str(of_file.value)
+    assert "\n" not in str(of_file.value)
+    assert str(of_python.value) == str(of_file.value).replace("my.toml: ", "experiment: ", 1)
+
+
+def test_an_experiment_pickles_and_copies() -> None:
+    made = Experiment(**GOOD)
+    assert pickle.loads(pickle.dumps(made)) == made == Experiment(**made.model_dump())
+    assert made.model_copy(update={"seed": 3}).seed == 3
 
 
 WORDS = st.sampled_from(["", "path", "name", "params", "order", "time", "permutations", "C"])

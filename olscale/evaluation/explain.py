@@ -1,0 +1,78 @@
+"""What pydantic says of an experiment, as one line that names the place, what was got, what was expected and the cure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from olscale.data.transforms import split_transforms
+from olscale.errors import ExperimentError, UnknownNameError
+
+__all__ = ["explain"]
+
+_TABLES = {"datasets": "path", "learners": "name"}
+"""Lists of tables, each with the key that a plain word stands for."""
+
+_LONGEST = 120
+
+
+def explain(error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type[BaseModel]]) -> Any:
+    """Return the error to raise in place of pydantic's.
+
+    Parameters
+    ----------
+    error : pydantic.ValidationError
+    source : str
+        File, or what else the content came from.
+    root : type of BaseModel
+        The model of the whole.
+    sections : mapping of str to type of BaseModel
+        Those of its sections, by key.
+    """
+    problems = error.errors(include_url=False)
+    # A mistyped key also makes its right form missing: name the typing error.
+    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    # Of a value that may be of several types pydantic also names the type.
+    place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
+    kind, got, where = first["type"], first["input"], ".".join(map(str, place))
+    if kind == "extra_forbidden":
+        # The innermost section that the key is in.
+        model = next((sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root)
+        inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
+        said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), model.model_fields)
+        return ExperimentError(f"{source}: {said}")
+    if kind == "missing":
+        return ExperimentError(f"{source}: {where} is missing")
+    if kind == "literal_error" and isinstance(got, str):
+        known = re.findall(r"'([^']*)'", first["ctx"]["expected"])
+        nearest = str(UnknownNameError(where, got, known)).partition("; ")[2]
+        return ExperimentError(f"{source}: {where} was {got!r}; {nearest}")
+    shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
+    expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
+    return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
+
+
+def _cure(place: list[Any], kind: str, got: Any) -> str:
+    """Say what to write for a value of the wrong shape; empty where there is nothing to say beyond pydantic."""
+    key = str(place[-1]) if place else ""
+    if kind in ("tuple_type", "list_type"):
+        if key in _TABLES and len(place) == 1:
+            if isinstance(got, dict):
+                return f"expected a list of tables, got one: write [[{key}]] (in Python {key}=[{{...}}])"
+            return f"expected a list of tables: write [[{key}]] with {_TABLES[key]} = ... (in Python {key}=[{{...}}])"
+        if isinstance(got, str):
+            words = split_transforms(got) if key == "transforms" else [got]
+            return f"expected a list: write {key} = {json.dumps(words)}"
+        return f"expected a list: write {key} = {json.dumps([got], default=str)}"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        if len(place) == 2 and place[0] in _TABLES and isinstance(got, str):
+            word = _TABLES[str(place[0])]
+            return f'expected a table: write [[{place[0]}]] with {word} = "{got}" (in Python {{"{word}": "{got}"}})'
+        if kind != "dict_type" and len(place) == 1:
+            return f"expected a table: write [{key}] with a key on each line below (in Python {key}={{...}})"
+        return f"expected a table: write {key} = {{ name = value }}"
+    return ""
