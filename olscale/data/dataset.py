@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -253,6 +254,19 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     return dataset
 
 
+def _nearest(directory: Directory) -> str:
+    """Offer the dataset beside where `directory` would be whose name is most like it."""
+    beside = Directory(directory.path.rstrip("/").rpartition("/")[0] or ".")
+    try:
+        names = beside.names() if beside.exists() else []
+        for name in difflib.get_close_matches(directory.name, names, n=3, cutoff=0.6):
+            if beside.exists(f"{name}/{MANIFEST}"):
+                return f"did you mean {beside.join(name)!r}? else "
+    except OSError:
+        pass  # whoever cannot list the folder is still told that the dataset is not there
+    return ""
+
+
 def _read_manifest(directory: Directory) -> Manifest:
     try:
         content: Any = directory.read(MANIFEST)
@@ -270,5 +284,5 @@ def _read_manifest(directory: Directory) -> Manifest:
             "run the same ingest again to finish it"
         )
     if not directory.exists():
-        raise DatasetError(f"{directory} does not exist; make it with `olscale ingest`")
+        raise DatasetError(f"{directory} does not exist; {_nearest(directory)}make it with `olscale ingest`")
     raise DatasetError(f"{directory} is no dataset: it has no {MANIFEST}; make one with `olscale ingest`")

@@ -219,7 +219,7 @@ def _headlines(cells: _Cells) -> list[str]:
 def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: list[Column]) -> Table:
     at_column = {column: j for j, column in enumerate(columns)}
     present = {place: metrics for place, metrics in cells.items() if place[1] in at_column}
-    labels, notes = row_labels(present)
+    labels, own = row_labels(present)
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order)))
 
     at_row = {name: i for i, name in enumerate(names)}
@@ -244,28 +244,28 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *_count_note(counts),
             *transforms_note(columns, labels_of),
             *_partial_notes(names, labels_of, grid),
-            *notes,
+            *_own_notes(own, grid),
             *_tuned_notes(grid),
         ),
-        advice=("`--format json` shows all parameters.",) if notes else (),
+        advice=("`--format json` shows all parameters.",) if own else (),
     )
 
 
-def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], list[str]]:
+def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
     """Name each row by its learner's label and by what tells it from other rows of that label.
 
     Returns
     -------
     dict of Row to str
         Rows that share a text are one row of the table.
-    list of str
-        Notes on rows that stand for several settings.
+    dict of str to list of str
+        Of those texts that stand for another setting on each dataset: the parameters that differ.
     """
     settings: dict[str, dict[Row, set[Column]]] = defaultdict(lambda: defaultdict(set))
     for row, column in sorted(cells, key=lambda cell: (cell[0].order(), cell[1])):
         settings[row.label][row].add(column)
     labels: dict[Row, str] = {}
-    notes = []
+    own: dict[str, list[str]] = {}
     for label, rows in settings.items():
         params = {row: json.loads(row.params) for row in rows}
         names = sorted({name for values in params.values() for name in values})
@@ -275,14 +275,14 @@ def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], lis
         if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
             # Tuned for each dataset: one setting a column, so one row says it all.
             labels |= dict.fromkeys(rows, label)
-            notes.append(f"{label}: each dataset has its own {', '.join(differing)}.")
+            own[label] = differing
             continue
         for row in rows:
             kind = [f"({row.learner})"] if len(kinds) > 1 else []
             version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
             shown = [f"{name}={value_text(params[row][name])}" for name in differing if name in params[row]]
             labels[row] = " ".join([label, *kind, *version, *shown])
-    return labels, notes
+    return labels, own
 
 
 def value_text(value: Any) -> str:
@@ -387,6 +387,16 @@ def _partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary 
         if failed:
             notes.append(f"! {row}: failed runs left out: {', '.join(failed)}.")
     return notes
+
+
+def _own_notes(own: Mapping[str, list[str]], grid: list[list[Summary | None]]) -> list[str]:
+    """Tell which learners have another setting on each dataset, where no note on tuning does."""
+    tuned: dict[str, set[str]] = defaultdict(set)
+    for s in (s for line in grid for s in line if s is not None and s.tuned):
+        tuned[s.label] |= set((s.tuned or {})["grid"])
+    rest = {label: [name for name in names if name not in tuned[label]] for label, names in own.items()}
+    which = ", ".join(f"{label} ({', '.join(names)})" for label, names in rest.items() if names)
+    return [f"Each dataset has its own setting of {which}."] if which else []
 
 
 def _tuned_notes(grid: list[list[Summary | None]]) -> list[str]:

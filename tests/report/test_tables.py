@@ -79,7 +79,8 @@ def test_learner_tuned_for_each_dataset_is_one_row_with_a_note():
     [table] = tables([summary(params={"C": 1.0}), summary(params={"C": 2.0}, dataset="letter")])
 
     assert (table.rows, table.columns) == (("pa1",), ("digits", "letter"))
-    assert "pa1: each dataset has its own C" in table.notes[-1]
+    assert table.notes[-1] == "Each dataset has its own setting of pa1 (C)."
+    assert table.advice == ("`--format json` shows all parameters.",)
 
 
 def test_versions_transforms_and_fingerprints_stay_apart():
@@ -192,6 +193,32 @@ def test_csv_has_a_line_a_summary():
     assert json.loads(row["params"]) == {"C": 0.5}
 
 
+def test_a_caption_has_no_advice_and_each_table_a_label_of_its_own():
+    tuned = [summary(params={"C": 1.0}), summary(params={"C": 2.0}, dataset="letter"), summary("pa", 0.2)]
+    one = tables(tuned)
+
+    assert "`--format json` shows all parameters." in plain(one)
+    text = latex([*one, *one, *tables([replace(s, transforms=("bias",)) for s in tuned])])
+    assert "--format" not in text
+    assert text.count(r"Each dataset has its own setting of pa1 (C). The best of each column is in bold.}") == 3
+    labels = re.findall(r"\\label\{(.*)\}", text)
+    assert len(set(labels)) == 3
+    assert all(re.fullmatch("tab:[a-z0-9-]+", label) for label in labels)
+    assert text.count("Transforms: bias.") == 1
+
+
+def test_a_tuned_learner_is_told_of_once():
+    grid = {"grid": {"C": [1, 2]}, "split": "half", "folds": 10, "seed": 0, "metric": "test_error"}
+    rows = [summary(params={"C": C, "k": C}, dataset=name, tuned=grid) for C, name in ((1, "a"), (2, "b"))]
+
+    [table] = tables(rows)
+
+    assert table.notes[-2:] == (
+        "Each dataset has its own setting of pa1 (k).",
+        "Tuned on 10 random halves of the training split, by test error: pa1 (C).",
+    )
+
+
 def test_latex_is_balanced_escaped_and_bold():
     rows = [
         summary("my_pkg:A&B", 0.1),
@@ -206,6 +233,8 @@ def test_latex_is_balanced_escaped_and_bold():
     assert r"my\_pkg:A\&B" in text
     assert r"learner\_error" in text
     assert r"\caption{Test error (\%)" in text
+    assert r"\label{tab:test-error-permuted-order-seed-0}" in text
+    assert r"$^{!}$pa: failed runs left out: 1 of 6 learner\_error on digits." in text
     body = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {1}
     assert not re.search(r"(?<!\\)[_#]", text)
