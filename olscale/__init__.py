@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from olscale.evaluation.experiment import Experiment, load_experiment
     from olscale.execution.evaluate import Evaluation, evaluate
     from olscale.learners.registry import make_learner
+    from olscale.report.notebook import Results
     from olscale.results.store import Store, open_store
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __all__ = [
     "Dataset",
     "Evaluation",
     "Experiment",
+    "Results",
     "Store",
     "__version__",
     "evaluate",
@@ -40,6 +42,7 @@ _HOMES = {
     "Dataset": "olscale.data.dataset",
     "Evaluation": "olscale.execution.evaluate",
     "Experiment": "olscale.evaluation.experiment",
+    "Results": "olscale.report.notebook",
     "Store": "olscale.results.store",
     "evaluate": "olscale.execution.evaluate",
     "ingest": "olscale.data.ingest",

@@ -87,7 +87,10 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
     chosen = {selection.id: selection.chosen for selection in selections}
     plan = _Builder()
     roster = _Roster(experiment)
+    # A dataset that is not there today is no misspelt one.
+    known = {part.name.rstrip("/").rpartition("/")[2] for part in left_out if part.kind == "dataset"}
     for source in _inputs(experiment):
+        known.add(source.dataset.name)
         learners = []
         for spec, settings in source.learners(experiment):
             params: Mapping[str, Any] = settings
@@ -96,8 +99,7 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
             learners.append((spec.name, source.learner(spec, params)))
             roster.enter(source, spec, learners[-1][1])
         plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
-    absent = {part.name.rstrip("/").rpartition("/")[2] for part in left_out if part.kind == "dataset"}
-    _check_names(experiment, absent.union(dataset.name for dataset in roster.datasets))
+    _check_names(experiment, known)
     made = plan.plan(experiment.name, roster)
     return replace(made, left_out=left_out)
 

@@ -7,11 +7,12 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import olscale
 from olscale.data.memory import parse_size
 from olscale.errors import ExecutionError, StoppedError
 from olscale.evaluation.budget import Budget
@@ -31,6 +32,9 @@ from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
 from olscale.results.store import Store, is_vacant, open_store, unmake
 
+if TYPE_CHECKING:
+    from olscale.report.notebook import Results
+
 __all__ = ["Evaluation", "evaluate"]
 
 
@@ -48,12 +52,29 @@ class Evaluation:
         Runs computed now; the others were in the store already.
     left_out : tuple of LeftOut
         Optional datasets and learners that could not be had, and why.
+    experiment : str
+        Name of the experiment.
+    ids : tuple of str
+        Ids of its runs, without those of tuning.
     """
 
     store: Store
     runs: int
     computed: int
     left_out: tuple[LeftOut, ...] = ()
+    experiment: str = ""
+    ids: tuple[str, ...] = field(default=(), repr=False)
+
+    def results(self, metric: str | None = None) -> Results:
+        """Return the results of this experiment, which show themselves as tables.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The metric to show in place of the errors.
+        """
+        # Reports stand above this floor; the package itself knows where.
+        return olscale.Results(self.store, self.ids, metric, self.experiment)
 
 
 def evaluate(
@@ -145,7 +166,7 @@ def evaluate(
             raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
-    return Evaluation(target, job.runs, job.computed, left_out)
+    return Evaluation(target, job.runs, job.computed, left_out, experiment.name, job.ids)
 
 
 @dataclass
@@ -161,6 +182,7 @@ class _Job:
     retry_failed: bool
     runs: int = 0
     computed: int = 0
+    ids: tuple[str, ...] = ()
 
     def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[Pack]]:
         """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
@@ -168,7 +190,9 @@ class _Job:
         if tuning.searches:
             yield from self._packs(tuning)
             selections = choose(self.store, tuning)
-        yield from self._packs(make_plan(experiment, left_out, selections))
+        plan = make_plan(experiment, left_out, selections)
+        self.ids = tuple(run.id for run in plan.runs)
+        yield from self._packs(plan)
 
     def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
         ids = [run.id for run in plan.runs]

@@ -108,3 +108,21 @@ def test_a_name_in_a_file_is_not_taken_for_a_relative_path(tmp_path: Path) -> No
     file.write_text('datasets = [{name = "ring"}, {path = "d", optional = true}]\nlearners = [{name = "pa"}]\n')
     first, second = load_experiment(file).datasets
     assert (first.name, first.path, second.path, second.optional) == ("ring", None, str(tmp_path / "d"), True)
+
+
+def test_a_misspelt_directory_gets_the_nearest_dataset(shelf: Path) -> None:
+    with pytest.raises(
+        DatasetError, match=r"digts does not exist; did you mean '.*/digits'\? else make it with `olscale"
+    ):
+        make_plan(experiment([{"path": str(shelf / "digts")}]))
+    with pytest.raises(DatasetError, match=r"none-like-it does not exist; make it with `olscale ingest`"):
+        make_plan(experiment([{"path": str(shelf / "none-like-it")}]))
+
+
+def test_a_learner_meets_no_dataset_that_is_not_there(shelf: Path) -> None:
+    """One that is misspelt met none, without a word."""
+    found = experiment([{"path": str(shelf / "digits")}], learners=[{"name": "pa", "datasets": ["digts"]}])
+    said = r"unknown dataset in learners\.0\.datasets 'digts'; did you mean 'digits'\?"
+    with pytest.raises(UnknownNameError, match=said):
+        make_plan(found)
+    make_plan(found, (LeftOut("dataset", "data/digts", "absent"),))

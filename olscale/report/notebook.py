@@ -1,0 +1,120 @@
+"""Results to look at from Python: as tables in a notebook or a terminal, as rows for further work."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from olscale.analysis.summary import Summary, summarise
+from olscale.errors import ReportError
+from olscale.report.html import table_html
+from olscale.report.listing import as_json
+from olscale.report.tables import Table, select, tables
+from olscale.report.text import plain
+from olscale.results import Store, open_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Results"]
+
+_STYLE = """<style scoped>
+.olscale table { border-collapse: collapse; margin: .3rem 0; font-variant-numeric: tabular-nums; }
+.olscale caption { caption-side: top; text-align: left; font-weight: 600; padding: .3rem 0; color: inherit; }
+.olscale th, .olscale td { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
+.olscale th[scope=row], .olscale th.text { text-align: left; font-weight: 400; }
+.olscale thead th { border-bottom: 1px solid #888; }
+.olscale td.best { font-weight: 700; } .olscale .note { font-size: .85em; opacity: .8; margin: .1rem 0; }
+</style>"""
+
+
+class Results:
+    """Means and deviations of every metric, over the permutations and folds of each setting of a learner.
+
+    In a notebook it shows itself as tables, printed as text; iterating gives a dictionary a setting and metric, as
+    ``olscale results --format json`` prints them.
+
+    Parameters
+    ----------
+    store : Store or path
+        Metrics store.
+    ids : collection of str, optional
+        Only these runs; all but those of tuning when left out.
+    metric : str, optional
+        Show this metric in place of the errors.
+    experiment : str, optional
+        Names and order are those of this experiment; of all in the store when left out.
+
+    Examples
+    --------
+    >>> store = open_store("memory://doctest-results", create=True)
+    >>> Results(store)
+    no finished runs in memory://doctest-results
+    """
+
+    def __init__(
+        self,
+        store: Store | str | os.PathLike[str],
+        ids: Collection[str] | None = None,
+        metric: str | None = None,
+        experiment: str = "",
+    ) -> None:
+        opened = store if isinstance(store, Store) else open_store(store)
+        self._path = opened.path
+        self._metric = metric
+        # No runs at all are not the same as all runs.
+        nothing = ids is not None and not ids
+        experiments = [experiment] if experiment else []
+        self._summaries = [] if nothing else summarise(opened, experiments=experiments, ids=ids)
+
+    def select(self, metric: str | None = None, dataset: str | None = None, learner: str | None = None) -> Results:
+        """Return the results of one metric, dataset or learner, named as in the experiment or by their labels.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name does not occur; the message offers the nearest one.
+        """
+        kept = object.__new__(Results)
+        kept._path, kept._metric = self._path, metric or self._metric
+        named = [[name] if name else [] for name in (dataset, learner)]
+        kept._summaries = select(self._summaries, metric, named[0], named[1], failed=True)
+        return kept
+
+    def tables(self) -> list[Table]:
+        """Return a table a metric and protocol: learners by datasets."""
+        return tables(self._summaries, self._metric)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a pandas data frame, a row a setting and metric; errors are fractions.
+
+        Raises
+        ------
+        ReportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as fault:
+            raise ReportError("to_pandas needs pandas, which is not installed: pip install pandas") from fault
+        return pd.DataFrame(list(self))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(json.loads(as_json(self._summaries)))
+
+    def __len__(self) -> int:
+        return len(self._summaries)
+
+    def __repr__(self) -> str:
+        return plain(self.tables()).rstrip() or f"no finished runs in {self._path}"
+
+    def _repr_html_(self) -> str:
+        body = "".join(map(table_html, self.tables())) or "<p>No finished runs.</p>"
+        return f'<div class="olscale">{_STYLE}{body}</div>'
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """What the tables are made of."""
+        return list(self._summaries)
