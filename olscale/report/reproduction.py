@@ -13,7 +13,7 @@ from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import summarise
 from olscale.evaluation.experiment import Experiment
-from olscale.report.tables import Entry, Table, select, tables
+from olscale.report.tables import Entry, Table, protocol_text, select, tables
 from olscale.results import Store
 from olscale.results.selections import read_selections
 
@@ -91,6 +91,11 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
     runs = sorted({cell.summary.n for cell in cells if cell.summary is not None})
     if runs:
         notes.append(f"Means and sample standard deviations over {' or '.join(map(str, runs))} runs.")
+    met = {cell.published.dataset: protocol_text(cell.setting.protocol) for cell in cells if cell.setting is not None}
+    if len(set(met.values())) == 1:
+        notes.append(f"Protocol: {next(iter(met.values()))}.")
+    elif met:
+        notes.append("Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + ".")
     under = {cell.published.dataset: cell.setting.transforms for cell in cells if cell.setting is not None}
     if under:
         notes.append(
