@@ -8,7 +8,7 @@
     STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying; superseded by a file in runs/
     STORE/compacted/                       runs and timings that compaction has moved into few large files
     STORE/damaged/                         files that were set aside, under the path they had
-    STORE/plans/<name>-<hash>.json         which runs make up an experiment
+    STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/checkpoints/<pack key>/          runs in mid-stream, for whoever continues them
     STORE/tmp/                             files being written
 

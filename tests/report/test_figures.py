@@ -20,7 +20,7 @@ from olscale.report.figures import (
     segment_figure,
     surface_figure,
 )
-from olscale.report.figures.looks import looks
+from olscale.report.figures.looks import Looks, looks
 
 PERMUTED = {"order": "permuted", "seed": 0}
 
@@ -72,6 +72,51 @@ def test_lines_differ_without_colour():
     marks = [(look["linestyle"], look["marker"]) for look in looks(map(str, range(30))).values()]
 
     assert len(set(marks)) == 30
+
+
+def named(learner: str, dataset: str = "letter", **params: float) -> Curve:
+    s = Summary(dataset, "f", (), learner, "1", params, PERMUTED, "cumulative_error", 0.2, 0.01, 3)
+    return Curve(s, np.array([10, 100]), np.array([[0.3, 0.2]]))
+
+
+def look(figure, label: str) -> tuple[str, str]:
+    line = next(line for panel in figure.axes for line in panel.get_lines() if line.get_label() == label)
+    return line.get_color(), line.get_marker()
+
+
+def test_a_learner_has_one_colour_and_one_mark_in_a_whole_report():
+    """Whoever else is in a figure, and whatever kind of figure it is."""
+    shown = [named(name) for name in ("pa", "pa1", "lol")] + [named("lol", "usps"), named("arow", "usps")]
+    of_learner = Looks(curve.summary for curve in shown)
+    everybody = curve_figure({"": {curve.summary.learner: curve for curve in shown[:3]}}, of_learner=of_learner)
+    two = curve_figure({"": {curve.summary.learner: curve for curve in shown[3:]}}, of_learner=of_learner)
+    swept = sweep([summary(C / 20, "test_error", C=C) for C in (1, 2, 4)], "C")
+    assert swept is not None
+    alone = parameter_figure({"": {"pa1": swept}}, of_learner=of_learner)
+    days = SegmentErrors(shown[4].summary, ("a", "b"), np.array([[0.1, 0.2]]))
+    segments = segment_figure({"arow": days}, of_learner=of_learner)
+
+    assert look(everybody, "lol") == look(two, "lol")
+    for figure, expected in ((segments, look(two, "arow")), (alone, look(everybody, "pa1"))):
+        [bar] = figure.axes[0].containers
+        assert (bar.lines[0].get_color(), bar.lines[0].get_marker()) == expected
+    assert len({look(everybody, name) for name in ("pa", "pa1", "lol")} | {look(two, "arow")}) == 4
+
+
+def test_more_learners_than_colours_are_told_apart():
+    curves = {f"l{i:02}": named(f"l{i:02}") for i in range(40)}
+    found = Looks(curve.summary for curve in curves.values()).of(curves)
+
+    assert len({(one["color"], one["marker"]) for one in found.values()}) == 40
+
+
+def test_settings_of_a_learner_share_its_colour_or_a_shade_of_it_and_its_mark():
+    curves = {f"pa1 C={C}": named("pa1", C=C) for C in range(12)}
+    found = list(Looks(curve.summary for curve in curves.values()).of(curves).values())
+
+    assert len({one["marker"] for one in found}) == 1
+    assert len({(one["color"], one["linestyle"]) for one in found}) == 12
+    assert {one["color"] for one in found[:4]} == {"#000000"}
 
 
 @pytest.mark.parametrize(

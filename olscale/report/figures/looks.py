@@ -17,8 +17,8 @@ __all__ = ["Look", "Looks", "looks"]
 Look = dict[str, Any]
 """Keywords of a matplotlib line: colour, dashes and marker."""
 
-_SHADES = (0.0, 0.45, -0.4, 0.65)
-"""How far settings of one learner go to white, or (negative) to black; four with each of the four dashes."""
+_SHADES = (0.0, 0.35, 0.55, 0.7)
+"""How far settings of one learner are mixed with white; four of them, with the four dashes, have one shade."""
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
@@ -65,7 +65,6 @@ def _look(learner: int, setting: int) -> Look:
 
 
 def _shaded(colour: str, share: float) -> str:
-    """Return a colour mixed with white, or with black where `share` is negative."""
-    end = 255 if share > 0 else 0
+    """Return a colour mixed with a share of white."""
     parts = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(part + abs(share) * (end - part)):02x}" for part in parts)
+    return "#" + "".join(f"{round(part + share * (255 - part)):02x}" for part in parts)

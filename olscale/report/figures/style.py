@@ -1,7 +1,7 @@
 """What all figures share: sizes, fonts, colours and marks that survive grey print, and files with the same bytes each time.
 
 Colours are those of Okabe and Ito, told apart with any kind of colour vision; its yellow is left out, which white paper
-swallows. Lines differ in dashes and markers besides.
+swallows; grey is the eighth. Lines differ in dashes and markers besides.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COLOURS", "DASHES", "FORMATS", "MARKERS", "need_matplotlib", "panels", "save", "styled"]
 
-COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7")
+COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 FORMATS = ("svg", "pdf", "png")
