@@ -22,7 +22,8 @@ __all__ = ["Results"]
 
 _STYLE = """<style scoped>
 .olscale table { border-collapse: collapse; margin: .3rem 0; font-variant-numeric: tabular-nums; }
-.olscale caption { white-space: nowrap; caption-side: top; text-align: left; font-weight: 600; padding: .3rem 0; color: inherit; }
+.olscale caption { caption-side: top; white-space: nowrap; text-align: left; font-weight: 600; }
+.olscale caption { padding: .3rem 0; color: inherit; }
 .olscale th, .olscale td { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
 .olscale th[scope=row], .olscale th.text { text-align: left; font-weight: 400; }
 .olscale thead th { border-bottom: 1px solid #888; }

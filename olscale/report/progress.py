@@ -106,7 +106,9 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         self._bar = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left"),
+            TextColumn(
+                "{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left", markup=False
+            ),
             console=Console(file=stream),
             transient=True,
         )
@@ -145,7 +147,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     def _draw(self) -> None:
         if self._task is not None:
             failed = f" ({self.failed} failed)" if self.failed else ""
-            errors = self.errors_so_far()
+            errors = printable(self.errors_so_far())
             self._bar.update(
                 self._task,
                 completed=self.share_done,
