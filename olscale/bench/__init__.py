@@ -22,6 +22,7 @@ BENCHMARKS = {
     "linear": "olscale.bench.linear",
     "local": "olscale.bench.local",
     "soft-local": "olscale.bench.soft_local",
+    "soft-local-wide": "olscale.bench.soft_local_wide",
     "project": "olscale.bench.project",
     "permute": "olscale.bench.permute",
     "dask": "olscale.bench.dask_costs",
@@ -33,8 +34,8 @@ BENCHMARKS = {
     "store": "olscale.bench.store",
 }
 
-ON_REQUEST = {"chaos", "memory"}
-"""Benchmarks that run only if they are named: they take as long as they are told to."""
+ON_REQUEST = {"chaos", "memory", "soft-local-wide"}
+"""Benchmarks that run only if they are named: they take as long as they are told to, or much memory."""
 
 
 def run(names: Sequence[str] = (), rows: int | None = None, minutes: float | None = None) -> dict[str, list[Figure]]:

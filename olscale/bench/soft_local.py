@@ -26,6 +26,8 @@ _SHAPES = {
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     """Return the speeds of both learners with their defaults for each shape; a row is to cost three times LOL's at most.
 
+    The adaptive form of soft-lol is set beside the default.
+
     A stream has some 500 rows more than come to so many `values`; fewer where there are many classes.
     """
     return [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
@@ -34,10 +36,11 @@ def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
 def _beside(name: str, rounds: int, values: int) -> list[Figure]:
     features, classes, share, distance = _SHAPES[name]
     stream = [_rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)]
-    lol = f"lol, rows like {name}"
+    lol, soft = f"lol, rows like {name}", f"soft-lol, rows like {name}"
     table = [
         learner("lol", {}, stream, title=lol, classes=classes),
-        learner("soft-lol", {}, stream, lol, ">= 0.333", f"soft-lol, rows like {name}", classes=classes),
+        learner("soft-lol", {}, stream, lol, ">= 0.333", soft, classes=classes),
+        learner("soft-lol", {"averaging": "adaptive"}, stream, soft, title=f"{soft}, adaptive", classes=classes),
     ]
     return compare(table, "M rows/s", rounds)
 

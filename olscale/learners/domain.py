@@ -49,19 +49,22 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number of at least `low`."""
+    """A whole number of at least `low`, or one of a few `words`."""
 
     low: int = 0
+    words: tuple[str, ...] = ()
 
-    def accept(self, name: str, value: Any) -> int:
-        """Return `value` as an int."""
+    def accept(self, name: str, value: Any) -> int | str:
+        """Return `value` as an int, a word as it is."""
+        if isinstance(value, str) and value in self.words:
+            return value
         whole = isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer()
         if not whole or value < self.low:
             raise _refuse(name, value, self)
         return int(value)
 
     def __str__(self) -> str:
-        return f"a whole number >= {self.low}"
+        return f"a whole number >= {self.low}" + "".join(f", or {word!r}" for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)

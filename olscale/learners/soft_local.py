@@ -24,11 +24,17 @@ from olscale.learners.sweep import SweepLearner
 __all__ = ["SoftLOL"]
 
 _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
+_EXPONENT = 3  # of the mean in the adaptive form
+_LEAD = 16  # errors fewer than the form in force with which the other takes over
 
 
 # Prototypes are sums S of rows of length 1, of shape (features, k), as those of LOL are. Hyperplane p is V[p], of shape
 # (outputs, features rounded up, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of rows
-# before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows.
+# before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows. A row's
+# scores are pairs of the same kind: by the weights of now, and by their mean.
+
+_MEAN = 1
+_NO_CHOICE = np.empty(0, dtype=np.int64)
 
 
 @kernel
@@ -77,6 +83,30 @@ def _power(t: float, exponent: int) -> float:
 
 
 @kernel
+def _errs(f: FloatArray, form: int, code: int) -> bool:
+    """Tell whether the scores ``f[:, form]`` predict another class than `code`."""
+    if f.shape[0] == 1:
+        return bool((f[0, form] >= 0.0) != (code == 1))
+    best = 0
+    for c in range(1, f.shape[0]):
+        if f[c, form] > f[best, form]:
+            best = c
+    return bool(best != code)
+
+
+@kernel
+def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
+    """Count a row for the form that alone is right; the one not in force takes over when it is `_LEAD` rows ahead.
+
+    ``force`` is the form in force and the lead of the other, which never falls below 0: what was long ago is forgotten.
+    """
+    now = force[0]
+    force[1] = max(0, force[1] + int(_errs(f, now, code)) - int(_errs(f, 1 - now, code)))
+    if force[1] == _LEAD:
+        force[0], force[1] = 1 - now, 0
+
+
+@kernel
 def _sweep(
     X: Any,
     y: NDArray[np.int64],
@@ -86,6 +116,7 @@ def _sweep(
     squares: FloatArray,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
+    force: NDArray[np.int64],
     m: int,
     sharpness: int,
     lam: float,
@@ -94,14 +125,17 @@ def _sweep(
     learning: bool,
     scores: FloatArray,
 ) -> None:
-    """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it."""
+    """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it.
+
+    Without `force` the predictions are those of the mean.
+    """
     X, V, S, scores = borrowed_rows(X), borrowed(V), borrowed(S), borrowed(scores)
     k, outputs = V.shape[0] - 1, scores.shape[1]
     picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
     f, step, rows = np.empty((outputs, 2)), np.empty(outputs), row_space(X, S)
     size = (S.shape[1] + PICKED - 1) // PICKED * PICKED
     near, offset, slope, distance = np.zeros(size), np.full(size, np.inf), np.zeros(size), np.empty(size)
-    made = 0
+    made, adaptive = 0, force.shape[0] > 0
     while made < k and members[made] > 0.0:
         place(made, members, squares, offset, slope)
         made += 1
@@ -135,10 +169,13 @@ def _sweep(
         mixed_scores(X, i, V, found + 1, picks, gates, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), averaging)
         for c in range(outputs):
-            scores[i, c] = scale * (f[c, 0] - f[c, 1] * past)
+            f[c, 1] = scale * (f[c, 0] - f[c, 1] * past)
             f[c, 0] *= scale
+            scores[i, c] = f[c, force[0] if adaptive else _MEAN]
         if not learns:
             continue
+        if adaptive:
+            _compare(f, y[i], force)
         p = picks[0]
         late, reach = p, scale
         squares[p] += 2.0 * near[p] + 1.0 if members[p] > 0.0 else 1.0
@@ -179,9 +216,11 @@ class SoftLOL(SweepLearner):
         Aggressiveness, the largest step; > 0. Rows have length 1, so it means the same for all data.
     sharpness : int
         How fast a gate falls with the distance: 1 is ``1/distance^2``.
-    averaging : int
+    averaging : int or "adaptive"
         1 is the plain mean over all rows; the larger, the more the latest rows count. ``t^averaging`` must stay in the range
-        of `dtype`: below 1e38 in float32.
+        of `dtype`: below 1e38 in float32. With ``"adaptive"`` either the mean of ``averaging=3`` predicts or the weights as
+        they are now, whichever erred less lately: the mean first; the other takes over once it has made 16 errors fewer
+        than the one in force, counted from when they last were level. For streams that change.
     dtype : {"float64", "float32"}
         Precision of hyperplanes and prototype sums, as in `LOL`.
 
@@ -227,7 +266,7 @@ class SoftLOL(SweepLearner):
         "lam": Real(0.0, np.inf, open_="both"),
         "C": Real(0.0, open_="low"),
         "sharpness": Whole(1),
-        "averaging": Whole(1),
+        "averaging": Whole(1, ("adaptive",)),
         "dtype": Choice(("float64", "float32")),
     }
 
@@ -238,7 +277,7 @@ class SoftLOL(SweepLearner):
         lam: float = 3.0,
         C: float = 1.0,
         sharpness: int = 2,
-        averaging: int = 3,
+        averaging: int | str = 3,
         dtype: str = "float64",
     ) -> None:
         self.k = k
@@ -255,17 +294,20 @@ class SoftLOL(SweepLearner):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         k = int(self.k)
+        choice = {"force": np.array([_MEAN, 0])} if self.averaging == "adaptive" else {}
         return {
             "V": aligned_zeros((k + 1, outputs, -(-columns // PARTS) * PARTS, 2), self.dtype),
             "S": aligned_zeros((columns, padded(k)), self.dtype),
             "members": np.zeros(k),
             "squares": np.zeros(k),
+            **choice,
         }
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         model = (state["V"], state["S"], state["members"], state["squares"], state["seen"], state["updates"])
-        m, sharpness, averaging = int(self.m), int(self.sharpness), int(self.averaging)
-        _sweep(X, y, *model, m, sharpness, float(self.lam), float(self.C), averaging, learning, scores)
+        force, m, sharpness = state.get("force", _NO_CHOICE), int(self.m), int(self.sharpness)
+        averaging = _EXPONENT if self.averaging == "adaptive" else int(self.averaging)
+        _sweep(X, y, *model, force, m, sharpness, float(self.lam), float(self.C), averaging, learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -283,9 +283,14 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
 
 
 def _choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the parameters that are a choice among a few words."""
-    named = learner().get_params(deep=False)
-    words = {name: one.words for name, one in learner.domains.items() if name in named and isinstance(one, Choice)}
+    """Yield every combination of the parameters that are, or may be, a choice among a few words."""
+    words: dict[str, tuple[Any, ...]] = {}
+    for name, default in learner().get_params(deep=False).items():
+        domain = learner.domains.get(name)
+        if isinstance(domain, Choice):
+            words[name] = domain.words
+        elif isinstance(domain, Whole) and domain.words:
+            words[name] = (default, *(word for word in domain.words if word != default))
     for chosen in product(*words.values()):
         yield dict(zip(words, chosen, strict=True))
 

@@ -10,9 +10,21 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.class_axes import class_axis
 from olscale.learners.registry import learner_class, learner_names
+from olscale.learners.soft_local import SoftLOL
 from olscale.testing import learner_checks
 
-CHECKS = [(name, title, check) for name in learner_names() for title, check in learner_checks(learner_class(name))]
+
+class AdaptiveSoftLOL(SoftLOL):
+    """The form that predicts by the weights of now or their mean."""
+
+    def __init__(self, k: int = 64, averaging: int | str = "adaptive") -> None:
+        super().__init__(k=k, averaging=averaging)
+
+
+CHECKS = [
+    *((name, title, check) for name in learner_names() for title, check in learner_checks(learner_class(name))),
+    *(("soft-lol, adaptive", title, check) for title, check in learner_checks(AdaptiveSoftLOL)),
+]
 
 
 @pytest.mark.parametrize("check", [pytest.param(check, id=f"{name}: {title}") for name, title, check in CHECKS])
@@ -20,7 +32,7 @@ def test_contract(check: Callable[[], None]) -> None:
     check()
 
 
-@parametrize_with_checks([learner_class(name)() for name in learner_names()])
+@parametrize_with_checks([*(learner_class(name)() for name in learner_names()), SoftLOL(averaging="adaptive")])
 def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
     check(estimator)
 

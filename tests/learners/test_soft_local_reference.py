@@ -22,10 +22,15 @@ from olscale.learners.soft_local import SoftLOL
 
 
 class SlowSoftLOL:
-    """One pass, with the weights after each row."""
+    """One pass, with the weights after each row; `adaptive` predicts by the mean or by the weights of now."""
 
-    def __init__(self, k: int, m: int, lam: float, C: float, sharpness: int, averaging: int) -> None:
+    def __init__(
+        self, k: int, m: int, lam: float, C: float, sharpness: int, averaging: int, adaptive: bool = False
+    ) -> None:
         self.k, self.m, self.lam, self.C, self.sharpness, self.averaging = k, m, lam, C, sharpness, averaging
+        self.adaptive, self.force = adaptive, "mean"
+        self.forces: list[str] = []
+        self.ahead: list[int] = []  # of each row since the other took over, by how much the one not in force did better
         self.points: list[np.ndarray] = []
         self.scores: list[np.ndarray] = []
         self.doubtful = False
@@ -44,14 +49,30 @@ class SlowSoftLOL:
                 nearest = len(self.points) - 1 if fresh else int(np.argmax(gates[:-1]))
                 numbers[nearest] += 1
                 self.points[nearest] = self.points[nearest] + (x - self.points[nearest]) / numbers[nearest]
-                self.scores.append(np.einsum("p,pcd,d->c", gates, self.mean(), x))
                 f = np.einsum("p,pcd,d->c", gates, self.w, x)
+                both = {"mean": np.einsum("p,pcd,d->c", gates, self.mean(), x), "now": f}
+                self.forces.append(self.force)
+                self.scores.append(both[self.force])
+                if self.adaptive:
+                    self._choose(both, int(label))
                 for c, step in self._steps(f, int(label)):
                     self.w[:, c] += step * np.outer(gates, x)
             else:
+                self.forces.append(self.force)
                 self.scores.append(np.zeros(outputs))
             self.past.append(self.w.copy())
         return self
+
+    def _choose(self, both: dict[str, np.ndarray], label: int) -> None:
+        other = "now" if self.force == "mean" else "mean"
+        errs = {}
+        for form, f in both.items():
+            values = np.sort(np.array([0.0, f[0]]) if len(f) == 1 else f)
+            self.doubtful |= bool(0.0 < values[-1] - values[-2] < 1e-9)
+            errs[form] = (int(f[0] >= 0.0) if len(f) == 1 else int(np.argmax(f))) != label
+        self.ahead.append(int(errs[self.force]) - int(errs[other]))
+        if np.cumsum(self.ahead[::-1]).max() == 16:
+            self.force, self.ahead = other, []
 
     def mean(self) -> np.ndarray:
         """Return the mean of the weights so far: those after row t count t^q - (t-1)^q."""
@@ -133,6 +154,71 @@ def test_the_learner_is_the_plain_version(
     V = learner.state_["V"]
     np.testing.assert_allclose(V[:, :, : X.shape[1], 0], slow.w, rtol=0.0, atol=1e-7)
     assert not V[:, :, X.shape[1] :].any()
+
+
+@settings(max_examples=6)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    classes=st.sampled_from([2, 3]),
+    k=st.sampled_from([1, 6]),
+    sparse=st.booleans(),
+    cut=st.integers(0, 500),
+)
+def test_the_adaptive_form_is_the_plain_version(seed: int, classes: int, k: int, sparse: bool, cut: int) -> None:
+    """On streams whose labels turn over twice, cut somewhere and restored: scores, and which form is in force."""
+    X, y = _turning(seed, classes)
+    slow = SlowSoftLOL(k, 3, 3.0, 1.0, 2, 3, adaptive=True).run(X, y, classes)
+    assume(not slow.doubtful)
+    rows, labels = (Chunk(to_csr(part) if sparse else part, y, 4).X for part in (X[:cut], X[cut:])), (y[:cut], y[cut:])
+    scores: list[np.ndarray] = []
+    state = None
+    for part, codes in zip(rows, labels, strict=True):
+        learner = SoftLOL(k=k, m=3, averaging="adaptive")
+        learner.begin(4, classes)
+        if state is not None:
+            learner.restore(state)
+        scores.extend(learner.learn(part, codes))
+        state = learner.state()
+    np.testing.assert_allclose(np.array(scores), np.array(slow.scores), rtol=0.0, atol=1e-7)
+    assert learner.state_["force"][0] == (slow.force == "mean")
+
+
+def _turning(seed: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return 500 rows, the labels of which are others from row 200 on, and the first again from row 400 on."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, 500)
+    X = np.eye(4)[y] + 0.3 * rng.normal(size=(500, 4))
+    y[200:400] = (y[200:400] + 1) % classes
+    return X, y
+
+
+def test_the_form_that_erred_less_lately_predicts() -> None:
+    """Both forms are in force at times on such a stream; the plain mean makes far more mistakes on it."""
+    X, y = _turning(0, 2)
+    forces = SlowSoftLOL(6, 3, 3.0, 1.0, 2, 3, adaptive=True).run(X, y, 2).forces
+    assert set(forces) == {"mean", "now"}
+    mistakes = {}
+    for averaging in (3, "adaptive"):
+        learner = SoftLOL(k=6, m=3, averaging=averaging)
+        learner.begin(4, 2)
+        mistakes[averaging] = np.sum(codes_of(learner.learn(X, y)) != y)
+    assert mistakes["adaptive"] < 0.7 * mistakes[3], mistakes
+
+
+def test_the_choice_of_a_form_leaves_the_weights_alone() -> None:
+    """Weights and prototypes of the adaptive form are those of the mean; so is what the default knows of itself."""
+    X, y = _turning(1, 3)
+    states, sizes = [], []
+    for averaging in (3, "adaptive"):
+        learner = SoftLOL(k=6, averaging=averaging)
+        learner.begin(4, 3)
+        learner.learn(X, y)
+        states.append(learner.state())
+        sizes.append(learner.measures()["model_bytes"])
+    assert states[1].keys() - states[0].keys() == {"force"}
+    for name, array in states[0].items():
+        np.testing.assert_array_equal(states[1][name], array)
+    assert sizes[1] - sizes[0] == states[1]["force"].nbytes
 
 
 def test_most_streams_are_not_left_out() -> None:
