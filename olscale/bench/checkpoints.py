@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.execution.checkpoints import read_arrays, write_arrays
+from olscale.results.checked_arrays import read_arrays, write_arrays
 from olscale.results.files import LocalFiles
 
 __all__ = ["figures"]

@@ -252,14 +252,15 @@ class Passage:
         return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
 
     @property
-    def model_bytes(self) -> int:
-        """Size of the learners' states."""
-        return sum(fold.model_bytes for fold in self._folds)
+    def touched_bytes(self) -> int:
+        """Bytes of the learners' states that have been written to, about: what a checkpoint has to save."""
+        return sum(fold.touched_bytes for fold in self._folds)
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the folds, between two chunks, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
 
-        A learner's arrays are copied when they are asked for, so no more than one copy is held at a time.
+        A learner's arrays are copied when they are asked for, but for what is untouched, so no more than one copy is held
+        at a time.
         """
         for lane in self._started():
             lane.release()

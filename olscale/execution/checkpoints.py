@@ -6,31 +6,25 @@
     STORE/checkpoints/<pack key>/<position>.npz     the state after so many chunks; the two newest are kept
     STORE/checkpoints/<pack key>/<run id>.json      verdict on a run whose process had to be ended
 
-A checkpoint is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in ``checksum``. The pack's key is a
-hash of its definition, so any process that gets the pack - another worker, another driver, `--in-process` - finds it.
+A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.results.checked_arrays`). The pack's key is a hash of
+its definition, so any process that gets the pack - another worker, another driver, `--in-process` - finds it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import IO, Any
+from typing import Any
 
-import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import NDArray
-
-from olscale.data.npz_files import read_npz
 from olscale.evaluation.budget import Excess
 from olscale.evaluation.pack import Pack, Passage, Source
 from olscale.evaluation.run import Run
 from olscale.learners.registry import is_restorable
+from olscale.results.checked_arrays import LaterFormatError, read_arrays, write_arrays
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 
@@ -45,62 +39,7 @@ COST_RATIO = 50.0
 """A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50 of the time."""
 
 FIRST_BYTES_A_SECOND = 200e6
-"""What is expected of the first, which nobody has measured yet."""
-
-
-def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
-    """Write named arrays, one after another as they come, as an ``.npz`` with a checksum.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> write_arrays(file, [("w", np.array([0.5, 1.0]))])
-    >>> read_arrays(file)
-    {'w': array([0.5, 1. ])}
-    """
-    digest = hashlib.sha256()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, array in arrays:
-            _hash(digest, name, array)
-            _write(archive, name, array)
-        _write(archive, "checksum", np.frombuffer(digest.digest(), dtype=np.uint8))
-
-
-def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-        npy.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-
-
-def _hash(digest: Any, name: str, array: NDArray[Any]) -> None:
-    digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-
-def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `write_arrays` wrote.
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged.
-    OSError
-        If it cannot be read.
-    """
-    digest = hashlib.sha256()
-    file.seek(0)
-    try:
-        arrays = read_npz(file)
-    except OSError:  # of the way to the file, which may be whole
-        raise
-    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
-        raise ValueError(str(fault) or type(fault).__name__) from fault
-    checksum = arrays.pop("checksum", None)
-    for name, array in arrays.items():
-        _hash(digest, name, array)
-    if checksum is None or checksum.tobytes() != digest.digest():
-        raise ValueError("its checksum is that of other contents")
-    return arrays
+"""What is expected of the first, which nobody has measured yet, of the bytes that have been written to."""
 
 
 class Checkpoints:
@@ -125,6 +64,7 @@ class Checkpoints:
         self.folder = f"{FOLDER}/{pack.key}"
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
         self._costs: list[float] = []
+        self._expected = 0.0  # seconds that the first save takes at least
         self._last, self._saved = monotonic(), 0
         self.notes: list[str] = []
 
@@ -159,6 +99,8 @@ class Checkpoints:
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
+            except LaterFormatError as fault:  # whole, for whoever wrote it
+                damaged.append(f"{name} ({fault})")
             except Exception as fault:  # whole, and yet not the state of this pack
                 damaged.append(f"{name} ({_short(fault)})")
                 self._store.files.discard(name)
@@ -174,9 +116,12 @@ class Checkpoints:
         worked = monotonic() - self._last
         if worked < LEAST_SECONDS or not self._saves:
             return False
-        # The less of the last two: one slow save is chance, two are the disk.
-        cost = min(self._costs, default=passage.model_bytes / FIRST_BYTES_A_SECOND)
-        return worked >= COST_RATIO * cost and self.save(passage)
+        if self._costs:  # the less of the last two: one slow save is chance, two are the disk
+            return worked >= COST_RATIO * min(self._costs) and self.save(passage)
+        if worked >= COST_RATIO * self._expected:
+            # What is written to only grows, so it need not be counted after every chunk.
+            self._expected = passage.touched_bytes / FIRST_BYTES_A_SECOND
+        return worked >= COST_RATIO * self._expected and self.save(passage)
 
     def save(self, passage: Passage) -> bool:
         """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from olscale.data.chunk import Rows, read_only, slice_rows
+from olscale.data.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.class_axes import ClassAxes, cut_classes
 from olscale.learners.domain import Domain
@@ -228,7 +229,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
 
     def state(self) -> State:
         """Return a copy of the state."""
-        return {name: array.copy() for name, array in self.state_.items()}
+        return {name: copy_of(array) for name, array in self.state_.items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`; call `begin` first.
@@ -243,7 +244,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         if got != expected:
             raise ValueError(f"state does not fit learner {self.name}: got {got}, expected {expected}")
         for name, array in self.state_.items():
-            array[...] = state[name]  # where it is: kernels rely on where `begin` laid it
+            put(array, state[name])  # where it is: kernels rely on where `begin` laid it
 
     def measures(self) -> dict[str, float]:
         """Return what the model says of itself: updates, size in bytes, and more in subclasses."""

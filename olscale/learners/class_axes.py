@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.pages import aligned_zeros, copy_of, filled_blocks
+
 __all__ = ["ClassAxes", "ClassAxis", "class_axis", "cut_classes", "join_classes"]
 
 
@@ -62,15 +64,20 @@ def cut_classes(
     >>> cut["W"].tolist(), cut["seen"].tolist()
     ([[2.0, 3.0]], [7])
     """
-    cut = {name: array.copy() for name, array in state.items()}
+    cut = {name: copy_of(array) for name, array in state.items() if name not in whole}
     for name, (axis, positions) in whole.items():
-        shared = np.setdiff1d(np.arange(state[name].shape[axis]), positions)
+        array = state[name]
+        shared = np.setdiff1d(np.arange(array.shape[axis]), positions)
         mine = part[name].positions
         size = mine.size + len(shared)
         order = np.empty(size, dtype=np.int64)
         order[mine] = positions[classes.start : classes.stop]
         order[np.setdiff1d(np.arange(size), mine)] = shared
-        cut[name] = np.ascontiguousarray(np.take(state[name], order, axis))
+        filled = filled_blocks(array)
+        if filled is not None and not len(filled):  # of a wide model at its start no page is there
+            cut[name] = aligned_zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
+        else:
+            cut[name] = np.ascontiguousarray(np.take(array, order, axis))
     return cut
 
 

@@ -11,7 +11,6 @@ over that column.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from olscale.data.pages import aligned_zeros
 from olscale.jit import intrinsic
 
 __all__ = [
@@ -66,20 +66,6 @@ def padded(columns: int) -> int:
 def whole_lanes(columns: int) -> int:
     """Return the number of columns, not fewer than `columns`, that fills whole vectors."""
     return -(-columns // LANES) * LANES
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return zeros that begin at a cache line: a padded row of weights then touches no line more than it must.
-
-    The memory comes from the system page by page as it is written to. `numpy.zeros` asks for huge pages, and the first pass
-    over sparse rows with few features in each would wait for the zeroing of all of them.
-    """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    if not hasattr(mmap, "MAP_PRIVATE"):
-        return np.zeros(shape, dtype)  # Windows
-    pages = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    buffer = np.frombuffer(pages, dtype=np.uint8)
-    return buffer[:size].view(dtype).reshape(shape)
 
 
 def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.npz_files import read_npz
 from olscale.errors import StoreError
+from olscale.results.checked_arrays import read_arrays, write_arrays
 from olscale.results.store import Store
 
 __all__ = ["Scratch"]
@@ -45,7 +44,7 @@ class Scratch:
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write a group of arrays whole; a failure is a `StoreError`."""
         data = io.BytesIO()
-        np.savez(data, **arrays)  # type: ignore[arg-type]
+        write_arrays(data, arrays.items())
         self._store.put(f"{self._folder}/{name}.npz", data.getvalue())
 
     def has(self, name: str) -> bool:
@@ -65,7 +64,7 @@ class Scratch:
         try:
             if isinstance(data, Exception):
                 raise data
-            return read_npz(io.BytesIO(data))
+            return read_arrays(io.BytesIO(data))
         except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
             raise StoreError(
                 f"cannot read {file} of the metrics store {self._store.path}: {type(fault).__name__}; "

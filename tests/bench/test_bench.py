@@ -78,8 +78,19 @@ def test_soft_lol_is_measured_beside_lol_for_every_shape() -> None:
 
     found = figures(rounds=1, values=0)
     assert [figure.name for figure in found[1::3]] == [f"soft-lol, rows like {name}" for name in _SHAPES]
-    assert all(ours.peer == peer.name for peer, ours in zip(found[::2], found[1::2], strict=True))
+    for peer, ours in ((found[::3], found[1::3]), (found[1::3], found[2::3])):
+        assert [figure.peer for figure in ours] == [figure.name for figure in peer]
     assert all(figure.value is not None and figure.value > 0.0 for figure in found)
+
+
+def test_soft_lol_is_measured_where_it_costs_most() -> None:
+    """Sparse rows with many classes, both forms of LOL beside it."""
+    from olscale.bench.soft_local_wide import figures
+
+    *peers, soft = figures(rows=30, rounds=1, features=2_000, classes=20)
+    assert [figure.name.split(",")[1].strip() for figure in peers] == ["one-vs-all", "max-score"]
+    assert soft.peer == peers[0].name
+    assert soft.ratio is not None
 
 
 def test_the_numpy_versions_are_the_learners() -> None:
