@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
-from olscale.data.pages import touched_bytes
+from olscale.data.pages import filled_bytes
 from olscale.errors import DivergedError, one_line
 from olscale.evaluation.budget import NO_BUDGET, Excess, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
@@ -220,12 +220,12 @@ class Fold:
         )
 
     @property
-    def touched_bytes(self) -> int:
+    def filled_bytes(self) -> int:
         """Bytes of the learner's state without its blocks of zeros; 0 of a run that has failed."""
         if self.outcome != "ok":
             return 0
         try:
-            return sum(map(touched_bytes, self.learner.state_.values()))
+            return sum(map(filled_bytes, self.learner.state_.values()))
         except Exception:  # of a learner that keeps its state otherwise; saving it will tell
             return 0
 

@@ -252,9 +252,9 @@ class Passage:
         return [fold.record({"read_seconds": self._read_seconds}) for fold in self._folds]
 
     @property
-    def touched_bytes(self) -> int:
-        """Bytes of the learners' states that have been written to, about: what a checkpoint has to save."""
-        return sum(fold.touched_bytes for fold in self._folds)
+    def filled_bytes(self) -> int:
+        """Bytes of the learners' states without their blocks of zeros: what a checkpoint has to save."""
+        return sum(fold.filled_bytes for fold in self._folds)
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """Yield the folds, between two chunks, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.

@@ -39,7 +39,7 @@ COST_RATIO = 50.0
 """A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50 of the time."""
 
 FIRST_BYTES_A_SECOND = 200e6
-"""What is expected of the first, which nobody has measured yet, of the bytes that have been written to."""
+"""What is expected of the first, which nobody has measured yet: bytes that are not in blocks of zeros."""
 
 
 class Checkpoints:
@@ -119,8 +119,8 @@ class Checkpoints:
         if self._costs:  # the less of the last two: one slow save is chance, two are the disk
             return worked >= COST_RATIO * min(self._costs) and self.save(passage)
         if worked >= COST_RATIO * self._expected:
-            # What is written to only grows, so it need not be counted after every chunk.
-            self._expected = passage.touched_bytes / FIRST_BYTES_A_SECOND
+            # It only grows, about, so it need not be counted after every chunk.
+            self._expected = passage.filled_bytes / FIRST_BYTES_A_SECOND
         return worked >= COST_RATIO * self._expected and self.save(passage)
 
     def save(self, passage: Passage) -> bool:

@@ -2,7 +2,7 @@
 
 The file is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in ``checksum``. A large array that is
 zero in a quarter of its blocks or more is three members: ``sparse/<name>/shape``; ``sparse/<name>/at``, the numbers of the
-blocks of 4096 bytes that are not zero; and ``sparse/<name>/blocks``. ``format`` is 2; a file without it is of the first
+blocks of 256 bytes that are not zero; and ``sparse/<name>/blocks``. ``format`` is 2; a file without it is of the first
 format, in which every array was one member.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["LaterFormatError", "read_arrays", "write_arrays"]
 
 FORMAT = 2
 _SPARSE = "sparse/"
-_AT_ONCE = 4096  # blocks that are written at once: 16 MB
+_AT_ONCE = 1 << 16  # blocks that are written at once: 16 MB
 
 
 class LaterFormatError(ValueError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import mmap
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from olscale.data.pages import (
     aligned_zeros,
     copy_of,
     filled_blocks,
+    filled_bytes,
     put,
     put_blocks,
     take_blocks,
-    touched_bytes,
 )
 from olscale.results.checked_arrays import read_arrays, write_arrays
 
@@ -36,6 +35,13 @@ def _told() -> bool:
 pagemap = pytest.mark.skipif(not _told(), reason="the system does not tell which pages are there")
 
 
+def _touched(array: NDArray[Any]) -> int:
+    """Return how many pages of an array are there."""
+    there = pages._pages_there(array)
+    assert there is not None
+    return int(there.sum())
+
+
 def _plain(array: NDArray[Any]) -> list[int]:
     """Return the blocks with a bit set, by looking at every byte."""
     data = np.zeros(-(-array.nbytes // BLOCK) * BLOCK, dtype=np.uint8)
@@ -47,7 +53,7 @@ def _plain(array: NDArray[Any]) -> list[int]:
 def arrays(draw: st.DrawFn) -> NDArray[Any]:
     """Return arrays with few bits set, of several kinds of memory, ends and places; some are read before."""
     dtype = np.dtype(draw(st.sampled_from(["f8", "f4", "i1"])))
-    size = (24 * BLOCK + draw(st.integers(0, 3 * BLOCK))) // dtype.itemsize
+    size = (90_000 + draw(st.integers(0, 3 * BLOCK))) // dtype.itemsize
     offset = draw(st.sampled_from([0, 1, 2, 8, 511, 512, 600]))
     whole = (aligned_zeros if draw(st.booleans()) else np.zeros)((offset + size,), dtype)  # type: ignore[operator]
     array: NDArray[Any] = whole[offset:]
@@ -59,10 +65,12 @@ def arrays(draw: st.DrawFn) -> NDArray[Any]:
 
 @settings(max_examples=50)
 @given(arrays(), arrays(), st.booleans())
-def test_blocks_copies_and_files_have_the_bits_of_the_array(array: NDArray[Any], other: NDArray[Any], told: bool) -> None:
+def test_blocks_copies_and_files_have_the_bits_of_the_array(
+    array: NDArray[Any], other: NDArray[Any], told: bool
+) -> None:
     """Whether the system tells of its pages or not; what is restored into an array that had other bits as well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "_LEAST", 20 * BLOCK)
+        patch.setattr(pages, "_LEAST", 80_000)
         if not told:
             patch.setattr(pages, "_PAGEMAP", Path("/nowhere"))
         numbers = filled_blocks(array)
@@ -84,7 +92,7 @@ def test_blocks_copies_and_files_have_the_bits_of_the_array(array: NDArray[Any],
         assert list(found) == ["w", "n"]
         assert (found["w"].dtype, found["w"].shape) == (array.dtype, array.shape)
         assert found["w"].tobytes() == array.tobytes()
-        assert numbers is None or file.tell() < (len(numbers) + 2) * BLOCK
+        assert numbers is None or file.tell() < len(numbers) * BLOCK + 5_000
 
 
 def test_full_and_small_arrays_are_handled_as_a_whole() -> None:
@@ -100,12 +108,13 @@ def test_what_is_untouched_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 256 MB of zeros with three pages written to, copy, file and restored array take about three pages."""
     array = aligned_zeros((WIDE // 8,), "f8")
     array[[5, 10_000_000, -1]] = 1.0
+    assert filled_bytes(array) == 3 * BLOCK
     copy, file, restored = copy_of(array), io.BytesIO(), aligned_zeros(array.shape, "f8")
     write_arrays(file, [("w", copy)])
     put(restored, read_arrays(file)["w"])
-    assert file.tell() < 4 * BLOCK
+    assert file.tell() < 10_000
     for made in (array, copy, restored):
-        assert touched_bytes(made) == 3 * mmap.PAGESIZE
+        assert _touched(made) == 3
     assert restored[[5, 10_000_000, -1]].tolist() == [1.0, 1.0, 1.0]
     put(restored, aligned_zeros(array.shape, "f8"))
     assert filled_blocks(restored).tolist() == []  # type: ignore[union-attr]
@@ -115,6 +124,6 @@ def test_what_is_untouched_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_of_a_file_that_is_not_there_is_not_taken_for_zeros(tmp_path: Path) -> None:
     np.ones(1 << 20).tofile(tmp_path / "ones")
     array = np.memmap(tmp_path / "ones", dtype="f8", mode="r")
-    assert touched_bytes(array) == array.nbytes
+    assert pages._pages_there(array) is None
     assert filled_blocks(array) is None
     assert copy_of(array).all()

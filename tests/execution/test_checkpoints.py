@@ -172,7 +172,9 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(
     assert Journey(pack, store.path).position == 5
     [(_, data)] = store.files.read([fifth])
     assert isinstance(data, bytes)
-    at = data.index(b"\x93NUMPY", len(data) // 2) + 128  # in the data of an array; zip does not read all of its own headers
+    at = (
+        data.index(b"\x93NUMPY", len(data) // 2) + 128
+    )  # in the data of an array; zip does not read all of its own headers
     store.files.put(fifth, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     again = Journey(pack, store.path)
     assert again.position == 4
@@ -234,8 +236,8 @@ def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monk
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     kept, passage = Checkpoints(store, pack), Passage(pack)
     passage.step(0)
-    assert passage.touched_bytes == 6 * 8 + 2 * 8
-    monkeypatch.setattr(checkpoints, "FIRST_BYTES_A_SECOND", passage.touched_bytes)  # it takes one second
+    assert passage.filled_bytes == 6 * 8 + 2 * 8
+    monkeypatch.setattr(checkpoints, "FIRST_BYTES_A_SECOND", passage.filled_bytes)  # it takes one second
     said = []
     for seconds in (11.0, 38.0, 2.0):
         now[0] += seconds
