@@ -100,3 +100,14 @@ def test_the_readme_lists_every_learner() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     missing = [name for name in learner_names() if f"`{name}`" not in text]
     assert not missing
+
+
+def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> None:
+    """The column says what Holm's correction makes of the column beside it, to the one digit printed."""
+    page = (ROOT / "docs" / "soft-local.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .*? \| (?:test|cumulative) \| .*? \| (\S+) \| (\S+) \|$", page, re.M)
+    assert len(rows) == 12
+    largest = 0.0
+    for number, (p, corrected) in enumerate(sorted(rows, key=lambda row: float(row[0]))):
+        largest = max(largest, min(1.0, float(p) * (len(rows) - number)))
+        assert float(corrected) == float(f"{largest:.0e}"), (p, corrected, largest)

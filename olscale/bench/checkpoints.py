@@ -1,4 +1,4 @@
-"""Saving and reading a checkpoint, beside plain files of the same arrays."""
+"""Saving and reading a checkpoint, beside plain files of the same arrays; and one of a wide sparse model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.data.generators.url_like import chunks
+from olscale.data.pages import filled_bytes
+from olscale.learners.base import Learner
+from olscale.learners.registry import make_learner
 from olscale.results.checked_arrays import read_arrays, write_arrays
 from olscale.results.files import LocalFiles
 
@@ -17,15 +21,22 @@ __all__ = ["figures"]
 MEGABYTES = 100
 
 
-def figures() -> list[Figure]:
-    """Return the speeds for a state of 100 MB in the folder for temporary files."""
+def figures(rows: int = 40_000) -> list[Figure]:
+    """Return the speeds for a state of 100 MB, and for that of LOL after `rows` URL-like rows, in a temporary folder."""
     state = {"learner.W": np.random.default_rng(0).normal(size=MEGABYTES * 1_000_000 // 8)}
+    wide = _wide(rows)
+    size, filled = sum(array.nbytes for array in wide.state_.values()), sum(map(filled_bytes, wide.state_.values()))
+    zeros = f"{filled / 1e6:,.0f} MB, without the zeros of {size / 1e6:,.0f}"
     with tempfile.TemporaryDirectory(prefix="olscale-checkpoints-") as folder:
         files, plain = LocalFiles(folder), Path(folder, "plain.npy")
 
         def save(_: object) -> None:
             with files.writing("checkpoint.npz") as file:
                 write_arrays(file, state.items())
+
+        def save_wide(_: object) -> None:
+            with files.writing("wide.npz") as file:
+                write_arrays(file, wide.state().items())
 
         def read(_: object) -> None:
             with files.reading("checkpoint.npz") as file:
@@ -45,7 +56,18 @@ def figures() -> list[Figure]:
                 ),
                 Contestant("np.load", lambda _: np.load(plain, allow_pickle=False), MEGABYTES),
                 Contestant("checkpoint read", read, MEGABYTES, peer="np.load", note="hash checked"),
+                Contestant("wide sparse LOL saved", save_wide, filled / 1e6, peer="checkpoint saved", note=zeros),
             ],
             "MB/s",
             rounds=3,
         )
+
+
+def _wide(rows: int) -> Learner:
+    """Return LOL (k = 60, float32) after `rows` rows of 3.2 million features."""
+    stream = list(chunks(rows))
+    made = make_learner("lol", {"k": 60, "dtype": "float32"})
+    made.begin(stream[0].columns, 2)
+    for chunk in stream:
+        made.learn(chunk.X, chunk.y)
+    return made

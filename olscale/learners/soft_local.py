@@ -229,10 +229,16 @@ class SoftLOL(SweepLearner):
     State: ``(2 outputs (k + 1) + k') d`` numbers for d features, k' being k rounded up to a multiple of 16 (above 8); there
     are hyperplanes for d rounded up to a multiple of 4. Cost of a row: O((k + m outputs) d), or nnz for d on a sparse row.
     Length 1 makes ``x`` and ``c x`` the same row: add a bias feature where length tells. Predictions are those of a mean of
-    the weights, and follow a change in the stream later than the weights do.
+    the weights, and follow a change in the stream far later than the weights do: where a stream may change, take
+    ``averaging="adaptive"``.
 
-    Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures, and
-    mnist is level with LOL's. A row costs 1.3 to 2.9 times what LOL's does with k = 60 (``olscale bench soft-local``).
+    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense (measured up to 26 classes), or sparse with
+    two classes (``olscale bench soft-local`` and ``local``). A sparse row with many features and many classes costs far
+    more: some 40 times LOL's with 50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its
+    values is looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
+
+    Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures,
+    mnist is level with LOL's, and in streams that change the default is far behind LOL and PA-I.
 
     What comes from where: prototypes, common component and step from LOL [1]_; the multi-class step from [2]_; the mean of
     the weights from [3]_, its weighting from [4]_; several hyperplanes to a row, weighted by distance, from locally linear

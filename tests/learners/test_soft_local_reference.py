@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from olscale.data.chunk import Chunk, to_csr
+from olscale.errors import ParameterError
 from olscale.learners.base import codes_of
 from olscale.learners.local import LOL
 from olscale.learners.soft_local import SoftLOL
@@ -203,6 +204,16 @@ def test_the_form_that_erred_less_lately_predicts() -> None:
         learner.begin(4, 2)
         mistakes[averaging] = np.sum(codes_of(learner.learn(X, y)) != y)
     assert mistakes["adaptive"] < 0.7 * mistakes[3], mistakes
+
+
+def test_the_adaptive_form_changes_no_run_of_before() -> None:
+    """Parameters and version are part of every run's id: those of the default are what they were; a typo is refused."""
+    names = {"k", "m", "lam", "C", "sharpness", "averaging", "dtype"}
+    assert SoftLOL().resolved_params().keys() == names
+    assert (SoftLOL().resolved_params()["averaging"], SoftLOL.version) == (3, 2)
+    assert SoftLOL(averaging="adaptive").resolved_params()["averaging"] == "adaptive"
+    with pytest.raises(ParameterError, match="averaging was 'adaptiv', expected a whole number >= 1, or 'adaptive'"):
+        SoftLOL(averaging="adaptiv").resolved_params()
 
 
 def test_the_choice_of_a_form_leaves_the_weights_alone() -> None:
