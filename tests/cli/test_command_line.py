@@ -173,3 +173,14 @@ def test_every_module_in_the_table_is_in_the_package():
     assert all(
         module.startswith(f"{olscale.cli.__name__}.") and line.endswith(".") for module, line in COMMANDS.values()
     )
+
+
+def test_soft_lol_says_for_which_rows_its_cost_holds() -> None:
+    """And names benchmarks that measure it."""
+    from olscale.bench import BENCHMARKS
+
+    said = " ".join(run("learners", "show", "soft-lol").output.split())
+    assert "1.3 to 2.9 times what LOL's does with k = 60 where it is dense" in said
+    assert "A sparse row with many features and many classes costs far more" in said
+    named = re.findall(r"olscale bench ([a-z-]+)", said)
+    assert {"soft-local", "soft-local-wide"} == set(named) <= BENCHMARKS.keys()
