@@ -13,11 +13,16 @@ from olscale.cli.say import show as print_lines
 from olscale.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
     from olscale.data.dataset import Dataset
+    from olscale.data.manifest import Manifest
 
 __all__ = ["datasets"]
+
+_MOST_COLUMNS = 20
 
 
 @click.group(cls=Group)
@@ -86,7 +91,7 @@ def _table(*titles: str) -> Table:
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    words = ("name", "kind", "catalogue", "what", "at")
+    words = ("name", "kind", "catalogue", "what", "at", "column", "read as")
     for title in titles:
         table.add_column(title, justify="left" if title in words else "right", no_wrap=title != "what")
     return table
@@ -122,14 +127,16 @@ def fetch(name: str, dest: str) -> None:
 
 @datasets.command()
 @click.argument("dataset")
+@click.option("--columns", "all_columns", is_flag=True, help="List all columns, not only the first 20.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-def show(dataset: str, as_json: bool) -> None:
+def show(dataset: str, all_columns: bool, as_json: bool) -> None:
     """Show what DATASET holds."""
     import json
 
     from olscale.data.dataset import open_dataset
 
-    facts = _facts(open_dataset(dataset))
+    opened = open_dataset(dataset)
+    facts = _facts(opened)
     if as_json:
         print_lines(json.dumps(facts, indent=2) + "\n")
         return
@@ -149,8 +156,40 @@ def show(dataset: str, as_json: bool) -> None:
         "made by": facts["created_by"],
         "fingerprint": facts["fingerprint"],
     }
-    for title, value in shown.items():
+    for title, value in [*shown.items(), *_more(opened.manifest)]:
         say(f"{title:<12} {value}")
+    _list_columns(opened.manifest, all_columns)
+
+
+def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Yield what newer manifests keep of classes and columns."""
+    from olscale.cli.columns import classes_line, columns_line, missing_lines
+    from olscale.data.hints import column_hints
+
+    for split in manifest.splits:
+        if (classes := classes_line(manifest, split)) is not None:
+            yield f"{split} rows", classes
+    if (columns := columns_line(manifest)) is not None:
+        yield "encoding", columns
+    yield from (("missing", line) for line in missing_lines(manifest))
+    yield from (("warning", hint) for hint in column_hints(manifest))
+
+
+def _list_columns(manifest: Manifest, whole: bool) -> None:
+    from olscale.cli.columns import column_rows
+
+    rows = column_rows(manifest)
+    if not rows:
+        if whole:
+            say("the columns have no names")
+        return
+    table = _table("column", "read as", "missing")
+    for name, what, missing in rows if whole else rows[:_MOST_COLUMNS]:
+        table.add_row(printable(name), what, missing)
+    say()
+    _print(table)
+    if len(rows) > _MOST_COLUMNS and not whole:
+        say(f"and {len(rows) - _MOST_COLUMNS:,} more columns; --columns lists them all")
 
 
 @datasets.command(short_help="Read all of DATASET, compare every checksum.")
@@ -165,6 +204,11 @@ def verify(dataset: str) -> None:
     chunks = sum(opened.chunk_count(split) for split in opened.splits)
     intact = "1 chunk is" if chunks == 1 else f"{chunks:,} chunks are"
     say(f"{opened.name}: {intact} intact, fingerprint {opened.fingerprint[:12]} is right")
+    if opened.manifest.checksum is None:
+        say(
+            f"note: its manifest is of format version {opened.manifest.format_version}, without a checksum: names and "
+            "segments cannot be checked; ingest the sources again for one that is"
+        )
 
 
 @datasets.command()
@@ -229,6 +273,8 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "rows": {split: dataset.rows(split) for split in dataset.splits},
         "chunks": {split: dataset.chunk_count(split) for split in dataset.splits},
         "segments": {name: [s.model_dump() for s in split.segments] for name, split in manifest.splits.items()},
+        "class_rows": {name: split.class_rows for name, split in manifest.splits.items()},
+        "missing": {name: split.missing for name, split in manifest.splits.items()},
         "bytes": dataset.size(),
         **facts,
     }

@@ -11,9 +11,16 @@ from olscale.cli.meter import meter
 from olscale.cli.say import say
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from olscale.data.manifest import Manifest
 
 __all__ = ["ingest"]
+
+
+_LABELS = ("class", "label", "target", "y")
+_MOST_NAMES = 10_000
+_MOST_HINTS = 5
 
 
 class _SeveralTests(click.Command):
@@ -52,7 +59,18 @@ class _SeveralTests(click.Command):
 )
 @click.option("--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN.")
 @click.option("--label", metavar="COLUMN", help="Column of the target in tables: its name, or its position from 0.")
-@click.option("--drop", metavar="COLUMN", multiple=True, help="Column of a dense table to leave out; repeatable.")
+@click.option(
+    "--drop",
+    metavar="COLUMN[,COLUMN]",
+    multiple=True,
+    help="Columns of a table to leave out before anything is encoded: names, or positions from 0; repeatable.",
+)
+@click.option(
+    "--decimal",
+    metavar="MARK",
+    type=click.Choice([".", ","]),
+    help="Mark between whole part and fraction of numbers in CSV and TSV; default a point.",
+)
 @click.option(
     "--train-rows",
     type=click.IntRange(min=1),
@@ -75,6 +93,7 @@ def ingest(
     segments: str | None,
     label: str | None,
     drop: tuple[str, ...],
+    decimal: str | None,
     train_rows: int | None,
     workers: int | None,
 ) -> None:
@@ -104,6 +123,7 @@ def ingest(
             segments=segments,
             label=_column(label),
             drop=drop,
+            decimal=decimal,
             train_rows=train_rows,
             progress=progress,
             parsers=parsers,
@@ -119,6 +139,8 @@ def ingest(
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
+    for title, line in _columns(manifest, given=label is not None):
+        say(f"{title}: {line}")
     read = sum({entry.name: entry.bytes or 0 for entry in manifest.sources}.values()) / 1e6
     speed = f" ({read / seconds:.1f} MB/s)" if read >= 1 else ""
     say(f"{seconds:.1f} s{speed}, fingerprint {manifest.fingerprint[:12]}")
@@ -128,6 +150,29 @@ def _target(manifest: Manifest) -> str:
     if manifest.classes is None:
         return "regression"
     return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
+
+
+def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
+    """Yield what is said of classes and columns; `given` tells that the label was not chosen by us."""
+    from olscale.cli.columns import classes_line, columns_line, missing_lines
+    from olscale.data.hints import column_hints
+
+    if (classes := classes_line(manifest, "train")) is not None:
+        yield "classes", classes
+    if (columns := columns_line(manifest)) is not None:
+        yield "columns", columns
+    for line in missing_lines(manifest):
+        yield "missing", line
+    chosen, names = manifest.label_column, manifest.feature_names or ()
+    if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
+        other = next((name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS), None)
+        if other is not None:
+            yield "warning", f"there is a column {other.partition('=')[0]!r}; if that is the label, use --label"
+    hints = column_hints(manifest)
+    for hint in hints[:_MOST_HINTS]:
+        yield "warning", hint
+    if len(hints) > _MOST_HINTS:
+        yield "warning", f"{len(hints) - _MOST_HINTS:,} more columns; see olscale datasets show"
 
 
 def _values(manifest: Manifest) -> str:
@@ -145,7 +190,9 @@ def _where(manifest: Manifest) -> str:
         case str(name):
             return f"column {name!r}, "
         case position:
-            side = {0: " (the first)", manifest.columns: " (the last)"}.get(position, "")
+            table = manifest.table
+            last = manifest.columns if table is None else table.numeric + len(table.categorical) + len(table.dropped)
+            side = {0: " (the first)", last: " (the last)"}.get(position, "")
             return f"column {position}{side} counted from 0, "
 
 

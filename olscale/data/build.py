@@ -31,6 +31,7 @@ from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.data.resume import EARLIER, PROGRESS, Journal, keep_earlier
 from olscale.data.segments import ColumnSegments
 from olscale.data.storage import UNWRITABLE, Directory
+from olscale.data.table_notes import TableNotes
 from olscale.errors import DatasetError, FormatError, ParameterError
 
 __all__ = ["SPOOL", "Build", "Piece", "claim"]
@@ -159,13 +160,17 @@ class _Split:
         rows, nonzeros = sum(map(len, parts)), sum(part.nonzeros for part in parts)
         self.chunks.append(ChunkEntry(rows=rows, nonzeros=nonzeros, file=file))
 
-    def entry(self, segments: Iterable[Segment]) -> SplitEntry:
+    def entry(
+        self, segments: Iterable[Segment], class_rows: tuple[int, ...] | None, missing: dict[str, int]
+    ) -> SplitEntry:
         return SplitEntry(
             rows=sum(chunk.rows for chunk in self.chunks),
             nonzeros=sum(chunk.nonzeros for chunk in self.chunks),
             chunks=tuple(self.chunks),
             files=self.writer.files,
             segments=tuple(segments),
+            class_rows=class_rows,
+            missing=missing,
         )
 
 
@@ -181,7 +186,7 @@ class Build:
     chunk_rows : int, optional
         Rows of a chunk; see `default_chunk_rows`.
     segments : str, optional
-        ``"files"``: a segment for each piece. Any other: name of a numeric column whose changes begin a segment.
+        ``"files"``: a segment for each piece. Any other: name of a column whose changes begin a segment.
     progress : callable, optional
         Told of what is read.
     journal : Journal, optional
@@ -204,11 +209,10 @@ class Build:
         self._directory, self._asked, self._layout = directory, (layout, chunk_rows), ""
         self._chunk_rows = 0
         self._by, self._progress, self._journal = segments, progress, journal
-        self._labels, self._columns = Labels(), Columns()
+        self._labels, self._columns, self._notes = Labels(), Columns(), TableNotes()
         self._splits: dict[str, _Split] = {}
         self._segments: dict[str, list[Segment]] = {}
         self._label_column: str | int | None = None
-        self._train_classes: tuple[float | int | str, ...] = ()
 
     def add(self, split: str, pieces: Iterable[Piece]) -> None:
         """Read `pieces` one after another and write them as `split`.
@@ -224,11 +228,11 @@ class Build:
             self._directory.remove(split)
             self._columns.begin(np.result_type(wider.dtype, np.float64))
             self._read(split, pieces)
-        if split == "train":
-            self._train_classes = self._labels.classes or ()
 
     def _read(self, split: str, pieces: Iterable[Piece]) -> None:
         self._segments[split] = []
+        self._labels.begin(split)
+        self._notes.begin(split)
         blocks = self._blocks(split, pieces)
         first = next(blocks, None)
         if first is None:
@@ -251,10 +255,12 @@ class Build:
                 if len(batch.target) == 0:
                     continue
                 X = self._columns.align(batch, piece.name)
+                self._notes.add(batch, piece.name)
                 if self._label_column is None:
                     self._label_column = batch.label
                 if by_column is not None:
-                    by_column.add(X, self._columns.names, piece.name)
+                    cells = batch.table.segments if batch.table is not None else None
+                    by_column.add(X, self._columns.names, piece.name, cells)
                 rows += len(batch.target)
                 yield Block(X, self._labels.encode(batch.target, piece.name, batch.regression))
                 if self._progress is not None:
@@ -314,7 +320,10 @@ class Build:
             self._densify()
             kind = "dense"
         labels = self._labels
-        splits = {name: state.entry(self._segments[name]) for name, state in self._splits.items()}
+        splits = {
+            name: state.entry(self._segments[name], labels.class_rows(name), self._notes.missing(name))
+            for name, state in self._splits.items()
+        }
         manifest = Manifest.model_validate(
             {
                 "kind": kind,
@@ -326,10 +335,11 @@ class Build:
                 "task": labels.task,
                 "classes": labels.classes,
                 "label_column": self._label_column,
-                "unseen_classes": tuple(c for c in labels.classes or () if c not in self._train_classes),
+                "unseen_classes": labels.unseen,
                 "distinct_labels": labels.distinct,
                 "label_names": labels.names,
                 "feature_names": columns.names,
+                "table": self._notes.entry(columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
                 "created_by": f"olscale {olscale.__version__}",
@@ -339,6 +349,7 @@ class Build:
                     labels.classes,
                     labels.names,
                     {name: state.hash for name, state in self._splits.items()},
+                    self._segments,
                 ),
             }
         )

@@ -1,8 +1,11 @@
 """The fingerprint of a dataset, its identity.
 
 BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams: it depends neither on
-how the rows are cut into chunks nor on the layout or the stored type. Datasets of format version 1 have SHA-256 in its
-place, and checksums of decoded chunks in place of checksums of files.
+how the rows are cut into chunks nor on the layout or the stored type. Segments are in it where there are any, since runs
+keep the mistakes in each: the same rows in other segments are another dataset.
+
+Datasets of format version 1 have SHA-256 in its place, and checksums of decoded chunks in place of checksums of files;
+those of versions 1 and 2 have fingerprints without the segments, which stay what they are: run ids are made of them.
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.data.layouts.base import Block
-from olscale.data.manifest import FORMAT_VERSION
+from olscale.data.manifest import FORMAT_VERSION, Segment
 
 __all__ = ["SplitHash", "decoded_crc32", "fingerprint"]
 
-_HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, FORMAT_VERSION: blake3}
+_HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3, 3: blake3}
+_WITH_SEGMENTS = 3
+"""First format version whose fingerprints cover the segments."""
 
 
 def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
@@ -83,16 +88,20 @@ def fingerprint(
     classes: Sequence[float | int | str] | None,
     label_names: Sequence[str] | None,
     splits: Mapping[str, SplitHash],
+    segments: Mapping[str, Sequence[Segment]],
 ) -> str:
-    """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits`."""
+    """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits` and lie in `segments`."""
     # Text labels are stored as positions in label_names, so the names belong to the label stream.
-    content = {
+    content: dict[str, Any] = {
         "kind": kind,
         "columns": columns,
         "classes": classes,
         "label_names": label_names,
         "splits": {name: split.summary() for name, split in splits.items()},
     }
-    whole = _HASHES[next(iter(splits.values())).version]
+    version = next(iter(splits.values())).version
+    if version >= _WITH_SEGMENTS and any(segments.values()):
+        content["segments"] = {name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()}
+    whole = _HASHES[version]
     digest: str = whole(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     return digest

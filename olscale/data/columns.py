@@ -46,6 +46,8 @@ class Columns:
         self.dtype = np.dtype(np.float64)
         self._stored: np.dtype[Any] | None = None
         self._names: dict[str, int] | None = None
+        self._seen: tuple[str, ...] = ()
+        self._target = np.empty(0, dtype=np.int32)
 
     def begin(self, dtype: np.dtype[Any] | None = None) -> None:
         """Begin a split, stored as `dtype` or as its first rows are."""
@@ -102,10 +104,20 @@ class Columns:
             return X
         if self._names is None:
             raise DatasetError(f"{source} names its columns but the sources before it did not")
-        known = self._names
-        target = np.array([known.setdefault(name, len(known)) for name in batch.feature_names], dtype=np.int32)
-        self.width = len(known)
+        target = self._placed(batch.feature_names, self._names)
+        self.width = len(self._names)
         return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
+
+    def _placed(self, names: tuple[str, ...], known: dict[str, int]) -> NDArray[np.int32]:
+        """Return the dataset's column of each of `names`: a source only ever adds to those it had."""
+        seen = len(self._seen)
+        if names[:seen] != self._seen:
+            seen = 0
+        if len(names) > seen:
+            new = np.array([known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32)
+            self._target = np.concatenate([self._target[:seen], new])
+            self._seen = names
+        return self._target[: len(names)]
 
 
 def _renumber(X: CSR, target: NDArray[np.int32]) -> CSR:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from olscale.data.allocation import keep_freed_memory
 from olscale.data.checksum import SplitHash, decoded_crc32, fingerprint
 from olscale.data.chunk import CSR, Chunk, nbytes
-from olscale.data.labels import class_codes, labels_fit
+from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
@@ -75,7 +76,7 @@ class Dataset:
 
     @property
     def fingerprint(self) -> str:
-        """Identity of the data, 64 hex digits; the same for every layout and chunk size."""
+        """Identity of rows and segments, 64 hex digits; the same for every layout and chunk size."""
         return self.manifest.fingerprint
 
     @property
@@ -141,7 +142,7 @@ class Dataset:
     def decoded(self, block: Block) -> Chunk:
         """Return rows as they are stored as a chunk."""
         manifest = self.manifest
-        y = class_codes(block.label, manifest.classes, manifest.label_names)
+        y = self._codes(block.label)
         X = block.X if isinstance(block.X, CSR) else block.X.astype(np.float64, copy=False)
         return Chunk(X, y, manifest.columns)
 
@@ -185,7 +186,7 @@ class Dataset:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
             fits = typed and X.shape == (len(block), manifest.columns)
         label = block.label
-        if not fits or label.dtype != np.float64 or not labels_fit(label, manifest.classes, manifest.label_names):
+        if not fits or label.dtype != np.float64 or not self._codes.fit(label):
             raise DatasetError(f"{where} is whole but is not what {MANIFEST} says; ingest the dataset again")
 
     def verify(self, progress: Progress | None = None) -> None:
@@ -207,9 +208,15 @@ class Dataset:
             for i in range(self.chunk_count(split)):
                 block = self.block(split, i)
                 hashes[split].update(block)
+                if block.nonzeros != (expected := self._split(split).chunks[i].nonzeros):
+                    raise DatasetError(
+                        f"{self.path}: chunk {i} of {split} has {block.nonzeros} nonzeros, {MANIFEST} says {expected}; "
+                        "ingest the dataset again"
+                    )
                 if progress is not None:
                     progress(split, len(block), nbytes(block.X))
-        got = fingerprint(manifest.kind, manifest.columns, manifest.classes, manifest.label_names, hashes)
+        segments = {name: split.segments for name, split in manifest.splits.items()}
+        got = fingerprint(manifest.kind, manifest.columns, manifest.classes, manifest.label_names, hashes, segments)
         if got != manifest.fingerprint:
             raise DatasetError(
                 f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "
@@ -219,6 +226,10 @@ class Dataset:
     def size(self) -> int:
         """Return the bytes of all files of the dataset."""
         return self._directory.size()
+
+    @cached_property
+    def _codes(self) -> ClassCodes:
+        return ClassCodes(self.manifest.classes, self.manifest.label_names)
 
     def _split(self, split: str) -> SplitEntry:
         try:

@@ -17,7 +17,7 @@ from olscale.data.allocation import keep_freed_memory
 from olscale.data.archive import archive_pieces, is_archive, open_member
 from olscale.data.build import SPOOL, Build, Piece, claim
 from olscale.data.dataset import Dataset, Progress, open_dataset
-from olscale.data.formats import TEXT_FORMATS, find_format, splits_in
+from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format, splits_in
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.data.manifest import SourceEntry
@@ -49,8 +49,9 @@ def ingest(
     chunk_rows: int | None = None,
     segments: str | None = None,
     label: str | int | None = None,
-    drop: Sequence[str] = (),
+    drop: str | Sequence[str] = (),
     train_rows: int | None = None,
+    decimal: str | None = None,
     progress: Progress | None = None,
     parsers: Parsers | None = None,
 ) -> Dataset:
@@ -72,14 +73,17 @@ def ingest(
     chunk_rows : int, optional
         Rows of a chunk: 16,384 when left out, fewer where wide dense rows would take more than 32 MB.
     segments : str, optional
-        ``"files"`` makes each source a segment; any other value names a numeric column, and a new segment begins
-        wherever its value changes.
+        ``"files"`` makes each source a segment; any other value names a column, and a new segment begins wherever its
+        value changes. In tables it may hold text, and may be dropped.
     label : str or int, optional
         Column of the target in tables, by name or position.
-    drop : sequence of str
-        Columns of dense tables that are no features, as a row's number: they are left out.
+    drop : str or sequence of str
+        Columns that are no features, as a row's number: they are left out before anything is encoded. Each is a name, or
+        a position from 0 (negative: from the end), or several with commas between.
     train_rows : int, optional
         So many rows from the first on are the train split, all others the test split.
+    decimal : {'.', ','}, optional
+        Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`.
     parsers : Parsers, optional
@@ -115,6 +119,7 @@ def ingest(
     ('xor', 'dense', 2, (-1, 1))
     """
     given = {"train": _paths(sources), "test": _paths(test)}
+    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
     if not given["train"]:
         raise DatasetError("no source was given; name at least one file")
     if train_rows is not None and (train_rows < 1 or given["test"]):
@@ -127,7 +132,7 @@ def ingest(
         "segments": segments,
         "label": label,
     }
-    options |= {"drop": list(drop), "train_rows": train_rows}
+    options |= {"drop": list(dropped), "train_rows": train_rows, "decimal": decimal}
     keep_freed_memory()
     found = {split: expand(paths) for split, paths in given.items()}
     if train_rows is not None:
@@ -143,7 +148,9 @@ def ingest(
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        reading = _Reading(format, label, tuple(drop), _spool(directory, stack), journal, parsers)
+        by = None if segments == "files" else segments
+        first = ReadOptions(chunk_rows=_BATCH_ROWS, label=label, drop=dropped, segments=by, decimal=decimal)
+        reading = _Reading(format, first, _spool(directory, stack), journal, parsers)
         train = partial(reading.pieces, found["train"])
         if train_rows is None:
             build.add("train", _Again(train))
@@ -202,17 +209,15 @@ class _Reading:
     def __init__(
         self,
         format: str | None,
-        label: str | int | None,
-        drop: tuple[str, ...],
+        options: ReadOptions,
         spool: Path,
         journal: Journal,
         parsers: Parsers | None,
     ) -> None:
         self.formats: set[str] = set()
-        self._format, self._drop, self._spool, self._journal = format, drop, spool, journal
+        self._format, self._options, self._spool, self._journal = format, options, spool, journal
         self._parsers = parsers
         self._earlier = Earlier(journal.directory)
-        self._options = ReadOptions(chunk_rows=_BATCH_ROWS, label=label)
 
     def pieces(self, sources: Sequence[Source]) -> Iterator[Piece]:
         for source in sources:
@@ -239,6 +244,8 @@ class _Reading:
                 self._journal.zero_based = batch.zero_based
             if isinstance(batch.label, int):
                 self._options = replace(self._options, label=batch.label)
+            if batch.table is not None and self._options.table is None:
+                self._options = replace(self._options, table=batch.table.columns)
             yield batch
         self._journal.read(piece, rows)
 
@@ -295,7 +302,9 @@ class _Reading:
         if self._parsers is not None and format.name == _SPARSE_TEXT:
             unopened = replace(options, stream=None)
             batches = read_ranges(source, file, unopened, self._parsers, self._spool)
-        return self._dropped(source, batches or format.read(source, options))
+        batches = batches or format.read(source, options)
+        return batches if format.name in TABLE_FORMATS else self._dropped(source, batches)
 
     def _dropped(self, source: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-        return (drop_columns(batch, self._drop, source) for batch in batches) if self._drop else batches
+        drop = self._options.drop
+        return (drop_columns(batch, drop, source) for batch in batches) if drop else batches

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.errors import DatasetError, FormatError
 
-__all__ = ["Labels", "class_codes", "labels_fit"]
+__all__ = ["ClassCodes", "Labels"]
 
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
@@ -33,10 +34,17 @@ class Labels:
 
     def __init__(self) -> None:
         self._positions: dict[str, int] = {}
-        self._values = np.empty(0)
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
         self._regression = False
+        self._split = "train"
+        # Of each split: rows of each label. All that is done for a batch takes time by its own labels, never by all.
+        self._rows: dict[str, dict[Any, int]] = {}
+        self._values: dict[float, None] = {}
+
+    def begin(self, split: str) -> None:
+        """Begin a split, or begin it again."""
+        self._split, self._rows[split] = split, {}
 
     def encode(
         self, target: NDArray[np.float64] | list[str], source: str, regression: bool = False
@@ -56,19 +64,29 @@ class Labels:
         if self._kind not in (None, kind):
             raise DatasetError(f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}")
         self._kind = kind
+        rows = self._rows.setdefault(self._split, {})
         if isinstance(target, list):
             positions = self._positions
+            for name, count in Counter(target).items():
+                rows[name] = rows.get(name, 0) + count
             return np.array([positions.setdefault(name, len(positions)) for name in target], dtype=np.float64)
         self._regression = self._regression or regression
         values = np.ascontiguousarray(target, dtype=np.float64)
         if not np.isfinite(values).all():
             raise FormatError(source, "a label is not a finite number; every row needs one")
         if self._counting:
-            new = np.unique(values)
+            new, counts = np.unique(values, return_counts=True)
             self._whole = self._whole and bool((new == np.trunc(new)).all())
-            self._values = np.union1d(self._values, new)
+            for value, count in zip(new.tolist(), counts.tolist(), strict=True):
+                rows[value] = rows.get(value, 0) + count
+                self._values[value] = None
             self._counting = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_COUNTED)
         return values
+
+    def class_rows(self, split: str) -> tuple[int, ...] | None:
+        """Return the rows that each class has in `split`, in the order of `classes`; None for a regression."""
+        classes, rows = self.classes, self._rows[split]
+        return None if classes is None else tuple(rows.get(label, 0) for label in classes)
 
     @property
     def task(self) -> Literal["classification", "regression"]:
@@ -100,50 +118,62 @@ class Labels:
         if self.task == "regression":
             return None
         return tuple(
-            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in self._values.tolist()
+            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in sorted(self._values)
         )
+
+    @property
+    def unseen(self) -> tuple[float | int | str, ...]:
+        """Classes of which the train split has no row."""
+        train = self._rows.get("train", {})
+        return tuple(label for label in self.classes or () if label not in train)
 
 
 _WORDS: dict[Any, str] = {str: "text labels", float: "numbers as labels"}
 
 
-def class_codes(
-    label: NDArray[np.float64],
-    classes: tuple[float | int | str, ...] | None,
-    names: tuple[str, ...] | None,
-) -> NDArray[Any]:
-    """Return stored labels as int64 positions in `classes`, or as they are for a regression.
+class ClassCodes:
+    """Turns stored labels into int64 positions in `classes`, or leaves them as they are for a regression.
+
+    Made once for a dataset: what it looks up is as long as there are classes.
+
+    Parameters
+    ----------
+    classes : tuple of float, int or str, optional
+        Sorted classes; None for a regression.
+    names : tuple of str, optional
+        Text labels; stored labels are positions in it.
 
     Examples
     --------
-    >>> class_codes(np.array([1.0, -1.0, 1.0]), (-1, 1), None)
+    >>> ClassCodes((-1, 1), None)(np.array([1.0, -1.0, 1.0]))
     array([1, 0, 1])
-    >>> class_codes(np.array([0.0, 1.0]), ("ham", "spam"), ("spam", "ham"))
-    array([1, 0])
+    >>> codes = ClassCodes(("ham", "spam"), ("spam", "ham"))
+    >>> codes(np.array([0.0, 1.0])), codes.fit(np.array([2.0]))
+    (array([1, 0]), False)
     """
-    if classes is None:
-        return label
-    if names is not None:
-        position = {name: code for code, name in enumerate(classes)}
-        codes = np.array([position[name] for name in names], dtype=np.int64)
-        return codes[label.astype(np.int64)]
-    return np.searchsorted(np.array(classes, dtype=np.float64), label).astype(np.int64, copy=False)
 
+    def __init__(self, classes: tuple[float | int | str, ...] | None, names: tuple[str, ...] | None) -> None:
+        self._regression = classes is None
+        self._codes: NDArray[np.int64] | None = None
+        if names is not None:
+            position = {name: code for code, name in enumerate(classes or ())}
+            self._codes = np.array([position[name] for name in names], dtype=np.int64)
+            self._known = np.arange(len(names), dtype=np.float64)
+        else:
+            self._known = np.array(classes or (), dtype=np.float64)
 
-def labels_fit(
-    label: NDArray[np.float64],
-    classes: tuple[float | int | str, ...] | None,
-    names: tuple[str, ...] | None,
-) -> bool:
-    """Return whether `class_codes` can be told: whether each stored label is one of the classes.
+    def __call__(self, label: NDArray[np.float64]) -> NDArray[Any]:
+        """Return the codes of stored labels."""
+        if self._regression:
+            return label
+        if self._codes is not None:
+            return self._codes[label.astype(np.int64)]
+        return np.searchsorted(self._known, label).astype(np.int64, copy=False)
 
-    Examples
-    --------
-    >>> labels_fit(np.array([1.0, 2.0]), (-1, 1), None), labels_fit(np.array([2.0]), ("ham", "spam"), ("spam", "ham"))
-    (False, False)
-    """
-    if classes is None:
-        return True
-    known = np.arange(len(names)) if names is not None else np.array(classes, dtype=np.float64)
-    place = np.minimum(np.searchsorted(known, label), len(known) - 1)
-    return bool(len(known)) and bool((known[place] == label).all())
+    def fit(self, label: NDArray[np.float64]) -> bool:
+        """Return whether each stored label is one of the classes."""
+        if self._regression:
+            return True
+        known = self._known
+        place = np.minimum(np.searchsorted(known, label), len(known) - 1)
+        return bool(len(known)) and bool((known[place] == label).all())

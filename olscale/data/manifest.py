@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-from typing import Annotated, Final, Literal, TypeAlias
+import json
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -19,13 +21,16 @@ __all__ = [
     "Segment",
     "SourceEntry",
     "SplitEntry",
+    "TableEntry",
 ]
 
 MANIFEST = "manifest.json"
 MARKER = "ingest.json"
 """There from the start of a build to its end; alone it means that the build did not finish."""
-FORMAT_VERSION: Final = 2
-"""1 had checksums of decoded chunks in place of checksums of files, and fingerprints of SHA-256."""
+FORMAT_VERSION: Final = 3
+"""1 had checksums of decoded chunks in place of checksums of files, and fingerprints of SHA-256. 1 and 2 had no checksum
+of the manifest, and fingerprints that did not cover the segments."""
+_CHECKED_FROM = 3
 ORDER = "rows are in the order of their sources, and the sources in the order listed"
 
 _DTYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float32", "float64")
@@ -64,13 +69,19 @@ class Segment(_Entry):
 
 
 class SplitEntry(_Entry):
-    """One split: ``train`` or ``test``, with the crc32 of its files by their names below it."""
+    """One split: ``train`` or ``test``, with the crc32 of its files by their names below it.
+
+    `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are the cells without a
+    value by column, where there are any. Datasets of before format version 3 have neither.
+    """
 
     rows: Count
     nonzeros: Count
     chunks: tuple[ChunkEntry, ...]
     files: dict[str, Count] | None = None
     segments: tuple[Segment, ...] = ()
+    class_rows: tuple[Count, ...] | None = Field(default=None, exclude_if=_absent)
+    missing: dict[str, Count] | None = Field(default=None, exclude_if=_absent)
 
     @model_validator(mode="after")
     def _adds_up(self) -> SplitEntry:
@@ -81,6 +92,33 @@ class SplitEntry(_Entry):
             if whole != sum(parts):
                 raise ValueError(f"{what} is {whole} but its chunks add up to {sum(parts)}")
         return self
+
+
+class TableEntry(_Entry):
+    """The columns of a table, and what became of them.
+
+    Parameters
+    ----------
+    numeric : int
+        Columns of numbers: the first so many features.
+    categorical : dict of str to int
+        Columns of text -> their values, each of which is a feature ``COLUMN=VALUE``.
+    dropped : tuple of str
+        Columns that were left out.
+    segments : str, optional
+        Column whose changes begin a segment.
+    growing : tuple of str
+        Columns of numbers that never fall and are different in most rows: a row's number, a time.
+    distinct : tuple of str
+        Columns of whole numbers, all different in the first rows: perhaps an identifier.
+    """
+
+    numeric: Count
+    categorical: dict[str, Count]
+    dropped: tuple[str, ...] = ()
+    segments: str | None = None
+    growing: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()
 
 
 class SourceEntry(_Entry):
@@ -118,9 +156,13 @@ class Manifest(_Entry):
         Text labels in the order first seen; stored labels are positions in it.
     feature_names : tuple of str, optional
         Names of the columns, where the source has them.
+    table : TableEntry, optional
+        Of tables: their columns. Not kept before format version 3.
+    checksum : str, optional
+        SHA-256 of everything else in the file, from format version 3 on; see `to_json`.
     """
 
-    format_version: Literal[1, 2] = FORMAT_VERSION
+    format_version: Literal[1, 2, 3] = FORMAT_VERSION
     kind: Literal["dense", "sparse"]
     layout: Literal["parquet", "zarr"]
     dtype: str
@@ -134,11 +176,13 @@ class Manifest(_Entry):
     unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
+    table: TableEntry | None = Field(default=None, exclude_if=_absent)
     splits: dict[str, SplitEntry]
     sources: tuple[SourceEntry, ...]
     order: str = ORDER
     created_by: str
     fingerprint: _Hex
+    checksum: _Hex | None = Field(default=None, exclude_if=_absent)
 
     @model_validator(mode="after")
     def _consistent(self) -> Manifest:
@@ -146,6 +190,8 @@ class Manifest(_Entry):
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
             raise ValueError("classes must be listed for classification and null for regression")
+        if self.checksum is not None and self.format_version < _CHECKED_FROM:
+            raise ValueError("checksum is of manifests from format version 3 on")
         texts = {type(name) is str for name in self.classes or ()}
         if len(texts) > 1 or sorted(set(self.classes or ())) != list(self.classes or ()):
             raise ValueError("classes must be numbers or texts, sorted, each once")
@@ -153,6 +199,10 @@ class Manifest(_Entry):
             raise ValueError("label_names must be the classes where these are texts, and null where they are numbers")
         if self.dtype not in _DTYPES:
             raise ValueError(f"dtype is {self.dtype!r}, expected one of {', '.join(_DTYPES)}")
+        if self.nonzeros != (total := sum(split.nonzeros for split in self.splits.values())):
+            raise ValueError(f"nonzeros is {self.nonzeros} but its splits add up to {total}")
+        if self.feature_names is not None and len(self.feature_names) != self.columns:
+            raise ValueError(f"feature_names has {len(self.feature_names)} names but columns is {self.columns}")
         for name, split in self.splits.items():
             if (split.files is None) != (self.format_version == 1):
                 raise ValueError(f"splits.{name} must have the checksums of its files from format version 2 on")
@@ -165,11 +215,16 @@ class Manifest(_Entry):
             ends = list(itertools.accumulate(segment.rows for segment in split.segments))
             if ends and ([segment.start for segment in split.segments] != [0, *ends[:-1]] or ends[-1] != split.rows):
                 raise ValueError(f"splits.{name} has segments that do not cover its rows one after another")
+            counts = split.class_rows
+            if counts is not None and (len(counts) != len(self.classes or ()) or sum(counts) != split.rows):
+                raise ValueError(f"splits.{name}.class_rows must count each of its {split.rows} rows in one class")
         return self
 
     def to_json(self) -> bytes:
-        """Return the file's content."""
-        return self.model_dump_json(indent=1).encode() + b"\n"
+        """Return the file's content, with the checksum of all of it as the last field."""
+        content = self.model_dump_json(indent=1, exclude={"checksum"}).encode()
+        checksum = _checksum(json.loads(content))
+        return content.removesuffix(b"\n}") + f',\n "checksum": "{checksum}"\n}}\n'.encode()
 
     @classmethod
     def from_json(cls, content: bytes, dataset: str) -> Manifest:
@@ -178,10 +233,10 @@ class Manifest(_Entry):
         Raises
         ------
         DatasetError
-            Naming `dataset` and the first field that is wrong.
+            Naming `dataset` and the first field that is wrong, or that something was changed.
         """
         try:
-            return cls.model_validate_json(content)
+            manifest = cls.model_validate_json(content)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"]) or "the whole"
@@ -189,3 +244,17 @@ class Manifest(_Entry):
             raise DatasetError(
                 f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the dataset again"
             ) from None
+        if manifest.format_version >= _CHECKED_FROM:
+            got = _checksum(json.loads(content))
+            if got != manifest.checksum:
+                raise DatasetError(
+                    f"{dataset}: {MANIFEST} was changed after it was written: its checksum is {got[:12]}, expected "
+                    f"{(manifest.checksum or 'none')[:12]}; restore it, or ingest the dataset again"
+                )
+        return manifest
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """Return the checksum of a manifest, whatever white space and order of fields it was written with."""
+    rest = {name: value for name, value in content.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -21,6 +21,7 @@ from pathlib import Path
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.bzip2_blocks import decompress_block, find_blocks
 from olscale.data.formats.compression import open_source
+from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.data.formats.svmlight import read_svmlight
 from olscale.data.formats.text import labels_beside
 from olscale.data.spooled import read_batches, write_batch
@@ -132,6 +133,8 @@ def _read(source: str, options: ReadOptions, ranges: list[_Range], parsers: Pars
                 break
             parsed = waiting.popleft().result()
             broken += parsed.head
+            if len(broken) > MAX_LINE:
+                raise too_long(source, 1)  # serial reading names the line
             if parsed.rows is not None:
                 yield from _lines(source, broken, known)
                 if (rows := Path(parsed.rows)).exists():  # a line may end in the range without any being whole in it

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
+from olscale.data.formats.base import Target
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import Segment
 from olscale.errors import DatasetError, UnknownNameError
@@ -14,7 +17,7 @@ __all__ = ["ColumnSegments"]
 
 
 class ColumnSegments:
-    """Cuts rows into segments at the changes of a numeric column, which stays a feature.
+    """Cuts rows into segments at the changes of a column.
 
     Parameters
     ----------
@@ -25,11 +28,11 @@ class ColumnSegments:
     def __init__(self, column: str) -> None:
         self._column = column
         self._starts: list[int] = []
-        self._values: list[float] = []
+        self._values: list[Any] = []
         self._rows = 0
 
-    def add(self, X: StoredRows, names: tuple[str, ...] | None, source: str) -> None:
-        """Note the next rows.
+    def add(self, X: StoredRows, names: tuple[str, ...] | None, source: str, cells: Target | None = None) -> None:
+        """Note the next rows; in tables `cells` are those of the column, which need not be a feature.
 
         Raises
         ------
@@ -38,14 +41,16 @@ class ColumnSegments:
         UnknownNameError
             When none is called so.
         """
-        if names is None:
-            raise DatasetError(
-                f"{source} does not name its columns, so none is called {self._column!r}; "
-                "use segments 'files', one segment a source"
-            )
-        if self._column not in names:
-            raise UnknownNameError("segment column", self._column, names)
-        values = _values(X, names.index(self._column))
+        if cells is None:
+            if names is None:
+                raise DatasetError(
+                    f"{source} does not name its columns, so none is called {self._column!r}; "
+                    "use segments 'files', one segment a source"
+                )
+            if self._column not in names:
+                raise UnknownNameError("segment column", self._column, names)
+            cells = _values(X, names.index(self._column))
+        values: NDArray[Any] = np.array(cells)
         changes = np.flatnonzero(values[1:] != values[:-1]) + 1
         if not self._values or values[0] != self._values[-1]:
             changes = np.concatenate(([0], changes))
@@ -56,11 +61,16 @@ class ColumnSegments:
     def finish(self) -> list[Segment]:
         """Return the segments, named by the value of the column."""
         ends = [*self._starts[1:], self._rows]
-        names = [str(int(value)) if value.is_integer() else repr(value) for value in self._values]
         return [
-            Segment(name=name, start=start, rows=end - start)
-            for name, start, end in zip(names, self._starts, ends, strict=True)
+            Segment(name=_name(value), start=start, rows=end - start)
+            for value, start, end in zip(self._values, self._starts, ends, strict=True)
         ]
+
+
+def _name(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _values(X: StoredRows, column: int) -> NDArray[np.float64]:

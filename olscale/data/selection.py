@@ -12,7 +12,8 @@ import numpy as np
 from olscale.data.build import Piece
 from olscale.data.chunk import CSR, slice_rows
 from olscale.data.formats.base import Batch
-from olscale.errors import FormatError, UnknownNameError
+from olscale.data.formats.table_columns import columns_named
+from olscale.errors import FormatError
 
 __all__ = ["Cut", "drop_columns"]
 
@@ -79,25 +80,26 @@ class _Part:
 def _rows(batch: Batch, first: int, last: int) -> Batch:
     if (first, last) == (0, len(batch)):
         return batch
-    return replace(batch, X=slice_rows(batch.X, first, last), target=batch.target[first:last])
+    table = None if batch.table is None else batch.table.slice(first, last)
+    return replace(batch, X=slice_rows(batch.X, first, last), target=batch.target[first:last], table=table)
 
 
-def drop_columns(batch: Batch, names: Iterable[str], source: str) -> Batch:
-    """Return dense `batch` without the columns called `names`.
+def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:
+    """Return dense `batch` of a source that is no table without the columns that `words` name.
 
     Raises
     ------
     FormatError
-        If the rows are sparse: a text column has no place of its own there.
+        If the columns have no names.
     UnknownNameError
         If there is no such column.
     """
-    known = batch.feature_names or ()
-    if isinstance(batch.X, CSR):
-        raise FormatError(source, "columns can be left out of dense rows only; take them out of the file")
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise UnknownNameError(f"column of {source}", unknown, known)
-    kept = [position for position, name in enumerate(known) if name not in set(names)]
+    if isinstance(batch.X, CSR) or batch.feature_names is None:
+        raise FormatError(source, "does not name its columns, so none can be dropped; take it out of the file")
+    known = batch.feature_names
+    dropped = columns_named(source, known, words)
+    kept = [position for position in range(len(known)) if position not in dropped]
+    if not kept:
+        raise FormatError(source, "no column is left as a feature; drop fewer")
     X = np.ascontiguousarray(batch.X[:, kept])
     return replace(batch, X=X, columns=len(kept), feature_names=tuple(known[position] for position in kept))

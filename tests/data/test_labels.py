@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.data.labels import Labels, class_codes
+from olscale.data.labels import ClassCodes, Labels
 from olscale.errors import DatasetError, FormatError
 
 
@@ -43,7 +43,7 @@ def test_whole_numbers_may_be_followed_by_fractions():
 def test_text_is_coded_by_first_appearance_and_classes_are_sorted():
     labels = labels_of(["b", "a", "b"], ["c"])
     assert (labels.names, labels.classes) == (("b", "a", "c"), ("a", "b", "c"))
-    codes = class_codes(np.array([0.0, 1.0, 2.0]), labels.classes, labels.names)
+    codes = ClassCodes(labels.classes, labels.names)(np.array([0.0, 1.0, 2.0]))
     assert codes.tolist() == [1, 0, 2]
     assert codes.dtype == np.int64
 

@@ -17,6 +17,7 @@ from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, UnknownNameError
 
 __all__ = [
+    "TABLE_FORMATS",
     "TEXT_FORMATS",
     "Batch",
     "Format",
@@ -41,6 +42,8 @@ _REGISTRY = {
 }
 TEXT_FORMATS = ("arff", "csv", "svmlight", "tsv")
 """Formats that read a stream from its first byte to its last; the others need a file of their own."""
+TABLE_FORMATS = ("arff", "csv", "parquet", "tsv")
+"""Formats that leave columns out themselves, before anything is encoded."""
 
 _HEAD_BYTES = 1 << 16
 

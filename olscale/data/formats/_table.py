@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.data.formats.base import Batch, Target
-from olscale.errors import FormatError, UnknownNameError
+from olscale.data.formats.table_columns import TableColumns, TableRows
+from olscale.errors import FormatError
 
-__all__ = ["MISSING", "Line", "TableEncoder", "checked_rows", "is_missing", "is_number", "label_position"]
+__all__ = ["MISSING", "Line", "TableEncoder", "checked_rows", "is_missing", "is_number"]
 
 MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 """Cells that mean "no value", in lower case."""
@@ -27,6 +29,9 @@ Line: TypeAlias = tuple[int, list[str]]
 """A row of cells with its one-based line."""
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
+
+_FEW_ROWS = 100
+"""Rows below which it says nothing that a column's values are all different."""
 
 _BLOCK_CELLS = 200_000
 _BATCH_CELLS = 4_000_000
@@ -47,45 +52,6 @@ def is_number(cell: str) -> bool:
     return "_" not in cell
 
 
-def label_position(source: str, names: Sequence[str], label: str | int | None) -> int:
-    """Return the position of the target among the columns `names`.
-
-    Parameters
-    ----------
-    source : str
-        Named in errors.
-    names : sequence of str
-        Column names.
-    label : str or int, optional
-        Name or position; text that is no name may be a position. The last column when left out.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is no column of that name.
-    FormatError
-        When there is no column at that position.
-
-    Examples
-    --------
-    >>> label_position("t.csv", ["age", "class", "3"], "class")
-    1
-    >>> label_position("t.csv", ["age", "class", "sex"], "-3")
-    0
-    """
-    if label is None:
-        return len(names) - 1
-    if isinstance(label, str) and label in names:
-        return list(names).index(label)
-    try:
-        position = int(label)
-    except ValueError:
-        raise UnknownNameError(f"label column of {source}", str(label), names) from None
-    if not -len(names) <= position < len(names):
-        raise FormatError(source, f"there is no column {position} for the label, the rows have {len(names)} cells")
-    return position % len(names)
-
-
 def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:
     """Yield `rows` as long as they have `width` cells, or as many as the first.
 
@@ -104,6 +70,19 @@ def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) ->
         yield line, row
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Encoded rows, a part of a batch."""
+
+    X: Any
+    target: Target
+    missing: NDArray[np.bool_] | None
+    segments: Target | None
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
 class TableEncoder:
     """Turns columns of text cells into batches.
 
@@ -111,35 +90,40 @@ class TableEncoder:
     ----------
     source : str
         Named in errors.
-    names : sequence of str
-        Names of all columns, the target's included.
-    label : int
-        Position of the target.
-    text : sequence of bool
-        Whether each column holds text; for the target: whether its labels are text.
+    columns : TableColumns
+        All columns, the target's included. What is seen of them is noted there.
     values : mapping of int to sequence of str, optional
         Declared values of text columns: they are numbered in this order before any row is seen.
     label_name : str or int, optional
         What to call the target in `Batch.label`; by its name when left out.
+    decimal : str
+        The mark between whole part and fraction of a number.
+    empty : int, optional
+        Position of a column that holds nothing: what a delimiter at the end of every row makes.
     """
 
     def __init__(
         self,
         source: str,
-        names: Sequence[str],
-        label: int,
-        text: Sequence[bool],
+        columns: TableColumns,
         values: Mapping[int, Sequence[str]] | None = None,
         label_name: str | int | None = None,
+        decimal: str = ".",
+        empty: int | None = None,
     ) -> None:
-        self._label_name = names[label] if label_name is None else label_name
-        self._source, self._names, self._label, self._text = source, list(names), label, list(text)
-        features = [position for position in range(len(names)) if position != label]
-        self._numeric = [position for position in features if not text[position]]
-        self._categorical = [position for position in features if text[position]]
+        self.columns, self._source, self._names = columns, source, list(columns.names)
+        self._label, self._text = columns.label, columns.text
+        self._label_name = self._names[columns.label] if label_name is None else label_name
+        self._decimal, self._empty = decimal, empty
+        features = columns.features
+        if not features:
+            raise FormatError(source, "no column is left as a feature; drop fewer")
+        self._numeric = [position for position in features if not columns.text[position]]
+        self._categorical = [position for position in features if columns.text[position]]
         self._codes: dict[int, dict[str, int]] = {position: {} for position in self._categorical}
         self._feature_names = [self._names[position] for position in self._numeric]
         self._published: tuple[str, ...] = ()
+        self._last: NDArray[np.float64] | None = None
         for position in self._categorical:
             for value in (values or {}).get(position, ()):
                 self._number(position, value)
@@ -164,62 +148,122 @@ class TableEncoder:
         """Return how many rows, at most `chunk_rows`, make a batch that is not too large."""
         return min(chunk_rows, max(1, _BATCH_CELLS // len(self._names)))
 
-    def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> tuple[Any, Target]:
+    def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Part:
         """Return the features and targets of some rows.
 
         Parameters
         ----------
         columns : sequence of columns of cells
-            All columns, the target's included.
+            All columns, the target's included; those that are dropped are not looked at.
         lines : sequence of int
             The line of each row, for errors.
-
-        Returns
-        -------
-        X : ndarray of shape (rows, numeric columns), or CSR
-        target : ndarray or list of str
 
         Raises
         ------
         FormatError
             When a numeric column holds text or a target is missing; names the line.
         """
+        self._check_empty(columns, lines)
         target = self._targets(columns[self._label], lines)
         numbers = np.empty((len(lines), len(self._numeric)))
         for j, position in enumerate(self._numeric):
             numbers[:, j] = self._floats(position, columns[position], lines)
-        if not self._categorical:
-            return numbers, target
-        return self._one_hot(numbers, columns), target
+        self._watch(numbers)
+        missing = _Missing(len(lines), len(self._names))
+        missing.add(self._numeric, np.isnan(numbers))
+        X = self._one_hot(numbers, columns, missing) if self._categorical else numbers
+        by = self.columns.segments
+        return Part(X, target, missing.found, None if by is None else self._segment_cells(by, columns[by], lines))
 
-    def batch(self, parts: Sequence[tuple[Any, Target]]) -> Batch:
+    def batch(self, parts: Sequence[Part]) -> Batch:
         """Return encoded `parts` as one batch."""
-        features = [X for X, _ in parts]
+        features = [part.X for part in parts]
         X = _stacked(features) if self._categorical else np.concatenate(features)
-        if self._text[self._label]:
-            target: Target = [label for _, labels in parts for label in labels]
-        else:
-            target = np.concatenate([labels for _, labels in parts])
         if len(self._published) != len(self._feature_names):
             self._published = tuple(self._feature_names)
-        return Batch(X, target, len(self._feature_names), self._published, label=self._label_name)
+        missing = None
+        if any(part.missing is not None for part in parts):
+            none = [np.zeros((len(part), len(self._names)), dtype=np.bool_) for part in parts]
+            missing = np.concatenate(
+                [zeros if part.missing is None else part.missing for part, zeros in zip(parts, none, strict=True)]
+            )
+        segments = None if self.columns.segments is None else _joined([cast(Target, part.segments) for part in parts])
+        return Batch(
+            X,
+            _joined([part.target for part in parts]),
+            len(self._feature_names),
+            self._published,
+            label=self._label_name,
+            table=TableRows(self.columns, missing, segments),
+        )
+
+    def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
+        if self._empty is None:
+            return
+        for line, cell in zip(lines, columns[self._empty], strict=True):
+            if str(cell).strip():
+                raise FormatError(
+                    self._source,
+                    f"the last cell is {str(cell)[:40]!r}, but that column has no name and was empty in the first rows; "
+                    "name it, or empty it",
+                    line,
+                )
+
+    def _watch(self, numbers: NDArray[np.float64]) -> None:
+        """Note which numeric columns never fall: a row's number or time says when it came, not what it is."""
+        columns, first = self.columns, self._last is None
+        if first:
+            columns.rises.update(dict.fromkeys(self._numeric, 0))
+            if len(numbers) >= _FEW_ROWS:
+                columns.distinct |= {
+                    position
+                    for j, position in enumerate(self._numeric)
+                    if (numbers[:, j] == np.trunc(numbers[:, j])).all()
+                    and len(np.unique(numbers[:, j])) == len(numbers)
+                }
+        place = [j for j, position in enumerate(self._numeric) if position in columns.rises] if columns.rises else []
+        if place:
+            watched = numbers[:, place]
+            if self._last is not None:
+                watched = np.vstack([self._last[place], watched])
+            steps = np.diff(watched, axis=0)
+            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
+            rises = np.count_nonzero(steps > 0, axis=0)
+            for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
+                if fell:
+                    del columns.rises[self._numeric[j]]
+                else:
+                    columns.rises[self._numeric[j]] += rose
+        self._last = numbers[-1].copy()
+
+    def _segment_cells(self, position: int, cells: Column, lines: Sequence[int]) -> Target:
+        if self._text[position]:
+            return [cell.strip() for cell in cells]
+        return self._floats(position, cells, lines)
 
     def _targets(self, cells: Column, lines: Sequence[int]) -> Target:
         if not self._text[self._label]:
             numbers = self._floats(self._label, cells, lines)
             missing = np.flatnonzero(np.isnan(numbers))
             if len(missing):
-                raise FormatError(self._source, "the label is missing", lines[missing[0]])
+                raise FormatError(self._source, self._no_label, lines[missing[0]])
             return numbers
         labels = [cell.strip() for cell in cells]
         if "" in labels or "?" in labels:
             first = next(i for i, label in enumerate(labels) if label in ("", "?"))
-            raise FormatError(self._source, "the label is missing", lines[first])
+            raise FormatError(self._source, self._no_label, lines[first])
         return labels
+
+    @property
+    def _no_label(self) -> str:
+        column = self._label_name if isinstance(self._label_name, int) else repr(self._label_name)
+        return f"the label is missing (column {column}); take the row out, or name another column with --label"
 
     def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         if isinstance(cells, np.ndarray):
             return cells
+        if self._decimal != ".":
+            cells = [cell.replace(self._decimal, ".") for cell in cells]
         try:
             numbers = np.array(cells, dtype=np.float64)
             if not any("_" in cell for cell in cells):
@@ -241,7 +285,7 @@ class TableEncoder:
                 )
         return numbers
 
-    def _one_hot(self, numbers: NDArray[np.float64], columns: Sequence[Column]) -> CSR:
+    def _one_hot(self, numbers: NDArray[np.float64], columns: Sequence[Column], missing: _Missing) -> CSR:
         rows, width = numbers.shape
         values = [[cell.strip() for cell in columns[position]] for position in self._categorical]
         self._learn(values)
@@ -250,6 +294,7 @@ class TableEncoder:
         for j, (position, cells) in enumerate(zip(self._categorical, values, strict=True)):
             known = self._codes[position]
             codes[:, j] = [known.get(cell, absent) for cell in cells]
+        missing.add(self._categorical, codes == absent)
         codes.sort(axis=1)
         used = np.hstack([numbers != 0, codes != absent])
         indices = np.hstack([np.broadcast_to(np.arange(width, dtype=np.int64), numbers.shape), codes])[used]
@@ -262,15 +307,36 @@ class TableEncoder:
         """Give numbers to the values not seen before in order of their first row, then of their column."""
         new = []
         for j, (position, cells) in enumerate(zip(self._categorical, values, strict=True)):
-            unseen = set(cells) - self._codes[position].keys()
+            unseen = [value for value in set(cells) - self._codes[position].keys() if not is_missing(value)]
             if unseen:
-                new += [(cells.index(value), j, position, value) for value in unseen if not is_missing(value)]
+                first = dict(zip(reversed(cells), range(len(cells) - 1, -1, -1), strict=True))
+                new += [(first[value], j, position, value) for value in unseen]
         for _, _, position, value in sorted(new):
             self._number(position, value)
 
     def _number(self, position: int, value: str) -> None:
         self._codes[position][value] = len(self._feature_names)
         self._feature_names.append(f"{self._names[position]}={value}")
+
+
+class _Missing:
+    """Which cells of some rows hold no value; `found` is None until there is one."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        self._shape = (rows, columns)
+        self.found: NDArray[np.bool_] | None = None
+
+    def add(self, positions: Sequence[int], absent: NDArray[np.bool_]) -> None:
+        if absent.any():
+            if self.found is None:
+                self.found = np.zeros(self._shape, dtype=np.bool_)
+            self.found[:, positions] = absent
+
+
+def _joined(parts: Sequence[Target]) -> Target:
+    if isinstance(parts[0], list):
+        return [cell for cells in parts for cell in cells]
+    return np.concatenate(cast(Any, parts))
 
 
 def _stacked(parts: Sequence[CSR]) -> CSR:

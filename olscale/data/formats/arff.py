@@ -15,8 +15,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number, label_position
+from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.lines import TextLines, cells_problem
+from olscale.data.formats.table_columns import (
+    TableColumns,
+    columns_named,
+    label_position,
+    segment_position,
+    unique_names,
+)
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
@@ -74,17 +82,21 @@ class ArffFormat:
 
 
 def _read(source: str, text: io.TextIOWrapper, options: ReadOptions) -> Iterator[Batch]:
-    attributes, line = _declarations(source, text)
-    names = [attribute.name for attribute in attributes]
-    label = label_position(source, names, options.label)
-    encoder = TableEncoder(
-        source,
-        names,
-        label,
-        [not attribute.numeric for attribute in attributes],
-        {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric},
+    lines = TextLines(source, text, ",")
+    attributes = _declarations(source, lines)
+    names = unique_names(attribute.name for attribute in attributes)
+    dropped = columns_named(source, names, options.drop)
+    columns = TableColumns(
+        tuple(names),
+        label_position(source, names, options.label, dropped),
+        tuple(not attribute.numeric for attribute in attributes),
+        dropped,
+        segment_position(source, names, options.segments),
     )
-    rows = checked_rows(source, _cells(source, text, attributes, line), len(attributes))
+    encoder = TableEncoder(
+        source, columns, {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric}
+    )
+    rows = checked_rows(source, _cells(source, lines, attributes, dropped), len(attributes))
     empty = True
     for batch in encoder.batches(rows, options.chunk_rows):
         empty = False
@@ -93,22 +105,22 @@ def _read(source: str, text: io.TextIOWrapper, options: ReadOptions) -> Iterator
         raise FormatError(source, "no rows")
 
 
-def _declarations(source: str, text: io.TextIOWrapper) -> tuple[list[Attribute], int]:
+def _declarations(source: str, lines: TextLines) -> list[Attribute]:
     attributes: list[Attribute] = []
-    number = 0
-    for number, raw in enumerate(text, 1):
-        line = raw.strip()
+    for raw in lines:
+        lines.begin_row()
+        line, number = raw.strip(), lines.number
         if line.lower().startswith("@data"):
             if len(attributes) < 2:
                 raise FormatError(
                     source, f"{len(attributes)} attributes declared, expected features and a label", number
                 )
-            return attributes, number
+            return attributes
         if line.lower().startswith("@attribute"):
             attributes.append(_attribute(source, line, number))
         elif line and not line.startswith("%") and not line.lower().startswith("@relation"):
             raise FormatError(source, f"got {line[:40]!r}, expected @attribute or @data", number)
-    raise FormatError(source, "there is no @data, so no rows", number or None)
+    raise FormatError(source, "there is no @data, so no rows", lines.number or None)
 
 
 def _attribute(source: str, line: str, number: int) -> Attribute:
@@ -133,15 +145,19 @@ def _attribute(source: str, line: str, number: int) -> Attribute:
     return Attribute(name, word in _NUMERIC, None)
 
 
-def _cells(source: str, text: io.TextIOWrapper, attributes: Sequence[Attribute], start: int) -> Iterator[Line]:
-    allowed = [frozenset(a.values) if a.values and not a.numeric else None for a in attributes]
-    lines = ("\n" if line.startswith("%") else line for line in text)
-    reader = csv.reader(lines, quotechar="'", escapechar="\\", skipinitialspace=True, strict=True)
+def _cells(source: str, lines: TextLines, attributes: Sequence[Attribute], dropped: frozenset[int]) -> Iterator[Line]:
+    allowed = [
+        frozenset(a.values) if a.values and not a.numeric and i not in dropped else None
+        for i, a in enumerate(attributes)
+    ]
+    rows = ("\n" if line.startswith("%") else line for line in lines)
+    reader = csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True, strict=True)
     try:
         for cells in reader:
+            number = lines.number
+            lines.begin_row()
             if not cells or not any(cells):
                 continue
-            number = start + reader.line_num
             row = [_unquoted(cell) for cell in cells]
             if row[0].startswith("{"):
                 row = _filled(source, row, attributes, number)
@@ -151,7 +167,7 @@ def _cells(source: str, text: io.TextIOWrapper, attributes: Sequence[Attribute],
                     raise FormatError(source, problem, number)
             yield number, row
     except csv.Error as error:
-        raise FormatError(source, f"cannot be split into cells ({error})", start + reader.line_num) from error
+        raise FormatError(source, cells_problem(error), lines.number) from error
 
 
 def _filled(source: str, cells: Sequence[str], attributes: Sequence[Attribute], number: int) -> list[str]:

@@ -11,13 +11,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.errors import FormatError, ParameterError
+
+if TYPE_CHECKING:
+    from olscale.data.formats.table_columns import TableColumns, TableRows
 
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
 
@@ -49,6 +52,8 @@ class Batch:
         position on likewise.
     regression : bool, default False
         Whether the targets are known to be those of a regression, even where all are whole numbers.
+    table : TableRows, optional
+        Of rows of a table: its columns, and which cells hold no value.
     """
 
     X: NDArray[Any] | CSR
@@ -58,6 +63,7 @@ class Batch:
     zero_based: bool | None = None
     label: str | int | None = None
     regression: bool = False
+    table: TableRows | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -81,6 +87,14 @@ class ReadOptions:
         Whether the first row of a table names its columns. Found out when left out.
     stream : io.BufferedReader, optional
         Text to read instead of opening the source, which then only names it in errors: a member of an archive.
+    drop : tuple of str
+        Columns of a table to leave out: names, or positions, or several of them with commas between.
+    segments : str, optional
+        Column of a table whose cells are wanted in `TableRows.segments`.
+    decimal : {'.', ','}, optional
+        Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
+    table : TableColumns, optional
+        Columns of the source before, whose decisions hold for this one too.
     """
 
     chunk_rows: int = 8192
@@ -88,10 +102,16 @@ class ReadOptions:
     zero_based: bool | None = None
     header: bool | None = None
     stream: io.BufferedReader | None = None
+    drop: tuple[str, ...] = ()
+    segments: str | None = None
+    decimal: str | None = None
+    table: TableColumns | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
             raise ParameterError(f"chunk_rows is {self.chunk_rows}, expected at least 1")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
 
 
 class Format(Protocol):

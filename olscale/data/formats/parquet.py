@@ -11,9 +11,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from olscale.data.formats._table import TableEncoder, label_position
+from olscale.data.formats._table import TableEncoder
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_raw
+from olscale.data.formats.table_columns import (
+    TableColumns,
+    columns_named,
+    label_position,
+    segment_position,
+    unique_names,
+)
 from olscale.errors import FormatError
 
 __all__ = ["ParquetFormat"]
@@ -58,13 +65,20 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     names = list(schema.names)
     if len(names) < 2 or not table.metadata.num_rows:
         raise FormatError(source, f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}")
-    label = label_position(source, names, options.label)
-    text = [_is_text(source, field) for field in schema]
-    encoder = TableEncoder(source, names, label, text)
+    names = unique_names(names)
+    dropped = columns_named(source, names, options.drop)
+    segments = segment_position(source, names, options.segments)
+    read = [position not in dropped or position == segments for position in range(len(names))]
+    text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
+    columns = TableColumns(tuple(names), label_position(source, names, options.label, dropped), text, dropped, segments)
+    encoder = TableEncoder(source, columns)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
-        columns = [_cells(column, is_text) for column, is_text in zip(part.columns, text, strict=True)]
-        yield encoder.batch([encoder.encode(columns, range(row, row + part.num_rows))])
+        cells = [
+            _cells(column, is_text) if is_read else ()
+            for column, is_text, is_read in zip(part.columns, text, read, strict=True)
+        ]
+        yield encoder.batch([encoder.encode(cells, range(row, row + part.num_rows))])
         row += part.num_rows
     if row == 1:
         raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")
@@ -78,7 +92,9 @@ def _is_text(source: str, field: Any) -> bool:
         return True
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
         return False
-    raise FormatError(source, f"column {field.name!r} is {field.type}, expected numbers or text")
+    raise FormatError(
+        source, f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop"
+    )
 
 
 def _cells(column: Any, is_text: bool) -> Any:

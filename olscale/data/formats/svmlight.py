@@ -12,7 +12,7 @@ Sources that belong together must be numbered alike: pass `Batch.zero_based` of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
@@ -28,7 +29,6 @@ __all__ = ["BLOCK_BYTES", "SvmlightFormat", "read_svmlight"]
 BLOCK_BYTES = 1 << 20
 """Bytes of text parsed at a time."""
 
-MAX_LINE_BYTES = 1 << 28
 MAX_NONZEROS = 4_000_000
 ROOM_BYTES = 16
 
@@ -81,13 +81,15 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BY
         source. Names the file when it has no rows or its compressed data are damaged.
     """
     parser = _Parser(source, options)
-    for buffer, stop in _blocks(source, options, block_bytes):
+    for buffer, stop in _blocks(source, options, block_bytes, lambda: parser.line):
         yield from parser.parse(buffer, stop)
     yield from parser.finish()
 
 
-def _blocks(source: str, options: ReadOptions, block_bytes: int) -> Iterator[tuple[bytearray, int]]:
-    """Yield a buffer that is used over and over, and the end of the whole lines in it."""
+def _blocks(
+    source: str, options: ReadOptions, block_bytes: int, line: Callable[[], int]
+) -> Iterator[tuple[bytearray, int]]:
+    """Yield a buffer that is used over and over, and the end of the whole lines in it; `line` tells the lines parsed."""
     buffer = bytearray(block_bytes + ROOM_BYTES)
     filled = 0
     with open_text(source, options.stream) as stream:
@@ -104,8 +106,8 @@ def _blocks(source: str, options: ReadOptions, block_bytes: int) -> Iterator[tup
                 yield buffer, stop
                 buffer[: filled - stop] = buffer[stop:filled]
                 filled -= stop
-            elif filled > MAX_LINE_BYTES:
-                raise FormatError(source, f"a line is longer than {MAX_LINE_BYTES >> 20} MB; this is no SVMlight text")
+            elif filled > MAX_LINE:
+                raise too_long(source, line() + 1)
             else:
                 # A line longer than the buffer. A new one, since the parser may still look at the old one.
                 buffer = buffer + bytearray(len(buffer))
@@ -120,7 +122,7 @@ class _Parser:
     def __init__(self, source: str, options: ReadOptions) -> None:
         self._source, self._options = source, options
         self._zero_based = options.zero_based
-        self._emitted = self._line = self._columns = 0
+        self._emitted = self.line = self._columns = 0
         self._rows, self._smallest, self._largest = 0, 2**31, -1
         self._labels = np.empty(0)
         self._indptr = np.zeros(1, dtype=np.int64)
@@ -132,7 +134,7 @@ class _Parser:
         from olscale.data.formats import _svmlight_kernel as kernel
 
         text = np.frombuffer(buffer, dtype=np.uint8)
-        pos = 3 if self._line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
+        pos = 3 if self.line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
         while pos < stop:
             zero_allowed = self._zero_based is True or self._open
             base = 0 if zero_allowed else 1
@@ -152,9 +154,9 @@ class _Parser:
                 self._data,
                 self._hard,
             )
-            self._line += lines
+            self.line += lines
             if fault:
-                raise FormatError(self._source, self._problem(buffer, fault, token, previous), self._line + 1)
+                raise FormatError(self._source, self._problem(buffer, fault, token, previous), self.line + 1)
             for slot, first, end in self._hard[:hards].tolist():
                 number = float(buffer[first:end])
                 if slot < 0:

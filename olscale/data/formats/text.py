@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from olscale.data.formats.compression import open_source, strip_compression
+from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.data.storage import split_url
 from olscale.errors import FormatError
 
@@ -94,9 +95,9 @@ class _Labelled(io.RawIOBase):
 
 
 def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader) -> Iterator[bytes]:
-    given = (line.strip() for line in of if line.strip())
+    given = (line.strip() for line in _lines(labels, of) if line.strip())
     apart, pairs, count = b"", False, 0
-    for row in rows:
+    for row in _lines(source, rows):
         text = row.strip()
         if text and not apart:
             apart = next((mark for mark in (b",", b"\t", b";") if mark in text), b" ")
@@ -110,3 +111,12 @@ def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedRe
         yield label + apart + text + b"\n" if label else b"\n"
     if next(given, None) is not None:
         raise FormatError(source, f"ends after {count} rows but {labels} goes on; expected a row for each label")
+
+
+def _lines(source: str, stream: io.BufferedReader) -> Iterator[bytes]:
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if len(line) > MAX_LINE:
+            raise too_long(source, number)
+        yield line

@@ -1,0 +1,106 @@
+"""What is said of the columns and classes of a dataset, in few lines however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from olscale.data.manifest import Manifest
+
+__all__ = ["classes_line", "column_rows", "columns_line", "missing_lines"]
+
+_MOST = 8
+
+
+def columns_line(manifest: Manifest) -> str | None:
+    """Return how the columns of a table were encoded; None where it is not known."""
+    table = manifest.table
+    if table is None:
+        return None
+    said = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
+    if table.categorical:
+        values = _listed([f"{name} {count:,}" for name, count in table.categorical.items()])
+        features = sum(table.categorical.values())
+        said.append(f"{len(table.categorical):,} text -> {features:,} columns, one a value ({values})")
+    if table.dropped:
+        said.append(f"dropped {_listed(table.dropped)}")
+    if table.segments is not None:
+        said.append(f"segments by {table.segments}")
+    return ", ".join(said)
+
+
+def missing_lines(manifest: Manifest) -> list[str]:
+    """Return where values are missing, and what that means."""
+    counts = _missing(manifest)
+    text = {} if manifest.table is None else manifest.table.categorical
+    numbers = {name: count for name, count in counts.items() if name not in text}
+    words = {name: count for name, count in counts.items() if name in text}
+    lines = []
+    if numbers:
+        lines.append(
+            f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row with one ends a run as "
+            "diverged; drop such columns (--drop), take the rows out, or fill them in"
+        )
+    if words:
+        lines.append(f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero")
+    return lines
+
+
+def classes_line(manifest: Manifest, split: str) -> str | None:
+    """Return the rows of each class in `split`, with its code where that says something; None where it is not known."""
+    counts, entry = manifest.splits[split].class_rows, manifest.splits[split]
+    if counts is None or manifest.classes is None:
+        return None
+    shares = {
+        f"{name} {count:,} ({100 * count / entry.rows:.1f} %)": count
+        for name, count in zip(manifest.classes, counts, strict=True)
+    }
+    if len(shares) <= _MOST:
+        return ", ".join(shares)
+    order = sorted(shares, key=lambda share: -shares[share])
+    return f"most {', '.join(order[:3])}; fewest {', '.join(order[-3:])}"
+
+
+def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
+    """Return name, encoding and missing values of each column of the source; of each feature where no more is kept."""
+    table, names, missing = manifest.table, manifest.feature_names or (), _missing(manifest)
+    known = any(split.missing is not None for split in manifest.splits.values())
+
+    def row(name: str, what: str) -> tuple[str, str, str]:
+        return name, what, f"{missing.get(name, 0):,}" if known and what != "dropped" else "-"
+
+    if table is None:
+        return [row(name, "feature") for name in names]
+    rows = [row(name, "numeric") for name in names[: table.numeric]]
+    rows += [row(name, f"text, {_plural(count, 'value')}") for name, count in table.categorical.items()]
+    rows += [row(name, "dropped") for name in table.dropped]
+    if isinstance(manifest.label_column, str):
+        rows.append((manifest.label_column, "label", "-"))
+    return rows
+
+
+def _missing(manifest: Manifest) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for split in manifest.splits.values():
+        for name, count in (split.missing or {}).items():
+            counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def _values(counts: Mapping[str, int]) -> str:
+    return _plural(sum(counts.values()), "value")
+
+
+def _plural(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    order = sorted(counts, key=lambda name: -counts[name])
+    return _listed([f"{name} {counts[name]:,}" for name in order])
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _MOST
+    return ", ".join(words) if more <= 0 else f"{', '.join(words[:_MOST])} and {more:,} more"

@@ -1,0 +1,231 @@
+"""The columns of a table: their names, which are left out, and what becomes of the others."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.base import Target
+from olscale.errors import FormatError, UnknownNameError
+
+__all__ = [
+    "TableColumns",
+    "TableRows",
+    "columns_named",
+    "label_position",
+    "segment_position",
+    "text_columns",
+    "unique_names",
+    "value_of",
+]
+
+_UNNAMED = "Unnamed: {}"
+"""How pandas calls a column without a name, most often the one of its row numbers."""
+
+
+@dataclass(slots=True)
+class TableColumns:
+    """The columns of one source.
+
+    Parameters
+    ----------
+    names : tuple of str
+        All columns, in the order of the source.
+    label : int
+        Position of the target.
+    text : tuple of bool
+        Whether each holds text; a text feature becomes one column a value.
+    dropped : frozenset of int
+        Positions of the columns that are left out.
+    segments : int, optional
+        Position of the column whose changes begin a segment.
+    rises : dict of int to int
+        Numeric features that never fell so far -> how often their value rose from a row to the next.
+    distinct : set of int
+        Numeric features of whole numbers, all different in the first rows.
+    """
+
+    names: tuple[str, ...]
+    label: int
+    text: tuple[bool, ...]
+    dropped: frozenset[int] = frozenset()
+    segments: int | None = None
+    rises: dict[int, int] = field(default_factory=dict)
+    distinct: set[int] = field(default_factory=set)
+
+    @property
+    def features(self) -> list[int]:
+        """Positions of the features."""
+        return [i for i in range(len(self.names)) if i != self.label and i not in self.dropped]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """What is known of consecutive rows of a table beside their features and targets.
+
+    Parameters
+    ----------
+    columns : TableColumns
+    missing : ndarray of shape (rows, columns of the source), bool, optional
+        Which cells hold no value; None where all do.
+    segments : ndarray or list of str, optional
+        Cells of the column that makes the segments.
+    """
+
+    columns: TableColumns
+    missing: NDArray[np.bool_] | None = None
+    segments: Target | None = None
+
+    def slice(self, first: int, last: int) -> TableRows:
+        """Return what is known of some of the rows."""
+        return replace(
+            self,
+            missing=None if self.missing is None else self.missing[first:last],
+            segments=None if self.segments is None else self.segments[first:last],
+        )
+
+
+def unique_names(cells: Iterable[str]) -> list[str]:
+    """Return the names of columns, each once: one without a name is called by its position, a second ``a`` ``a.1``.
+
+    Examples
+    --------
+    >>> unique_names(["", "a", " b ", "a"])
+    ['Unnamed: 0', 'a', 'b', 'a.1']
+    """
+    names = [cell.strip() or _UNNAMED.format(i) for i, cell in enumerate(cells)]
+    given, known, count = set(names), set[str](), dict[str, int]()
+    for i, name in enumerate(names):
+        while names[i] in known:
+            count[name] = count.get(name, 0) + 1
+            other = f"{name}.{count[name]}"
+            names[i] = other if other not in given else name
+        known.add(names[i])
+    return names
+
+
+def label_position(
+    source: str, names: Sequence[str], label: str | int | None, dropped: frozenset[int] = frozenset()
+) -> int:
+    """Return the position of the target among the columns `names`.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    names : sequence of str
+        Column names.
+    label : str or int, optional
+        Name or position; text that is no name may be a position. The last column that is not dropped when left out.
+    dropped : frozenset of int
+        Columns that are left out.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no column of that name.
+    FormatError
+        When there is no column at that position, or it is dropped.
+
+    Examples
+    --------
+    >>> label_position("t.csv", ["age", "class", "3"], "class")
+    1
+    >>> label_position("t.csv", ["age", "class", "sex"], "-3")
+    0
+    """
+    if label is None:
+        kept = [i for i in range(len(names)) if i not in dropped]
+        if not kept:
+            raise FormatError(source, "all columns are dropped, none is left for the label")
+        return kept[-1]
+    position = _position(source, names, label, f"label column of {source}", "for the label, the rows have")
+    if position in dropped:
+        raise FormatError(source, f"column {names[position]!r} is the label and is to be dropped; choose one of them")
+    return position
+
+
+def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> frozenset[int]:
+    """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no column of a name.
+    FormatError
+        When there is no column at a position.
+
+    Examples
+    --------
+    >>> sorted(columns_named("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"]))
+    [0, 1, 2]
+    """
+    found: set[int] = set()
+    for word in words:
+        several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
+        found |= {
+            _position(
+                source, names, name if name in names else name.strip(), f"column of {source}", "to drop, there are"
+            )
+            for name in several
+        }
+    return frozenset(found)
+
+
+def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:
+    """Return the position of the column whose changes begin a segment.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no column of that name.
+    """
+    if column is None:
+        return None
+    if column not in names:
+        raise UnknownNameError("segment column", column, names)
+    return list(names).index(column)
+
+
+def text_columns(
+    names: Sequence[str], text: Sequence[bool], label: int, before: TableColumns | None
+) -> tuple[bool, ...]:
+    """Return which columns hold text: as in the source `before`, if there is one, else as this one's first rows say."""
+    if before is None:
+        return tuple(text)
+    known = dict(zip(before.names, before.text, strict=True))
+    # A label that is text here and was a number before is told where labels are put together.
+    return tuple(
+        known.get(name, here) or (position == label and here)
+        for position, (name, here) in enumerate(zip(names, text, strict=True))
+    )
+
+
+def value_of(feature: str, categorical: Container[str]) -> tuple[str, str]:
+    """Return the column and the value that the feature ``COLUMN=VALUE`` of a text column stands for.
+
+    Examples
+    --------
+    >>> value_of("a=b=c", {"a=b": 3})
+    ('a=b', 'c')
+    """
+    end = feature.index("=")
+    while feature[:end] not in categorical:
+        end = feature.index("=", end + 1)
+    return feature[:end], feature[end + 1 :]
+
+
+def _position(source: str, names: Sequence[str], name: str | int, kind: str, purpose: str) -> int:
+    if isinstance(name, str) and name in names:
+        return list(names).index(name)
+    try:
+        position = int(name)
+    except ValueError:
+        raise UnknownNameError(kind, str(name), names) from None
+    if not -len(names) <= position < len(names):
+        raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
+    return position % len(names)
