@@ -22,6 +22,7 @@ __all__ = [
     "SourceEntry",
     "SplitEntry",
     "TableEntry",
+    "manifest_checksum",
 ]
 
 MANIFEST = "manifest.json"
@@ -223,7 +224,7 @@ class Manifest(_Entry):
     def to_json(self) -> bytes:
         """Return the file's content, with the checksum of all of it as the last field."""
         content = self.model_dump_json(indent=1, exclude={"checksum"}).encode()
-        checksum = _checksum(json.loads(content))
+        checksum = manifest_checksum(json.loads(content))
         return content.removesuffix(b"\n}") + f',\n "checksum": "{checksum}"\n}}\n'.encode()
 
     @classmethod
@@ -245,7 +246,7 @@ class Manifest(_Entry):
                 f"{dataset}: {MANIFEST} is broken at {where}: {first['msg']}{more}; ingest the dataset again"
             ) from None
         if manifest.format_version >= _CHECKED_FROM:
-            got = _checksum(json.loads(content))
+            got = manifest_checksum(json.loads(content))
             if got != manifest.checksum:
                 raise DatasetError(
                     f"{dataset}: {MANIFEST} was changed after it was written: its checksum is {got[:12]}, expected "
@@ -254,7 +255,7 @@ class Manifest(_Entry):
         return manifest
 
 
-def _checksum(content: dict[str, Any]) -> str:
+def manifest_checksum(content: dict[str, Any]) -> str:
     """Return the checksum of a manifest, whatever white space and order of fields it was written with."""
     rest = {name: value for name, value in content.items() if name != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, cast
 
-from olscale.data.formats.compression import strip_compression
+from olscale.data.formats.compression import open_raw, strip_compression, told_of, unreadable
 from olscale.data.formats.text import labels_beside
 from olscale.data.manifest import MANIFEST
 from olscale.data.storage import split_url
@@ -77,7 +77,11 @@ def expand(sources: Iterable[str]) -> list[Source]:
     DatasetError
         When a source does not exist, or a folder holds files of different kinds.
     """
-    return [found for source in sources for found in _expand_one(source)]
+    found: list[Source] = []
+    for source in sources:
+        with told_of(source):
+            found += _expand_one(source)
+    return found
 
 
 def _expand_one(source: str) -> list[Source]:
@@ -132,13 +136,16 @@ def _kind(path: str) -> str:
 
 def sha256_and_size(file: str) -> tuple[str, int]:
     """Return SHA-256 (hex) and size in bytes of `file`."""
-    fs, path = split_url(file)
-    with fs.open(path, "rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256")
+    with open_raw(file) as stream:
+        try:
+            digest = hashlib.file_digest(cast(Any, stream), "sha256")
+        except OSError as error:
+            raise unreadable(file, error) from error
         return digest.hexdigest(), stream.tell()
 
 
 def stamp(file: str) -> str:
     """Return what changes when `file` is written anew: a digest of its size, time and place."""
     fs, path = split_url(file)
-    return str(fs.ukey(path))
+    with told_of(file):
+        return str(fs.ukey(path))

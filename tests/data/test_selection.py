@@ -108,6 +108,8 @@ def test_columns_are_left_out_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.chunk("train", 0).X, [[5, np.nan], [6, 8], [7, 9]])
     with pytest.raises(UnknownNameError, match="'rows'; did you mean 'row'"):
         ingest(tmp_path / "a.csv", tmp_path / "e", drop=["rows"])
+    (tmp_path / "all.svm").write_text(lines(0, 5))
     (tmp_path / "words.csv").write_text("row,x,label\n1,red,0\n2,blue,1\n")
-    with pytest.raises(FormatError, match="out of dense rows only"):
-        ingest(tmp_path / "words.csv", tmp_path / "e", drop=["row"])
+    assert ingest(tmp_path / "words.csv", tmp_path / "words", drop="row").manifest.feature_names == ("x=red", "x=blue")
+    with pytest.raises(FormatError, match="does not name its columns, so none can be dropped"):
+        ingest(tmp_path / "all.svm", tmp_path / "e", drop=["row"])

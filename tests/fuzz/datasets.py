@@ -64,10 +64,17 @@ def without_checksums(files: Files) -> Files:
                 chunk["crc32"] = decoded_crc32(block)
                 hashes[split].update(block)
     content["format_version"] = 1
+    del content["checksum"]
     content["fingerprint"] = fingerprint(
-        content["kind"], content["columns"], content["classes"], content["label_names"], hashes
+        content["kind"], content["columns"], content["classes"], content["label_names"], hashes, {}
     )
     return {**files, MANIFEST: json.dumps(content).encode()}
+
+
+@cache
+def with_and_without_checksums() -> list[Files]:
+    """Return datasets whose manifests have a checksum, and others whose fields are believed."""
+    return [*datasets(), *map(without_checksums, datasets())]
 
 
 def read_dataset(folder: Path) -> None:
@@ -104,7 +111,7 @@ def read_dataset(folder: Path) -> None:
 
 
 TARGETS = (
-    Target("manifest", datasets, read_dataset, JSON_WORDS, vary_json("manifest"), ("manifest",)),
+    Target("manifest", with_and_without_checksums, read_dataset, JSON_WORDS, vary_json("manifest"), ("manifest",)),
     Target("parquet-chunks", chunk_seeds("parquet"), read_dataset, changed=("train/",)),
     Target("zarr-chunks", chunk_seeds("zarr"), read_dataset, JSON_WORDS, vary_json("train/"), ("train/",)),
 )

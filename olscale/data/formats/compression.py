@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
-from olscale.errors import FormatError
+from olscale.errors import FormatError, OlscaleError
 
-__all__ = ["decompressed", "open_raw", "open_source", "strip_compression"]
+__all__ = ["decompressed", "open_raw", "open_source", "strip_compression", "told_of", "unreadable"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -42,7 +44,8 @@ def open_raw(source: str) -> BinaryIO:
             return Path(source).open("rb")
         import fsspec
 
-        return cast(BinaryIO, fsspec.open(source, "rb").open())
+        with told_of(source):
+            return io.BufferedReader(_RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES)
     except FileNotFoundError:
         raise FormatError(source, "no such file") from None
     except IsADirectoryError:
@@ -103,6 +106,60 @@ def _decoder(raw: BinaryIO, codec: str) -> Any:
     return pyarrow.CompressedInputStream(pyarrow.PythonFile(raw, mode="r"), "zstd")
 
 
+@contextmanager
+def told_of(source: str) -> Iterator[None]:
+    """Make one line of what a connection or an object store's client raises: these have errors of their own."""
+    try:
+        yield
+    except (OlscaleError, FileNotFoundError, IsADirectoryError, PermissionError, ValueError, ImportError):
+        raise
+    except Exception as error:
+        raise unreadable(source, error) from error
+
+
+def unreadable(source: str, error: Exception) -> FormatError:
+    """Return the error of bytes that could not be got."""
+    reason = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
+    return FormatError(source, f"cannot be read ({reason}); check disk or connection, and run the same again")
+
+
+class _RemoteFile(io.RawIOBase):
+    """A file elsewhere, of which every read succeeds or raises `FormatError`."""
+
+    def __init__(self, source: str, file: Any) -> None:
+        self._source, self._file = source, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self._file.seekable())
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def readinto(self, buffer: Any, /) -> int:
+        try:
+            content = self._file.read(len(buffer))
+        except OlscaleError:
+            raise
+        except Exception as error:  # of the client's own kinds, and of those it is made of
+            raise unreadable(self._source, error) from error
+        size = getattr(self._file, "size", None)
+        if not content and len(buffer) and size is not None and self.tell() < size:
+            raise unreadable(self._source, EOFError(f"it ended after {self.tell():,} of {size:,} bytes"))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
 class _Stream(io.RawIOBase):
     """The decompressed bytes; turns the four libraries' ways to say "damaged" into one."""
 
@@ -123,7 +180,9 @@ class _Stream(io.RawIOBase):
             ) from None
         except Exception as error:
             # An error number means the operating system or the network failed, not the file.
-            if self._codec == "plain" or getattr(error, "errno", None):
+            if getattr(error, "errno", None):
+                raise unreadable(self._source, error) from error
+            if self._codec == "plain":
                 raise
             truncated = "truncat" in str(error).lower()
             problem = "truncated" if truncated else "corrupt"

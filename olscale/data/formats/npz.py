@@ -68,6 +68,8 @@ class NpzFormat:
 def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
     try:
         archive = np.load(file, allow_pickle=False)
+    except FormatError:
+        raise
     except Exception as error:  # zipfile raises nearly anything at damaged bytes
         raise FormatError(path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
@@ -79,6 +81,8 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     try:
         check_size(arrays, key)
         array = arrays[key]
+    except FormatError:
+        raise
     except Exception as error:  # zipfile, its four decompressors and NumPy raise nearly anything at damaged bytes
         raise FormatError(source, f"its array {key} cannot be read ({str(error) or repr(error)})") from error
     if not isinstance(array, np.ndarray):
