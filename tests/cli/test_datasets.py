@@ -119,3 +119,32 @@ def test_ingest_cuts_and_drops(shelf: Path):
     run(ingest, "a.csv", "D", "--train-rows", "2", "--drop", "x")
     made = open_dataset("D")
     assert (made.rows("train"), made.rows("test"), made.manifest.feature_names) == (2, 1, ("y",))
+
+
+def test_show_lists_columns_and_classes(shelf: Path):
+    wide = ",".join(f"c{i}" for i in range(30))
+    Path("wide.csv").write_text(
+        f"id,word,{wide},y\n" + f"7,red,{','.join(['1'] * 30)},0\n" + f"8,,{','.join([''] * 30)},1\n"
+    )
+    run(ingest, "wide.csv", "W", "--drop", "id")
+    short, whole = run(datasets, "show", "W").output, run(datasets, "show", "W", "--columns").output
+    assert "train rows   0 1 (50.0 %), 1 1 (50.0 %)" in short
+    assert "encoding     30 numeric, 1 text -> 1 columns, one a value (word 1), dropped id" in short
+    assert "and 13 more columns; --columns lists them all" in short
+    listed = [line.split() for line in whole.splitlines() if line]
+    assert ["c29", "numeric", "1"] in listed
+    assert ["word", "text,", "1", "value", "1"] in listed
+    assert ["id", "dropped", "-"] in listed
+    assert ["y", "label", "-"] in listed
+    facts = json.loads(run(datasets, "show", "W", "--json").output)
+    assert facts["class_rows"] == {"train": [1, 1]}
+    assert facts["missing"]["train"]["c0"] == 1
+    assert facts["table"]["dropped"] == ["id"]
+
+
+def test_datasets_of_before_show_what_they_keep():
+    old = Path(__file__).parents[1] / "data" / "fixtures" / "version2" / "table-zarr"
+    shown = run(datasets, "show", str(old)).output
+    assert ["day", "feature", "-"] in [line.split() for line in shown.splitlines()]
+    assert "encoding" not in shown
+    assert "note: its manifest is of format version 2, without a checksum" in run(datasets, "verify", str(old)).output

@@ -211,3 +211,45 @@ def test_workers_of_a_cluster_parse_to_the_same_dataset(tmp_path: Path, monkeypa
     datasets = [open_dataset(tmp_path / dest) for dest in ("serial", "apart")]
     assert datasets[0].fingerprint == datasets[1].fingerprint
     assert sorted(path.name for path in (tmp_path / "apart").iterdir()) == ["manifest.json", "train"]
+
+
+ORDERS = "id,when,shop,age,paid,returned\n" + "".join(
+    f"{100 + i},2024-01-{1 + i // 4:02},{'north' if i % 3 else ''},"
+    f"{'' if i % 10 == 0 else 20 + i % 7},{i % 9}.5,{'yes' if i % 4 == 0 else 'no'}\n"
+    for i in range(120)
+)
+
+
+def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.CaptureFixture[str]):
+    Path("orders.csv").write_text(ORDERS)
+    lines = ingested(capsys, "orders.csv", "all")
+    assert lines[0].startswith("all: 120 train rows x 34 columns, 2 classes, sparse")
+    assert lines[2:6] == [
+        "classes: no 90 (75.0 %), yes 30 (25.0 %)",
+        "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30, shop 1)",
+        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run as diverged; drop such "
+        "columns (--drop), take the rows out, or fill them in",
+        "missing: 40 values of text columns (shop 40), where all columns of values are zero",
+    ]
+    assert [line.partition(":")[0] for line in lines[6:-1]] == ["warning", "warning"]
+    assert "--drop when" in lines[6]
+    assert "--drop id" in lines[7]
+    less = ingested(capsys, "orders.csv", "less", "--drop", "id,when", "--drop", "age")
+    assert less[3:-1] == [
+        "columns: 1 numeric, 1 text -> 1 columns, one a value (shop 1), dropped id, when, age",
+        "missing: 40 values of text columns (shop 40), where all columns of values are zero",
+    ]
+
+
+def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.CaptureFixture[str]):
+    wide = ",".join(f"c{i}" for i in range(300))
+    Path("wide.csv").write_text(f"{wide},y\n" + ",".join(["p"] * 300) + ",0\n" + ",".join(["q"] * 299) + ",,1\n")
+    line = next(line for line in ingested(capsys, "wide.csv", "D") if line.startswith("columns"))
+    assert line.startswith("columns: 300 text -> 599 columns, one a value (c0 2, c1 2,")
+    assert line.endswith("c7 2 and 292 more)")
+
+
+def test_a_column_that_looks_like_the_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
+    Path("first.csv").write_text("class,a,b\nham,1,2.5\nspam,2,0.5\n")
+    assert "warning: there is a column 'class'; if that is the label, use --label" in ingested(capsys, "first.csv", "D")
+    assert not any("if that is the label" in line for line in ingested(capsys, "first.csv", "E", "--label", "class"))

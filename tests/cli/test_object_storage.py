@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from olscale.cli import main
 from olscale.cli import olscale as command
 from olscale.data.dataset import open_dataset
 from olscale.data.remote import Reached, open_remote
@@ -132,3 +136,36 @@ def test_faults_of_a_client_become_faults_of_the_system():
         Reached(Client()).ls(NoCredentialsError("Unable to locate credentials"))
     with pytest.raises(KeyError):
         Reached(Client()).ls(KeyError("ours"))
+
+
+@pytest.mark.parametrize("fault", ["connection", "client", "end"])
+@pytest.mark.parametrize("name", ["t.csv", "t.svm.gz", "t.npz"])
+def test_a_source_that_breaks_off_is_one_line(bucket, tmp_path, monkeypatch, capsys, name, fault):
+    """Whatever breaks off: the client raises errors of its own, or the bytes end early."""
+    import aiohttp
+    import fsspec
+    import s3fs
+
+    content = io.BytesIO()
+    np.savez(content, X=np.eye(4), y=[0, 1, 0, 1])
+    rows = {"t.csv": b"a,y\n1,0\n2,1\n", "t.svm.gz": gzip.compress(b"1 1:1\n0 2:1\n"), "t.npz": content.getvalue()}
+    with fsspec.open(f"{bucket}/broken/{name}", "wb") as file:
+        file.write(rows[name])
+
+    def fetch(self: object, start: int, end: int) -> bytes:
+        if fault == "end":
+            return b""
+        raise (
+            aiohttp.ClientPayloadError("payload\nis not completed")
+            if fault == "client"
+            else ConnectionResetError("reset")
+        )
+
+    monkeypatch.setattr(s3fs.S3File, "_fetch_range", fetch)
+    with pytest.raises(SystemExit) as exit:
+        main(["ingest", f"{bucket}/broken/{name}", str(tmp_path / "d")])
+    printed = capsys.readouterr().err
+    assert exit.value.code == 1
+    assert printed.startswith(f"olscale: error: {bucket}/broken/{name}: cannot be read (")
+    assert printed.count("\n") == 1
+    assert not (tmp_path / "d").exists()

@@ -1,0 +1,187 @@
+"""Columns of a table, as somebody who knows only the file expects them to be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from olscale.data.chunk import to_dense
+from olscale.data.dataset import Dataset
+from olscale.data.hints import column_hints
+from olscale.data.ingest import ingest
+from olscale.errors import DatasetError, FormatError, UnknownNameError
+
+ROWS = [(f"k{i:03}", i, "red" if i % 3 else "blue", i % 5, i % 2) for i in range(120)]
+NAMES = ("id", "row", "color", "size", "class")
+
+
+def write(folder: Path, kind: str) -> Path:
+    """Write the table of `ROWS`."""
+    path = folder / f"t.{kind}"
+    if kind == "parquet":
+        pq.write_table(
+            pa.table({name: list(cells) for name, cells in zip(NAMES, zip(*ROWS, strict=True), strict=True)}), path
+        )
+        return path
+    mark = "\t" if kind == "tsv" else ","
+    head = [mark.join(NAMES)]
+    if kind == "arff":
+        types = ("string", "numeric", "{blue,red}", "numeric", "{0,1}")
+        head = ["@relation r", *(f"@attribute {name} {of}" for name, of in zip(NAMES, types, strict=True)), "@data"]
+    path.write_text("\n".join([*head, *(mark.join(map(str, row)) for row in ROWS)]) + "\n")
+    return path
+
+
+def table(folder: Path, text: str, name: str = "t.csv", dest: str = "d", **options: object) -> Dataset:
+    (folder / name).write_bytes(text.encode())
+    return ingest(folder / name, folder / dest, **options)
+
+
+def dense(dataset: Dataset) -> list[list[float]]:
+    return np.vstack([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks()]).tolist()
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "arff", "parquet"])
+def test_columns_are_dropped_before_anything_is_encoded(tmp_path: Path, kind: str) -> None:
+    made = ingest(write(tmp_path, kind), tmp_path / "d", drop=["id,row"])
+    assert made.manifest.feature_names is not None
+    assert sorted(made.manifest.feature_names) == ["color=blue", "color=red", "size"]
+    entry = made.manifest.table
+    assert entry is not None
+    assert (entry.numeric, entry.categorical, entry.dropped) == (1, {"color": 2}, ("id", "row"))
+    assert made.manifest.splits["train"].class_rows == (60, 60)
+    numbers = ingest(tmp_path / f"t.{kind}", tmp_path / "numbers", drop=["id", "-3", "row"])
+    assert (numbers.kind, numbers.manifest.feature_names) == ("dense", ("size",))
+
+
+@pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
+def test_columns_that_are_hardly_features_are_told_with_the_cure(tmp_path: Path, kind: str) -> None:
+    hints = column_hints(ingest(write(tmp_path, kind), tmp_path / "d").manifest)
+    assert [hint.partition(";")[0].partition(",")[0] for hint in hints] == [
+        "column 'id' has 120 values in 120 rows",
+        "column 'row' grows from row to row",
+    ]
+    assert all(f"--drop {name}" in hint for name, hint in zip(("id", "row"), hints, strict=True))
+
+
+def test_dates_and_words_among_numbers_are_told(tmp_path: Path) -> None:
+    lines = [
+        f"2024-01-{1 + i // 60:02},{'lots' if i == 7 else i * 37 % 101},{i * 7919 % 120},{i % 2}" for i in range(120)
+    ]
+    made = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n")
+    date, price, key = column_hints(made.manifest)
+    assert "column 'day' holds dates or times, 2 of them" in date
+    assert "--drop day (--segments day shows the error in each)" in date
+    assert "column 'price' is text because of 'lots'" in price
+    assert "column 'key' holds whole numbers that are all different" in key
+    assert column_hints(table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", dest="few").manifest) == []
+
+
+def test_missing_values_are_counted_by_column_and_split(tmp_path: Path) -> None:
+    made = table(tmp_path, "a,b,c,y\n1,x,,0\nNA,?,2,1\n3,null,,0\n,z,5,1\n", train_rows=3)
+    assert made.manifest.splits["train"].missing == {"a": 1, "b": 2, "c": 2}
+    assert made.manifest.splits["test"].missing == {"a": 1}
+
+
+def test_missing_values_of_arrays_are_counted(tmp_path: Path) -> None:
+    X = np.array([[1, np.nan], [np.inf, np.nan], [2, 3.0]])
+    np.savez(tmp_path / "t.npz", X=X, y=[0, 1, 0])
+    assert ingest(tmp_path / "t.npz", tmp_path / "d").manifest.splits["train"].missing == {"x1": 2}
+
+
+def test_segments_by_a_column_of_dates_that_is_no_feature(tmp_path: Path) -> None:
+    made = table(tmp_path, "day,a,y\n2024-01-01,5,0\n2024-01-01,6,1\n2024-01-02,7,0\n", segments="day", drop="day")
+    assert made.segments() == (("2024-01-01", 0), ("2024-01-02", 2))
+    assert made.manifest.feature_names == ("a",)
+
+
+WALK = {
+    "a byte-order mark, CRLF, spaces, quotes": (
+        '\ufeff"a b", c ,y\r\n1,2,0\r\n3,4,1\r\n',
+        ("a b", "c"),
+        [[1, 2], [3, 4]],
+    ),
+    "semicolons": ("a;b;y\n1;2;0\n3;4;1\n", ("a", "b"), [[1, 2], [3, 4]]),
+    "an index without a name": (",a,y\n0,5,0\n1,6,1\n", ("Unnamed: 0", "a"), [[0, 5], [1, 6]]),
+    "an index without a name before text": (
+        ",a,y\n0,p,u\n1,q,v\n",
+        ("Unnamed: 0", "a=p", "a=q"),
+        [[0, 1, 0], [1, 0, 1]],
+    ),
+    "two columns of one name": ("a,a,y\n1,2,0\n3,4,1\n", ("a", "a.1"), [[1, 2], [3, 4]]),
+    "a delimiter at every end": ("a,b,y,\n1,2,0,\n3,4,1,\n", ("a", "b"), [[1, 2], [3, 4]]),
+    "the same without a header": ("1,2,0,\n3,4,1,\n", ("x0", "x1"), [[1, 2], [3, 4]]),
+    "truth values": ("a,b,y\ntrue,1,0\nfalse,2,1\n", ("b", "a=true", "a=false"), [[1, 1, 0], [2, 0, 1]]),
+    "one value": ("a,b,y\nu,1,0\nu,2,1\n", ("b", "a=u"), [[1, 1], [2, 1]]),
+}
+
+
+@pytest.mark.parametrize("case", WALK)
+def test_tables_as_they_are_found(tmp_path: Path, case: str) -> None:
+    text, names, rows = WALK[case]
+    made = table(tmp_path, text)
+    assert made.manifest.feature_names == names
+    assert dense(made) == rows
+    assert len(made.classes or ()) == 2
+
+
+@pytest.mark.parametrize("text", ["a;b;y\n1,5;2;0\n2;2,5;1\n", "1,5;2,5;0\n2,5;3,5;1\n"])
+def test_a_decimal_comma_is_asked_about_and_then_read(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FormatError, match=r"line \d: column '\w+' is '1,5': a number with a decimal comma"):
+        table(tmp_path, text)
+    made = table(tmp_path, text, decimal=",")
+    assert dense(made)[0][0] == 1.5
+    assert dense(made)[1][1] in (2.5, 3.5)
+    assert table(tmp_path, text, dest="text", decimal=".").kind == "sparse"
+
+
+FAULTS = {
+    "wrong": ({"drop": "wrong"}, UnknownNameError, "unknown column of .*'wrong'"),
+    "position": ({"drop": "7"}, FormatError, "there is no column 7 to drop, there are 3 cells"),
+    "label": ({"drop": "y", "label": "y"}, FormatError, "column 'y' is the label and is to be dropped"),
+    "all": ({"drop": "a,b"}, FormatError, "no column is left as a feature"),
+    "everything": ({"drop": "a,b,y"}, FormatError, "none is left for the label"),
+    "segments": ({"segments": "c"}, UnknownNameError, "unknown segment column 'c'"),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_what_cannot_be_dropped(tmp_path: Path, case: str) -> None:
+    options, error, problem = FAULTS[case]
+    with pytest.raises(error, match=problem):
+        table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", **options)
+
+
+def test_a_name_with_a_comma_and_the_column_after_the_label(tmp_path: Path) -> None:
+    made = table(tmp_path, '"a,b",c,y,when\n1,5,0,x\n2,6,1,z\n', drop=["a,b", "when"])
+    assert (made.manifest.feature_names, made.manifest.label_column) == (("c",), "y")
+
+
+def test_a_later_value_in_the_empty_last_column_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="line 3002: the last cell is 'odd'"):
+        table(tmp_path, "a,y,\n" + "1,0,\n" * 3000 + "1,0,odd\n")
+
+
+def test_columns_are_text_in_all_sources_or_in_none(tmp_path: Path) -> None:
+    """What the first source is read as holds for the others: their first rows may look otherwise."""
+    (tmp_path / "text.csv").write_text("a,b,y\nx,p,0\n1,q,1\n")
+    (tmp_path / "numbers.csv").write_text("a,b,y\n1,p,0\n2,q,1\n")
+    made = ingest(tmp_path / "text.csv", tmp_path / "d", test=tmp_path / "numbers.csv")
+    assert made.manifest.feature_names == ("a=x", "b=p", "a=1", "b=q", "a=2")
+    with pytest.raises(FormatError, match=r"text\.csv, line 2: column 'a' is 'x', expected a number"):
+        ingest(tmp_path / "numbers.csv", tmp_path / "e", test=tmp_path / "text.csv")
+    (tmp_path / "other.csv").write_text("a,c,y\n1,p,0\n2,q,1\n")
+    with pytest.raises(DatasetError, match="other column names than the sources before it: it lacks 'b'"):
+        ingest(tmp_path / "text.csv", tmp_path / "e", test=tmp_path / "other.csv")
+
+
+def test_parquet_columns_of_other_types_can_be_dropped(tmp_path: Path) -> None:
+    times = pa.array([0, 1], pa.timestamp("s"))
+    pq.write_table(pa.table({"when": times, "a": [1.0, 2.0], "y": [0, 1]}), tmp_path / "t.parquet")
+    with pytest.raises(FormatError, match=r"'when' is timestamp.*leave it out with --drop"):
+        ingest(tmp_path / "t.parquet", tmp_path / "d")
+    assert ingest(tmp_path / "t.parquet", tmp_path / "d", drop="when").manifest.feature_names == ("a",)
