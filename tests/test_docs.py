@@ -14,7 +14,7 @@ import olscale
 from olscale.evaluation.experiment import load_experiment
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "cluster" / "README.md"]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "cluster" / "README.md"]
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -71,6 +71,43 @@ def test_python_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     for block in blocks("README.md", "python"):
         exec(compile(block, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every step of it, on fewer rows; what it prints of columns is what is printed."""
+    import subprocess
+
+    from click.testing import CliRunner
+
+    from olscale.cli import olscale as command
+
+    page = "docs/guides/from-csv-to-a-choice.md"
+    monkeypatch.chdir(tmp_path)
+    make = blocks(page, "python")[0]
+    assert "ROWS = 40_000\n" in make
+    exec(compile(make.replace("ROWS = 40_000\n", "ROWS = 800\n"), page, "exec"), {"__name__": "guide"})
+    printed: dict[str, str] = {}
+    for line in re.findall(r"^\$ (.*)", "\n".join(blocks(page, "console")), re.M):
+        if line.startswith("awk"):
+            subprocess.run(line, shell=True, check=True)
+            continue
+        words, _, note = line.removeprefix("olscale ").partition(" #")
+        done = CliRunner().invoke(command, words.split())
+        assert done.exit_code in ((0, 1) if "diverge" in note else (0,)), f"{line}: {done.output}"
+        printed[words.strip()] = done.output
+    said = printed["ingest orders.csv data/orders-all"]
+    assert "--drop placed" in said
+    assert "--drop order_id" in said
+    assert (
+        "columns: 3 numeric, 2 text -> 8 columns, one a value (country 5, device 3), dropped order_id, placed"
+        in (printed["ingest orders.csv data/orders --drop order_id,placed"])
+    )
+    for listed in ("age        numeric", "country    text, 5 values", "order_id   dropped", "returned   label"):
+        assert listed in printed["datasets show data/orders --columns"]
+    assert printed["status results"].count("1 diverged, at row") == 2
+    rows = [line.split() for line in printed["results choice"].splitlines()]
+    assert {row[0] for row in rows if len(row) == 3} >= {"arow", "pa1", "perceptron", "scw1", "soft-lol"}
+    assert "diverged" not in printed["results choice"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])
