@@ -161,7 +161,7 @@ class _Split:
         self.chunks.append(ChunkEntry(rows=rows, nonzeros=nonzeros, file=file))
 
     def entry(
-        self, segments: Iterable[Segment], class_rows: tuple[int, ...] | None, missing: dict[str, int]
+        self, segments: Iterable[Segment], class_rows: tuple[int, ...] | None, missing: dict[str, int] | None
     ) -> SplitEntry:
         return SplitEntry(
             rows=sum(chunk.rows for chunk in self.chunks),

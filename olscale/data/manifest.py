@@ -73,7 +73,7 @@ class SplitEntry(_Entry):
     """One split: ``train`` or ``test``, with the crc32 of its files by their names below it.
 
     `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are the cells without a
-    value by column, where there are any. Datasets of before format version 3 have neither.
+    value by column, where there are any; None for sparse text. Datasets of before format version 3 have neither.
     """
 
     rows: Count

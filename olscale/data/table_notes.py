@@ -27,11 +27,13 @@ class TableNotes:
         self._others: list[TableColumns] = []
         self._rows: dict[str, int] = {}
         self._missing: dict[str, dict[str, int]] = {}
+        self._uncounted: set[str] = set()
         self._split = "train"
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
         self._split, self._rows[split], self._missing[split] = split, 0, {}
+        self._uncounted.discard(split)
         if split == "train":
             self._first, self._others = None, []
 
@@ -45,7 +47,9 @@ class TableNotes:
         """
         self._rows[self._split] += len(batch)
         if batch.table is None:
-            if not isinstance(batch.X, CSR):
+            if isinstance(batch.X, CSR):
+                self._uncounted.add(self._split)
+            else:
                 self._count_in_arrays(batch, batch.X)
             return
         columns = batch.table.columns
@@ -68,9 +72,9 @@ class TableNotes:
         for position in np.flatnonzero(counts).tolist():
             found[names[position]] = found.get(names[position], 0) + int(counts[position])
 
-    def missing(self, split: str) -> dict[str, int]:
-        """Return the cells of `split` that hold no value, by column, where there are any."""
-        return self._missing[split]
+    def missing(self, split: str) -> dict[str, int] | None:
+        """Return the cells of `split` that hold no value, by column; None where they are not counted: in sparse text."""
+        return None if split in self._uncounted else self._missing[split]
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
         """Return what the manifest keeps of the columns; None where the sources are no tables."""

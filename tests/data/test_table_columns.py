@@ -93,6 +93,11 @@ def test_missing_values_of_arrays_are_counted(tmp_path: Path) -> None:
     assert ingest(tmp_path / "t.npz", tmp_path / "d").manifest.splits["train"].missing == {"x1": 2}
 
 
+def test_missing_values_of_sparse_text_are_not_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "t.svm").write_text("1 1:nan 2:1\n0 2:1\n")
+    assert ingest(tmp_path / "t.svm", tmp_path / "d").manifest.splits["train"].missing is None
+
+
 def test_segments_by_a_column_of_dates_that_is_no_feature(tmp_path: Path) -> None:
     made = table(tmp_path, "day,a,y\n2024-01-01,5,0\n2024-01-01,6,1\n2024-01-02,7,0\n", segments="day", drop="day")
     assert made.segments() == (("2024-01-01", 0), ("2024-01-02", 2))
