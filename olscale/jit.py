@@ -15,6 +15,8 @@ from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.np.arrayobj import make_array, populate_array
 
+from olscale.user_source import source_digest
+
 __all__ = ["borrowed", "flat", "intrinsic", "is_ours", "kernel", "prefetch", "uncached"]
 
 P = ParamSpec("P")
@@ -42,7 +44,14 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """
     compiled: Any = numba.njit(nogil=True, cache=True)(function)
     file = compiled._cache._cache_file
-    file._source_stamp = _STAMP if is_ours(function.__module__) else (_STAMP, file._source_stamp)
+    if is_ours(function.__module__):
+        file._source_stamp = _STAMP
+    else:  # what it inlines of the user's other modules is in their digest
+        file._source_stamp = (
+            _STAMP,
+            source_digest([function.__module__], [function.__module__.partition(".")[0]]),
+            file._source_stamp,
+        )
     return compiled  # type: ignore[no-any-return]
 
 

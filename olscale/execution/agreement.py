@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -13,8 +12,9 @@ from typing import Any
 import dask
 
 import olscale
-from olscale.errors import ExecutionError, OlscaleError, one_line
-from olscale.learners.registry import is_ours, learner_class
+from olscale.errors import ExecutionError, one_line
+from olscale.evaluation.versions import learner_versions
+from olscale.learners.registry import is_ours
 
 __all__ = [
     "agree",
@@ -135,19 +135,11 @@ def modules_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def learner_modules(learners: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return for each learner a digest of the module that this process finds it in, and why it cannot be imported."""
-    found = {}
-    for name in learners:
-        try:
-            module = sys.modules[learner_class(name).__module__]
-            path = getattr(module, "__file__", None)
-            content = Path(path).read_bytes() if path and Path(path).is_file() else b""
-            found[name] = hashlib.sha256(content).hexdigest(), ""
-        except OlscaleError as error:
-            found[name] = "", str(error)
-        except (OSError, KeyError):
-            found[name] = "", ""
-    return found
+    """Return for each learner its version, with a digest of a user's own, and why it cannot be imported."""
+    return {
+        name: ("", version.removeprefix("!")) if version.startswith("!") else (version, "")
+        for name, version in learner_versions(learners).items()
+    }
 
 
 def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
@@ -155,15 +147,18 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
     if isinstance(answer, BaseException):
         return f"worker {worker} cannot import the experiment's learners ({one_line(str(answer))[:200]})"
     ours = learner_modules(learners)
-    for name, (digest, why) in answer.items():
+    for name, (version, why) in answer.items():
         if why:
             inner = why.partition("(")[2].rpartition(");")[0]
             return (
                 f"worker {worker} cannot import learner {name!r} ({inner or why}); put its module where that worker's "
                 "Python finds it, such as a folder in the PYTHONPATH it is started with"
             )
-        if digest != ours[name][0] and not ours[name][1]:
-            return f"worker {worker} has another module of learner {name!r} than the driver; give it the same file"
+        if version != ours[name][0] and not ours[name][1]:
+            return (
+                f"worker {worker} has another source of learner {name!r} (version {version}, the driver {ours[name][0]}); give "
+                "it the same file, and restart it if it imported the learner before an edit"
+            )
     return ""
 
 

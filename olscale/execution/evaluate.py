@@ -22,6 +22,7 @@ from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run import Run
 from olscale.evaluation.shard import cut_shards
+from olscale.evaluation.versions import check_sources
 from olscale.execution.checkpoints import resumable_packs, sweep_checkpoints
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent, Work
@@ -140,6 +141,8 @@ def evaluate(
     progress = progress or Silent()
     limit = None if memory_limit is None else parse_size(memory_limit)
     found, left_out = resolve(experiment, progress.note)
+    for line in check_sources(spec.name for spec in found.learners):
+        progress.note(line)
     searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
     learners = {run.learner for run in make_plan(found, left_out, [one.untried() for one in searches.searches]).runs}

@@ -19,6 +19,7 @@ from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.pack import Pack, Passage
 from olscale.evaluation.shard import ShardPassage, merge_shards
+from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.watchdog import PackWatch, watchdog_of
@@ -114,6 +115,7 @@ class Journey:
     """
 
     def __init__(self, pack: Pack, store: str) -> None:
+        check_learners(pack.runs)
         if pack.memory_limit is None:
             pack = replace(pack, memory_limit=_share_of_worker())
         self._store = open_store(store)

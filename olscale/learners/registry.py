@@ -7,17 +7,29 @@ with the entry point group ``olscale.learners``.
 
 from __future__ import annotations
 
-import importlib
 import importlib.metadata
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 from olscale.learners.base import Learner
+from olscale.learners.foreign.learner import ForeignLearner
+from olscale.learners.foreign.recipe import check_arguments
+from olscale.learners.lookup import look_up
+from olscale.learners.version import learner_version
 from olscale.raised import let_interrupt_out, text_of
 
-__all__ = ["asked", "is_ours", "learner_class", "learner_names", "make_learner"]
+__all__ = [
+    "asked",
+    "is_learner",
+    "is_ours",
+    "is_restorable",
+    "learner_class",
+    "learner_names",
+    "learner_path",
+    "make_learner",
+]
 
 T = TypeVar("T")
 
@@ -52,37 +64,41 @@ def learner_names() -> list[str]:
     return list(_targets())
 
 
-def learner_class(name: str) -> type[Any]:
-    """Return the class behind `name`.
+def learner_class(name: str) -> Any:
+    """Return the class behind `name`; ``module:name`` may also be a function that returns a model, or a model.
 
     Raises
     ------
     UnknownNameError
         If the name is not registered.
     ParameterError
-        If ``module:Class`` cannot be imported.
+        If ``module:name`` cannot be imported.
 
     Examples
     --------
     >>> learner_class("pa1").__name__
     'PA1'
     """
-    target = name if ":" in name else _targets().get(name)
-    if target is None:
-        raise UnknownNameError("learner", name, learner_names())
-    module, _, attribute = target.partition(":")
-    try:
-        found: type[Any] = getattr(importlib.import_module(module), attribute)
-        if not isinstance(found, type):
-            raise AttributeError(f"{target} is no class")
-    except BaseException as error:  # a module may raise anything when it is imported, and end the process with sys.exit
-        let_interrupt_out(error)
-        why = error if isinstance(error, ImportError | AttributeError | ValueError) else text_of(error)
+    return look_up(learner_path(name))
+
+
+def learner_path(name: str) -> str:
+    """Return the ``module:name`` behind a learner's name.
+
+    Raises
+    ------
+    UnknownNameError
+        If it has no colon and is not registered.
+    """
+    path = name if ":" in name else _targets().get(name)
+    if path is None and "." in name:
+        module, _, last = name.rpartition(".")
         raise ParameterError(
-            f"learner {name!r} cannot be imported ({why}); expected module:Class that Python finds, or one of "
-            f"{', '.join(learner_names())}"
-        ) from None
-    return found
+            f"unknown learner {name!r}; one of your own is named module:Class, perhaps {module}:{last}"
+        )
+    if path is None:
+        raise UnknownNameError("learner", name, learner_names())
+    return path
 
 
 def is_ours(name: str) -> bool:
@@ -112,7 +128,12 @@ def asked(name: str, what: str, call: Callable[[], T]) -> T:
 def is_restorable(name: str) -> bool:
     """Return whether a run of the learner can be continued from a checkpoint."""
     found = learner_class(name)
-    return issubclass(found, Learner) and found.restorable
+    return is_learner(found) and found.restorable
+
+
+def is_learner(found: Any) -> TypeGuard[type[Learner]]:
+    """Tell whether what `learner_class` returns is a class that keeps the learner contract."""
+    return isinstance(found, type) and issubclass(found, Learner)
 
 
 def make_learner(name: str, params: dict[str, Any]) -> Learner:
@@ -133,14 +154,11 @@ def make_learner(name: str, params: dict[str, Any]) -> Learner:
 
 def _made(name: str, params: dict[str, Any]) -> Learner:
     found = learner_class(name)
-    if not issubclass(found, Learner):
-        from olscale.learners.foreign import ForeignLearner
-
-        return ForeignLearner(name, found, params)
-    known = found().get_params()
-    for key in params:
-        if key not in known:
-            raise UnknownNameError(f"parameter of learner {name}", key, known)
+    version = learner_version(learner_path(name), found)
+    if not is_learner(found):
+        return ForeignLearner(name, found, params, str(version))
+    check_arguments(name, found, params)
     learner = found(**params)
     learner.resolved_params()
+    learner.version = version  # type: ignore[misc,assignment]
     return learner

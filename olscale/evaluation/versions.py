@@ -1,0 +1,56 @@
+"""Whether a process has the learners that an experiment was planned with: a user's own may be edited, or differ by machine."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from olscale.errors import ExecutionError, OlscaleError
+from olscale.evaluation.run import Run
+from olscale.learners.registry import is_ours, learner_class, learner_path
+from olscale.learners.version import check_unedited, learner_version, source_note
+
+__all__ = ["check_learners", "check_sources", "learner_versions"]
+
+
+def check_sources(names: Iterable[str]) -> list[str]:
+    """Return a line for each learner whose edits go unnoticed.
+
+    Raises
+    ------
+    ParameterError
+        If one was edited after this process imported it.
+    """
+    notes = []
+    for name in dict.fromkeys(name for name in names if not is_ours(name)):
+        path, target = learner_path(name), learner_class(name)
+        check_unedited(path, target)
+        notes.append(source_note(path, target))
+    return [note for note in notes if note]
+
+
+def learner_versions(names: Collection[str]) -> dict[str, str]:
+    """Return the versions of learners in this process; of one that cannot be had, why, after an exclamation mark."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = str(learner_version(learner_path(name), learner_class(name)))
+        except OlscaleError as error:
+            found[name] = f"!{error}"
+    return found
+
+
+def check_learners(runs: Iterable[Run]) -> None:
+    """Refuse to compute runs whose learners are others in this process: results would be filed under a wrong name.
+
+    Raises
+    ------
+    ExecutionError
+    """
+    planned = {run.learner: str(run.version) for run in runs if not is_ours(run.learner)}
+    for name, version in learner_versions(planned).items():
+        if version != planned[name]:
+            here = version[1:] if version.startswith("!") else f"version {version} here"
+            raise ExecutionError(
+                f"learner {name} is not what the experiment was planned with, version {planned[name]}, in this process "
+                f"({here}): its source was edited meanwhile, or is another one on this machine; run the command again"
+            )

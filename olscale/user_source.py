@@ -1,0 +1,155 @@
+"""The source of what users write: a digest of it, the same on every machine, that changes with each edit.
+
+A module is the user's own if it is neither Python's nor olscale's nor installed (in ``site-packages``). The digest covers
+the modules it begins with and all of the user's own that they import, in functions too; it is made of their names and
+texts, of no paths. What a module reads or imports by other means (data files, `importlib`) is not seen.
+
+Python keeps what it has imported. A text is therefore read once for each import of its module, at the first look: the
+digest stays that of what was loaded when the file is edited later, and `edited` tells of the edit.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+import tokenize
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+__all__ = ["edited", "is_installed", "source_digest"]
+
+DIGITS = 12
+_INSTALLED = {"site-packages", "dist-packages"}
+
+
+class _Source(NamedTuple):
+    """Text of a module, and what it imports: modules, or names in modules."""
+
+    text: str
+    imports: tuple[tuple[str, str], ...]
+
+
+_LOADED: dict[str, tuple[object, _Source | None]] = {}
+"""By name of a module: what tells this import of it from others, and its source at the first look."""
+
+
+def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str | None:
+    """Return twelve hexadecimal digits for the source of `modules` and of what they import; None where none can be read.
+
+    Modules that are not the user's own are passed over; those of `packages` count as the user's although installed.
+    """
+    found = _closure(modules, packages)
+    if not found:
+        return None
+    digest = hashlib.sha256()
+    for name, source in sorted(found.items()):
+        digest.update(f"{name}\0{source.text}\0".encode())
+    return digest.hexdigest()[:DIGITS]
+
+
+def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
+    """Return the names of those modules under a digest whose files have been edited since they were first looked at."""
+    found = _closure(modules, packages)
+    return sorted(name for name, source in found.items() if _read(name) not in (None, source.text))
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module lies where installers put packages."""
+    origin = _origin(module)
+    return origin is not None and not _INSTALLED.isdisjoint(Path(origin).parts)
+
+
+def _closure(modules: Iterable[str], packages: Collection[str]) -> dict[str, _Source]:
+    found: dict[str, _Source] = {}
+    waiting = list(modules)
+    while waiting:
+        name = waiting.pop()
+        source = None if name in found else _source(name, packages)
+        if source is not None:
+            found[name] = source
+            waiting += [_imported(module, attribute, packages) for module, attribute in source.imports]
+    return found
+
+
+def _imported(module: str, attribute: str, packages: Collection[str]) -> str:
+    """Return the module that ``from module import attribute`` takes its name from: `attribute` may be a module itself."""
+    inner = f"{module}.{attribute}"
+    return inner if attribute and _source(inner, packages) is not None else module
+
+
+def _source(name: str, packages: Collection[str]) -> _Source | None:
+    """Return the source of a module of the user's own as it was at the first look at this import."""
+    if not _is_own(name, packages):
+        return None
+    key = _import_of(name)
+    if name not in _LOADED or _LOADED[name][0] is not key:
+        text = None if key is None else _read(name)
+        _LOADED[name] = key, None if text is None else _Source(text, tuple(_imports(text, name)))
+    return _LOADED[name][1]
+
+
+def _is_own(name: str, packages: Collection[str]) -> bool:
+    top = name.partition(".")[0]
+    if top in sys.stdlib_module_names or top == __package__:
+        return False
+    # By the top of it alone: looking for a submodule imports its parents, which may take seconds in others' packages.
+    return top in packages or not is_installed(top)
+
+
+def _import_of(name: str) -> Any:
+    """Return an object that is another after each import of a module; None where there is no such module."""
+    module = sys.modules.get(name)
+    if module is None:
+        return _spec(name)
+    return getattr(module, "__spec__", None) or module
+
+
+def _spec(name: str) -> Any:
+    try:
+        return importlib.util.find_spec(name)
+    except Exception:  # of no package, or of one that cannot be imported
+        return None
+
+
+def _origin(name: str) -> str | None:
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None) or getattr(_spec(name), "origin", None)
+    return file if isinstance(file, str) else None
+
+
+def _read(name: str) -> str | None:
+    """Return the text of a module as its file has it now; None if it has none, or none that can be read."""
+    spec = getattr(sys.modules.get(name), "__spec__", None) or _spec(name)
+    try:
+        if spec is not None:
+            text = spec.loader.get_source(spec.name)
+            return text if isinstance(text, str) else None
+        file = sys.modules[name].__file__  # a script
+        assert file is not None
+        with tokenize.open(file) as opened:
+            return opened.read()
+    except Exception:  # compiled, in a notebook, or gone
+        return None
+
+
+def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    is_package = hasattr(sys.modules.get(name), "__path__") or bool(
+        getattr(_spec(name), "submodule_search_locations", None)
+    )
+    package = name if is_package else name.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                module = ".".join([*above, module]).strip(".")
+            yield from ((module, "" if alias.name == "*" else alias.name) for alias in node.names if module)
