@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,12 +24,16 @@ def learners() -> None:
 @learners.command("list")
 def list_() -> None:
     """List the registered learners."""
+    from olscale.errors import OlscaleError
     from olscale.learners.registry import learner_class, learner_names
 
     names = learner_names()
     width = max(map(len, names))
     for name in names:
-        summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0].replace("`", "")
+        try:
+            summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0].replace("`", "")
+        except OlscaleError as error:  # of another package
+            summary = f"({error})"
         say(f"{name:<{width}}  {summary}")
 
 
@@ -36,47 +41,81 @@ def list_() -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Describe learner NAME: its update, parameters, cost and source."""
-    from olscale.learners.base import Learner
-    from olscale.learners.registry import learner_class
+    from olscale.learners.registry import is_learner, learner_class, learner_path
+    from olscale.learners.version import learner_version, source_note
 
     find_modules_here()
-    found = learner_class(name)
-    say(f"{name} ({found.__module__}:{found.__qualname__})")
-    print_lines(f"\n{inspect.getdoc(found) or 'no description'}\n")
-    if issubclass(found, Learner):
+    found, path = learner_class(name), learner_path(name)
+    made_of = found if inspect.isclass(found) or inspect.isfunction(found) else type(found)
+    say(f"{name} ({made_of.__module__}:{made_of.__qualname__})")
+    print_lines(f"\n{inspect.getdoc(made_of) or 'no description'}\n")
+    if is_learner(found):
         print_lines("\nDefaults and domains\n--------------------\n")
         for parameter, value in sorted(found().get_params().items()):
             say(f"{parameter} = {value!r}: {found.domains[parameter]}")
+    else:
+        _show_arguments(found)
+    if made_of.__module__.partition(".")[0] != "olscale":
+        print_lines("\n")
+        say(f"Version {learner_version(path, found)}: with it, and the parameters, its runs are known.")
+        if note := source_note(path, found):
+            say(note)
 
 
-@learners.command(short_help="Check the contract of MODULE:CLASS or NAME.")
+def _show_arguments(found: Any) -> None:
+    print_lines("\nParameters and defaults\n-----------------------\n")
+    if not callable(found):
+        say(repr(found))
+        return
+    try:
+        arguments = list(inspect.signature(found).parameters.values())
+    except (TypeError, ValueError):
+        arguments = []
+    for one in arguments:
+        needed = one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
+        say(f"{one.name} (needed)" if needed else str(one.replace(annotation=one.empty)))
+    if not arguments:
+        say("none")
+
+
+@learners.command(short_help="Check MODULE:CLASS or NAME.")
 @click.argument("target", metavar="MODULE:CLASS")
 def check(target: str) -> None:
-    """Check that MODULE:CLASS (or a registered name) keeps the learner contract."""
+    """Check a learner of your own, MODULE:CLASS or MODULE:CLASS:param=value, or a registered name.
+
+    A subclass of olscale.learners.base.Learner is held to the learner contract; of a scikit-learn or River estimator it is
+    checked what an evaluation relies on: that it can be made anew, learns, predicts classes, gives the same twice and
+    in another process, leaves the rows alone, and does not go on with broken numbers.
+    """
+    from olscale.cli.evaluate import parse_learner
     from olscale.errors import OlscaleError
-    from olscale.learners.base import Learner
-    from olscale.learners.registry import learner_class, make_learner
-    from olscale.testing import learner_checks
+    from olscale.learners.registry import is_learner, learner_class, make_learner
+    from olscale.testing import foreign_checks, learner_checks
 
     find_modules_here()
-    found = learner_class(target)
-    if not issubclass(found, Learner):
-        make_learner(target, {})  # says what is missing
-        raise OlscaleError(
-            f"{target} is no subclass of olscale.learners.base.Learner, so the contract's checks do not apply; "
-            "`olscale evaluate` can run it all the same, row by row, from the first row after a loss"
-        )
+    parsed = parse_learner(target)
+    name, params = parsed["name"], parsed["params"]
+    found = learner_class(name)
+    if is_learner(found):
+        make_learner(name, params)  # says what is missing
+        if params:
+            raise OlscaleError(f"{name} is checked with its defaults; leave its parameters out")
+        checks, what = learner_checks(found), "the learner contract"
+    else:
+        checks, what = foreign_checks(name, params), "what an evaluation relies on"
     failed = 0
-    for name, run in learner_checks(found):
+    for title, run in checks:
         try:
             run()
         except Exception as error:
             failed += 1
-            say(f"FAILED  {name}: {type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
+            reason = str(error).strip().partition("\n")[0]
+            reason = reason if isinstance(error, AssertionError) else f"{type(error).__name__}: {reason}"
+            say(f"FAILED  {title}: {reason}")
         else:
-            say(f"passed  {name}")
+            say(f"passed  {title}")
     if failed:
-        raise OlscaleError(f"{target} fails {failed} checks of the learner contract")
+        raise OlscaleError(f"{name} fails {failed} of {len(checks)} checks of {what}")
 
 
 def find_modules_here() -> None:

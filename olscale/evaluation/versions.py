@@ -1,4 +1,4 @@
-"""Whether a process has the learners that an experiment was planned with: a user's own may be edited, or differ by machine."""
+"""Whether a process has the learners that an experiment was planned with: a user's own may be edited, or differ."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
 """Conformance checks for learners, shipped so that a learner of your own can be held to the same contract.
 
+`learner_checks` is for subclasses of `olscale.learners.base.Learner`, `foreign_checks` for estimators of other makes.
+
 >>> from olscale.learners.passive_aggressive import PA1
 >>> for name, check in learner_checks(PA1):
 ...     check()
 """
 
+from olscale.testing.foreign import foreign_checks
 from olscale.testing.learners import learner_checks
 
-__all__ = ["learner_checks"]
+__all__ = ["foreign_checks", "learner_checks"]

@@ -48,6 +48,11 @@ class ForeignLearner(Learner):
         self._estimator, self.params = make_model(name, target, dict(params))
         self._river = hasattr(self._estimator, "learn_one")
 
+    @property
+    def estimator(self) -> Any:
+        """The model."""
+        return self._estimator
+
     def resolved_params(self) -> dict[str, Any]:
         """Return the parameters as given: the defaults are those of the source or package, which the version stands for."""
         return dict(sorted(self.params.items()))

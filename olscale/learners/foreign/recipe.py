@@ -152,7 +152,7 @@ def _cure(model: Any) -> str:
         )
     if hasattr(model, "fit"):
         return "; it has fit, which needs all rows at once, where a single-pass learner meets them one by one"
-    return f"; it is a {type(model).__name__}"
+    return f"; it is of class {type(model).__qualname__}"
 
 
 def _other_kind(model: Any) -> str:

@@ -1,0 +1,270 @@
+"""Checks of a learner from elsewhere: each is one idea and raises `AssertionError`, with the reason, when it does not hold.
+
+They ask for what an evaluation relies on: it makes a new model for each run, in any process, gives it rows one by one and
+believes what it predicts.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.errors import DivergedError, ParameterError
+from olscale.learners.base import Learner, codes_of
+from olscale.learners.registry import make_learner
+
+__all__ = ["foreign_checks", "predictions_digest"]
+
+ROWS, COLUMNS, CLASSES = 300, 6, 4
+PROCESS_SECONDS = 120
+
+_Make = Callable[[], Any]
+
+
+def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[tuple[str, Callable[[], None]]]:
+    """Return the checks that a learner from elsewhere should pass, with a readable name for each.
+
+    Parameters
+    ----------
+    name : str
+        ``module:name`` of a scikit-learn or River estimator, or of a function that returns one.
+    params : dict, optional
+        Its parameters.
+
+    Returns
+    -------
+    list of (str, callable)
+        A check about streams is there for two classes and, unless the model only tells two apart, for four.
+
+    Raises
+    ------
+    OlscaleError
+        If it cannot be imported or made, or is no classifier that learns row by row.
+    """
+    make = partial(make_learner, name, dict(params or {}))
+    make()
+    found: list[tuple[str, Callable[[], None]]] = []
+    for check in (
+        check_an_untrained_model_predicts_a_class_or_says_it_cannot,
+        check_predictions_are_classes,
+        check_the_same_stream_gives_the_same_predictions,
+        check_predicting_learns_nothing,
+        check_rows_are_left_as_they_were,
+        check_rows_of_zeros_break_nothing,
+        check_a_stream_that_begins_with_one_class_is_fine,
+        check_a_separable_stream_is_learned,
+        check_a_row_of_nan_is_survived_or_shows,
+    ):
+        for classes in _class_counts(make):
+            found.append((f"{_title(check)} ({classes} classes)", partial(check, make, classes)))
+    copies = check_a_copy_has_the_same_parameters
+    found.append((_title(copies), partial(copies, make)))
+    elsewhere = check_another_process_gives_the_same_predictions
+    found.append((_title(elsewhere), partial(elsewhere, name, dict(params or {}))))
+    return found
+
+
+def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
+    """Asked before its first row, a model predicts a class or None, or raises; olscale asks River's, not scikit-learn's."""
+    learner = begun(make, classes)
+    X, _ = stream(classes)
+    scores = learner.scores(X[:1])
+    assert np.isfinite(scores).all(), "before its first row its scores are not finite"
+    predict = getattr(learner.estimator, "predict", None)
+    if hasattr(learner.estimator, "learn_one") or predict is None:
+        return
+    try:
+        predicted = np.asarray(predict(X[:1])).ravel()
+    except Exception:
+        return
+    known = [*range(classes), None]
+    assert predicted[0] in known, (
+        f"before its first row it predicts {predicted[0]!r}; expected an error, as NotFittedError"
+    )
+
+
+def check_predictions_are_classes(make: _Make, classes: int) -> None:
+    """Every prediction is one of the classes it was taught, one for each row, along the stream and after it."""
+    learner, (X, y) = begun(make, classes), stream(classes)
+    scores = learner.learn(X, y)
+    assert np.isfinite(scores).all(), f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
+    assert np.isfinite(learner.scores(X)).all(), f"at the end of the stream {_NOT_FINITE}"
+
+
+def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) -> None:
+    """Two new models that are given the same rows predict the same: no chance, no clock, nothing shared between models.
+
+    Between them a third learns other labels, which the second must not know of.
+    """
+    X, y = stream(classes, noise=1.5)
+    first, _, second = (begun(make, classes).learn(X, labels) for labels in (y, (y + 1) % classes, y))
+    differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
+    assert not len(differing), (
+        f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, or does a list, "
+        "dict or array stand in the class instead of in each model?"
+    )
+
+
+def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
+    """Asking a model for predictions, and for its scores, does not change what it predicts later."""
+    X, y = stream(classes)
+    quiet, asked = begun(make, classes), begun(make, classes)
+    half = ROWS // 2
+    for learner in (quiet, asked):
+        learner.learn(X[:half], y[:half])
+    asked.scores(X)
+    expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, asked))
+    assert np.array_equal(expected, got, equal_nan=True), "it predicts otherwise after it was asked for predictions"
+
+
+def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
+    """Learning and predicting do not write into the rows given, which other learners are given too."""
+    X, y = (np.array(array) for array in stream(classes))
+    rows, labels = X.copy(), y.copy()
+    learner = begun(make, classes)
+    learner.learn(rows, labels)
+    learner.scores(rows)
+    assert np.array_equal(rows, X), "it changes the rows"
+    assert np.array_equal(labels, y), "it changes the labels"
+
+
+def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
+    """A stream that begins with, and has, rows of zeros only is learned without breaking down."""
+    X, y = (np.array(array) for array in stream(classes))
+    X[[0, 1, 2, 50, 51]] = 0.0
+    learner = begun(make, classes)
+    assert np.isfinite(learner.learn(X, y)).all(), f"after a row of zeros {_NOT_FINITE}"
+
+
+def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int) -> None:
+    """The first rows may all be of one class: streams in time order often begin so."""
+    X, y = stream(classes)
+    order = np.argsort(y, kind="stable")
+    learner = begun(make, classes)
+    assert np.isfinite(learner.learn(X[order], y[order])).all(), f"in a stream sorted by class {_NOT_FINITE}"
+
+
+def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
+    """Well separated clusters are told apart after one pass, far better than by chance."""
+    X, y = stream(classes, rows=2 * ROWS)
+    learner = begun(make, classes)
+    learner.learn(X, y)
+    error = _error(learner, X, y)
+    assert error < 0.2, (
+        f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {_chance(classes):.0f} %"
+    )
+
+
+def check_a_row_of_nan_is_survived_or_shows(make: _Make, classes: int) -> None:
+    """After a row of NaN it still learns, or its run ends, as ``diverged`` or by an error; it does not go on broken."""
+    X, y = stream(classes, rows=2 * ROWS)
+    X = X.copy()
+    X[20] = np.nan
+    learner = begun(make, classes)
+    try:
+        ended = not np.isfinite(learner.learn(X, y)).all()
+        clean, labels = X[21:], y[21:]
+        error = 1.0 if ended else _error(learner, clean, labels)
+    except Exception:  # the run ends as learner_error
+        return
+    assert ended or error < 0.2, (
+        f"after a row of NaN its error is {100 * error:.0f} % and nothing shows it: give it decision_function or "
+        "predict_proba, keep its weights in coef_, or have partial_fit raise ValueError"
+    )
+
+
+def check_a_copy_has_the_same_parameters(make: _Make) -> None:
+    """scikit-learn's clone, or River's, makes a model of the same parameters: ``__init__`` stores them as they are."""
+    model = make().estimator
+    if not hasattr(model, "get_params"):
+        return  # of neither library
+    if hasattr(model, "learn_one"):
+        model.clone()
+        return
+    from sklearn.base import clone
+
+    copied = clone(copy.deepcopy(model))
+    given, kept = (one.get_params(deep=False) for one in (model, copied))
+    assert given.keys() == kept.keys(), f"a copy has the parameters {sorted(kept)}, expected {sorted(given)}"
+
+
+def check_another_process_gives_the_same_predictions(name: str, params: dict[str, Any]) -> None:
+    """A process of its own, as a worker is, imports it and predicts the same: also under another order of sets."""
+    code = (
+        "import json, sys; name, params, path = json.loads(sys.argv[1]); sys.path[:] = path; "
+        "from olscale.testing.foreign import predictions_digest; print('digest', predictions_digest(name, params))"
+    )
+    given = json.dumps([name, params, [part or os.getcwd() for part in sys.path]])  # noqa: PTH109
+    done = subprocess.run(
+        [sys.executable, "-c", code, given],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PROCESS_SECONDS,
+        env={**os.environ, "PYTHONHASHSEED": "1"},
+    )
+    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    assert done.returncode == 0, f"there it ends in: {last}"
+    got = done.stdout.strip().rpartition("digest ")[2]
+    assert got == predictions_digest(name, params), (
+        "there it predicts otherwise: by the clock, a set's order or a file?"
+    )
+
+
+def predictions_digest(name: str, params: dict[str, Any]) -> str:
+    """Return a digest of what a learner predicts along a stream."""
+    X, y = stream(2)
+    codes = codes_of(begun(partial(make_learner, name, params), 2).learn(X, y))
+    return hashlib.sha256(codes.tobytes()).hexdigest()
+
+
+def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return clusters, well separated where there is little noise, read-only."""
+    rng = np.random.default_rng(classes)
+    y = rng.integers(0, classes, rows)
+    X = 3.0 * np.eye(COLUMNS)[y] + noise * rng.normal(size=(rows, COLUMNS))
+    X.flags.writeable = y.flags.writeable = False
+    return X, y
+
+
+def begun(make: _Make, classes: int) -> Any:
+    """Return a new learner at the start of a stream."""
+    learner = make()
+    learner.begin(COLUMNS, classes)
+    return learner
+
+
+def _class_counts(make: _Make) -> tuple[int, ...]:
+    try:
+        begun(make, CLASSES)
+    except ParameterError:  # it tells two classes apart
+        return (2,)
+    return (2, CLASSES)
+
+
+def _error(learner: Learner, X: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    try:
+        return float(np.mean(codes_of(learner.scores(X)) != y))
+    except DivergedError:
+        return 1.0
+
+
+def _chance(classes: int) -> float:
+    return 100.0 * (1.0 - 1.0 / classes)
+
+
+_NOT_FINITE = "its scores or weights are not finite"
+
+
+def _title(check: Callable[..., None]) -> str:
+    return check.__name__.removeprefix("check_").replace("_", " ")
