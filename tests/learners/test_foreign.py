@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -83,9 +84,9 @@ def test_a_seed_left_open_is_set_and_told() -> None:
     [
         ("nowhere.at_all:Model", {}, "No module named 'nowhere'"),
         ("sklearn.linear_model:Nothing", {}, "no attribute 'Nothing'"),
-        ("math:sin", {}, "math:sin is no class"),
+        ("math:sin", {}, "math:sin is no class, nor a function"),
         (":Model", {}, "Empty module name"),
-        (SGD, {"alfa": 1}, "unexpected keyword argument 'alfa'"),
+        (SGD, {"alfa": 1}, "'alfa'; did you mean 'alpha'"),
         (SGD, {"alpha": -1}, "'alpha' parameter of SGDClassifier must be"),
         ("sklearn.svm:SVC", {}, "neither partial_fit"),
     ],
@@ -100,3 +101,201 @@ def test_a_binary_river_model_refuses_ten_classes() -> None:
     pytest.importorskip("river")
     with pytest.raises(OlscaleError, match="tells two classes apart, the dataset has 10"):
         make_learner("river.linear_model:PAClassifier", {}).begin(64, 10)
+
+
+OWN = "tests.learners.own_estimators"
+
+
+def stream(classes: int = 2, rows: int = 300) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, rows)
+    X = 3.0 * np.eye(5)[y] + 0.5 * rng.normal(size=(rows, 5))
+    X.flags.writeable = y.flags.writeable = False
+    return X, y
+
+
+def begun(name: str, params: dict[str, Any] | None = None, classes: int = 2) -> Any:
+    learner = make_learner(f"{OWN}:{name}", params or {})
+    learner.begin(5, classes)
+    return learner
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("Scored", {}),
+        ("Scored", {"eta": 0.2}),
+        ("Silent", {}),
+        ("around", {"alpha": 0.01}),
+        ("ScaledSteps", {}),
+        ("Keywords", {"eta": 0.2}),
+        ("Needs", {"eta": 0.2, "beta": 1}),
+        ("WithoutClasses", {}),
+        ("HoldsLambda", {}),
+        ("InName", {}),
+        ("Outer.Inner", {}),
+        ("RiverLike", {}),
+        ("model", {"alpha": 0.01}),
+        ("bound", {}),
+    ],
+)
+def test_whatever_a_user_writes_is_taught_and_measured(name: str, params: dict[str, Any]) -> None:
+    X, y = stream()
+    learner = begun(name, params)
+    scores = learner.learn(X, y)
+    assert np.isfinite(scores).all()
+    assert np.mean(codes_of(scores) != y) < 0.2
+    assert learner.measures()["updates"] == len(y)
+    learner.begin(5, 2)  # a new model, not the old one
+    np.testing.assert_array_equal(learner.learn(X, y), scores)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes", "first"),
+    [
+        ("ScoredBreaks", 2, 101),
+        ("ScoredBreaks", 4, 101),
+        ("SilentBreaks", 4, 101),
+        ("WrapperBreaks", 2, 101),
+        ("RiverLikeBreaks", 2, 101),
+    ],
+)
+def test_a_model_that_breaks_down_scores_nan_from_there_on(name: str, classes: int, first: int) -> None:
+    """However the stream is cut into chunks, and after it."""
+    X, y = stream(classes)
+    for cuts in ([0, 300], [0, 40, 101, 102, 300]):
+        learner = begun(name, classes=classes)
+        scores = np.concatenate([learner.learn(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
+        assert int(np.argmax(np.isnan(scores).any(axis=1))) == first
+        assert np.isnan(scores[first:]).all()
+    assert np.isnan(learner.scores(X)).all()
+
+
+def test_such_a_run_ends_as_diverged(shelf: Path, tmp_path: Path) -> None:
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": f"{OWN}:{name}"} for name in ("ScoredBreaks", "SilentBreaks", "SaysText", "Scored")],
+        "protocol": {"order": "time"},
+    }
+    store = evaluate(parse_experiment(content), tmp_path / "store", in_process=True).store
+    found = {row["learner"].partition(":")[2]: row for row in store.read(["learner", "outcome", "reason"]).to_pylist()}
+    assert found["ScoredBreaks"]["outcome"] == found["SilentBreaks"]["outcome"] == "diverged"
+    assert found["ScoredBreaks"]["reason"] == "diverged at row 101: score is not finite"
+    assert found["SaysText"]["outcome"] == "learner_error"
+    assert "', expected a class it was taught: they are the numbers 0 to 1" in found["SaysText"]["reason"]
+    assert found["Scored"]["outcome"] == "ok"
+
+
+def test_a_row_that_is_not_finite_is_not_shown_to_a_model() -> None:
+    X, y = stream()
+    X = X.copy()
+    X[7, 1] = np.nan
+    for name in ("Scored", "Silent", "RiverLike"):
+        scores = begun(name).learn(X, y)
+        assert np.isnan(scores).any(axis=1).tolist() == [False] * 7 + [True] * 293
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("SaysText", "predicted '[01]', expected a class it was taught"),
+        ("SaysScores", r"an array of shape \(1, 2\) for 1 row"),
+        ("SaysNaN", "predicted nan, expected a class it was taught: they are the numbers 0 to 1"),
+        ("SaysMore", "predicted 7, expected"),
+    ],
+)
+def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
+    X, y = stream()
+    with pytest.raises(ValueError, match=said):
+        begun(name).learn(X, y)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("Scord", {}, r"has no attribute 'Scord'; did you mean 'Scored'\?"),
+        ("Scored", {"etta": 1}, r"unknown parameter of learner .* 'etta'; did you mean 'eta'\? there are: eta"),
+        ("around", {"alfa": 1}, r"'alfa'; did you mean 'alpha'\?"),
+        ("model", {"alfa": 1}, "Invalid parameter 'alfa'"),
+        ("Needs", {"eta": 1}, r"needs beta: write .*:Needs:beta=\.\.\."),
+        ("Around", {}, "needs estimator: .* a class or function of your own that builds the whole"),
+        ("pipeline", {}, "a scikit-learn Pipeline has none: .*--transform standardize,bias"),
+        ("Abstract", {}, "abstract class Abstract"),
+        ("Raises", {}, "cannot be made: KeyError: 'no such thing'"),
+        ("OnlyFit", {}, "neither partial_fit .*; it has fit, which needs all rows at once"),
+        ("Outer", {}, "neither partial_fit"),
+        ("STEP", {}, "is no class, nor a function that returns a model, nor a model; it is a float"),
+    ],
+)
+def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], said: str) -> None:
+    with pytest.raises(OlscaleError, match=said) as caught:
+        begun(name, params)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sklearn.linear_model:SGDRegressor", "is a regressor; expected a classifier"),
+        ("sklearn.cluster:MiniBatchKMeans", "is a clusterer"),
+        ("sklearn.preprocessing:StandardScaler", "has partial_fit but no predict"),
+        ("sklearn.linear_model:SGDClassifer", "did you mean 'SGDClassifier'"),
+        ("broken_module:Model", "ended in ZeroDivisionError in line 2 of .*broken_module.py: division by zero"),
+        ("exits:Model", "ended in SystemExit"),
+        ("needs_more:Model", "ended in ModuleNotFoundError in line 1 of .*: No module named 'not_there_at_all'"),
+        ("whole.py:Model", "a module is named without .py; write whole"),
+        ("mine.Model", "one of your own is named module:Class, perhaps mine:Model"),
+    ],
+)
+def test_what_is_no_classifier_or_cannot_be_imported_says_why(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_module.py").write_text("\n1 / 0\n")
+    (tmp_path / "whole.py").write_text("")
+    (tmp_path / "exits.py").write_text("import sys\nsys.exit(3)\n")
+    (tmp_path / "needs_more.py").write_text("import not_there_at_all\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(OlscaleError, match=said):
+        make_learner(name, {})
+
+
+def test_pipelines_of_river_are_learners() -> None:
+    pytest.importorskip("river")
+    X, y = stream()
+    learner = begun("river_pipeline")
+    assert np.mean(codes_of(learner.learn(X, y)) != y) < 0.1
+    with pytest.raises(OlscaleError, match="tells two classes apart, the dataset has 4"):
+        begun("river_pipeline", classes=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"),
+    [
+        ("Scored", set()),
+        ("Shares", {"the same stream gives the same predictions"}),
+        ("Chance", {"the same stream gives the same predictions", "a separable stream is learned"}),
+        ("Writes", {"rows are left as they were"}),
+        ("LearnsWhenAsked", {"predicting learns nothing"}),
+        ("DislikesZeros", {"rows of zeros break nothing"}),
+        ("NeedsAllClassesFirst", {"a stream that begins with one class is fine"}),
+        ("CannotBeCloned", {"a copy has the same parameters"}),
+        ("KnowsItsProcess", {"another process gives the same predictions"}),
+        ("SaysText", {"predictions are classes"}),
+    ],
+)
+def test_each_check_can_fail(name: str, fails: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from olscale.testing import foreign_checks
+
+    elsewhere = "another process gives the same predictions"
+    failed = set()
+    for title, check in foreign_checks(f"{OWN}:{name}"):
+        if title == elsewhere and elsewhere not in fails and name != "Scored":
+            continue  # a process each is slow
+        try:
+            check()
+        except Exception:
+            failed.add(title.partition(" (")[0])
+    assert fails <= failed
+    assert failed or not fails
+    if name == "Scored":
+        assert not failed

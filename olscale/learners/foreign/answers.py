@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Rows, rows_of
+from olscale.data.chunk import CSR, Rows
 from olscale.learners.foreign.numbers import Watch, models_within, numbers_of
 
 __all__ = ["Soundness", "class_codes"]
@@ -59,17 +59,16 @@ class Soundness:
                 break
 
     def of(self, model: Any, rows: Any, X: Rows) -> NDArray[np.bool_]:
-        """Return for each row of `X`, given to the model as `rows`, whether it is sound."""
-        count = rows_of(X)
-        finite = self._finite(model, rows, count)
+        """Return for each row of `X`, given to the model as `rows`, whether row and model are sound."""
+        whole = _finite_rows(X)
+        if not whole.any():
+            return whole
+        finite = self._finite(model, rows, len(whole))
         if finite is None:
-            return np.full(count, not self._watch.look(model))
-        if finite.all() or self._scores != "predict_proba" or not _is_naive_bayes(model):
-            return finite
-        # Probabilities are 0 / 0 where a feature never varied within a class: its figures are then scikit-learn's.
-        if all(np.isfinite(array).all() for _, array in numbers_of(model)):
-            finite = finite | _finite_rows(X)
-        return finite
+            return whole & (not self._watch.look(model))
+        if not finite.all() and self._scores == "predict_proba" and _is_sound_naive_bayes(model):
+            return whole
+        return whole & finite
 
     def _finite(self, model: Any, rows: Any, count: int) -> NDArray[np.bool_] | None:
         """Return whether the scores of each row are finite; None from a model that gives none."""
@@ -95,5 +94,12 @@ def _finite_rows(X: Rows) -> NDArray[np.bool_]:
     return np.array([np.isfinite(X.data[start:stop]).all() for start, stop in ends])
 
 
-def _is_naive_bayes(model: Any) -> bool:
-    return any(base.__module__ == "sklearn.naive_bayes" for one in models_within(model) for base in type(one).__mro__)
+def _is_sound_naive_bayes(model: Any) -> bool:
+    """Tell whether probabilities may be 0 / 0: a feature that never varied within a class has that effect in scikit-learn's.
+
+    Its predictions are then scikit-learn's all the same, as long as what it has learned is finite.
+    """
+    bases = (base for one in models_within(model) for base in type(one).__mro__)
+    if not any(base.__module__ == "sklearn.naive_bayes" for base in bases):
+        return False
+    return all(np.isfinite(array).all() for _, array in numbers_of(model))
