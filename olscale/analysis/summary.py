@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
+from olscale.analysis.versions import last_versions
 from olscale.results import Store, canonical_json
 from olscale.results.plans import read_plans
 from olscale.results.selections import Selection, read_selections
@@ -74,6 +75,8 @@ class Summary:
         Place and label of the dataset in the store's experiments.
     learner_names : tuple of Name
         Those of the learner: one, or more where an experiment has the same setting under several labels.
+    last_version : str
+        The version of the learner that was computed last, where the store has several; else empty.
     """
 
     dataset: str
@@ -92,6 +95,7 @@ class Summary:
     tuning: bool = False
     dataset_name: Name = UNNAMED
     learner_names: tuple[Name, ...] = (UNNAMED,)
+    last_version: str = ""
 
     @property
     def dataset_label(self) -> str:
@@ -146,6 +150,7 @@ def summarise(
     for metric, moments in sorted(made.moments.items()):
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
+    last = last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
     params, protocols = cache(json.loads), cache(json.loads)
     datasets = [names.dataset(*key[:3]) for key in made.keys]
     learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
@@ -159,9 +164,10 @@ def summarise(
         tuned = None if is_tuning else chosen.get(key[:-1])
         failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
         dataset, fingerprint, transforms, learner, version, given, protocol = key
+        names_of = (datasets[group], learners[group], last.get(learner, ""))
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, datasets[group], learners[group])
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of)
             for metric, mean, std, n in metrics.get(group) or [("outcome", math.nan, math.nan, 0)]
         ]
     return found

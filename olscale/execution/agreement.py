@@ -156,8 +156,8 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
             )
         if version != ours[name][0] and not ours[name][1]:
             return (
-                f"worker {worker} has another source of learner {name!r} (version {version}, the driver {ours[name][0]}); give "
-                "it the same file, and restart it if it imported the learner before an edit"
+                f"worker {worker} has another source of learner {name!r} (version {version}, the driver {ours[name][0]}); "
+                "give it the same file, and restart it if it imported the learner before an edit"
             )
     return ""
 

@@ -245,6 +245,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *transforms_note(columns, labels_of),
             *_partial_notes(names, labels_of, grid),
             *_own_notes(own, grid),
+            *_version_notes(next(iter(metrics.values())) for metrics in present.values()),
             *_tuned_notes(grid),
         ),
         advice=("`--format json` shows all parameters.",) if own else (),
@@ -397,6 +398,17 @@ def _own_notes(own: Mapping[str, list[str]], grid: list[list[Summary | None]]) -
     rest = {label: [name for name in names if name not in tuned[label]] for label, names in own.items()}
     which = ", ".join(f"{label} ({', '.join(names)})" for label, names in rest.items() if names)
     return [f"Each dataset has its own setting of {which}."] if which else []
+
+
+def _version_notes(shown: Iterable[Summary]) -> list[str]:
+    """Tell which version was computed last, of learners with several in the table: a user's own has one for each edit."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    last = {}
+    for summary in shown:
+        versions[summary.learner].add(summary.version)
+        last[summary.learner] = summary.last_version
+    several = [learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]]
+    return [f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last." for name in several]
 
 
 def _tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
