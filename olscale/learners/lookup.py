@@ -36,7 +36,7 @@ def look_up(target: str) -> Any:
     ):  # functools.partial; refused later, with a reason
         return found
     raise ParameterError(
-        f"learner {target!r} cannot be used: {target} is no class, nor a function that returns a model, nor a model; "
+        f"learner {target!r} is no class, nor a function that returns a model, nor a model; "
         f"it is a {type(found).__name__}"
     )
 

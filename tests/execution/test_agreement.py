@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -14,7 +15,10 @@ import distributed
 import pytest
 import yaml
 
-from olscale.execution.agreement import different_versions, differing_settings, settings
+from olscale.errors import ExecutionError
+from olscale.evaluation.versions import learner_versions
+from olscale.execution import agreement
+from olscale.execution.agreement import agree, different_versions, differing_settings, misfit, settings
 from tests.execution.test_tls import ROOT, environment
 
 PACKAGES = {
@@ -112,3 +116,38 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], e
         [sys.executable, "-c", code], env={**os.environ, **user}, capture_output=True, text=True, timeout=120
     )
     assert done.stdout.strip() == str(expected), done.stderr
+
+
+class OneWorker:
+    """A client of a cluster of one worker, which has the learners `there` and is otherwise like this process."""
+
+    def __init__(self, there: dict[str, str]) -> None:
+        self._there = there
+
+    async def get_versions(self, **_: Any) -> dict[str, Any]:
+        ours = {"packages": agreement.software()["packages"]}
+        return {"client": ours, "scheduler": ours, "workers": {"tcp://w:1": ours}}
+
+    async def run(self, asked: Any, *args: Any, **_: Any) -> dict[str, Any]:
+        answer = {name: self._there[name] for name in args[0]} if asked is learner_versions else asked(*args)
+        return {"tcp://w:1": answer}
+
+    async def run_on_scheduler(self, asked: Any, *args: Any) -> Any:
+        return asked(*args)
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        ("0+bb", "has another source of learner mine:A (version 0+bb, here 0+aa); restart it"),
+        ("!learner 'mine:A' cannot be imported: No module named 'mine'", "put its module where workers find it"),
+    ],
+)
+def test_a_worker_with_another_source_of_a_learner_gets_no_work(there: str, said: str) -> None:
+    """Also one that has imported it before an edit, or cannot import it: neither may compute under this id."""
+    client = OneWorker({"mine:A": there})
+    with pytest.raises(ExecutionError) as caught:
+        asyncio.run(agree(client, {"mine:A": "0+aa"}))
+    assert said in str(caught.value)
+    assert said in asyncio.run(misfit(client, "tcp://w:1", {"mine:A": "0+aa"}))
+    assert asyncio.run(misfit(OneWorker({"mine:A": "0+aa"}), "tcp://w:1", {"mine:A": "0+aa"})) == ""

@@ -160,3 +160,14 @@ def test_what_cannot_be_imported_on_a_worker_is_an_answer(home: Path) -> None:
     found = learner_versions(["own_model:Model", "nowhere:Model"])
     assert found["own_model:Model"] == version()
     assert found["nowhere:Model"].startswith("!learner 'nowhere:Model' cannot be imported")
+
+
+def test_a_process_with_another_source_computes_nothing_under_this_id(home: Path) -> None:
+    from olscale.errors import ExecutionError
+    from olscale.evaluation.run import Run, StreamKey
+    from olscale.evaluation.versions import check_learners
+
+    key = StreamKey("dense", "f" * 64, (), None)
+    check_learners([Run(key, "own_model:Model", version(), {}), Run(key, "pa", 99, {})])
+    with pytest.raises(ExecutionError, match="this process has another source of learner own_model:Model"):
+        check_learners([Run(key, "own_model:Model", "0+0123456789ab", {})])
