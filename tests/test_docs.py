@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import olscale
+from olscale.cli import olscale as cli
 from olscale.evaluation.experiment import load_experiment
 
 ROOT = Path(__file__).parents[1]
@@ -108,6 +112,58 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     rows = [line.split() for line in printed["results choice"].splitlines()]
     assert {row[0] for row in rows if len(row) == 3} >= {"arow", "pa1", "perceptron", "scw1", "soft-lol"}
     assert "diverged" not in printed["results choice"]
+
+
+GUIDE = "docs/guides/your-own-learner.md"
+
+
+def test_the_guide_to_a_learner_of_your_own_is_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands, given in an empty directory, print what stands there; in process, where a cluster adds nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "quick_softmax", raising=False)
+    file = tmp_path / "quick_softmax.py"
+    learner, factory, edit = blocks(GUIDE, "python")
+    file.write_text(learner)
+    (tmp_path / "rest.py").write_text(factory)
+    steps = [list(_commands(block)) for block in blocks(GUIDE, "console")]
+    for command, expected in [step for block in steps[:-1] for step in block]:
+        _check_output(command, expected)
+    head, _, _ = learner.partition("    def _probabilities")
+    file.write_text(head + edit)
+    sys.modules.pop("quick_softmax")
+    for command, expected in steps[-1]:
+        _check_output(command, expected)
+    assert olscale.make_learner("rest:one_vs_rest", {"alpha": 0.001}).resolved_params() == {"alpha": 0.001}
+    for name in ("rest", "quick_softmax"):
+        sys.modules.pop(name)
+
+
+def _commands(block: str) -> Iterator[tuple[str, list[str]]]:
+    for part in block.split("$ ")[1:]:
+        command, *expected = part.splitlines()
+        yield command, expected
+
+
+def _check_output(command: str, expected: list[str]) -> None:
+    """Run a command of a page; `...` there stands for any lines."""
+    program, *arguments = shlex.split(command)
+    assert program == "olscale"
+    done = CliRunner().invoke(cli, arguments + ["--in-process"] * (arguments[0] == "evaluate"))
+    assert done.exit_code == 0, done.output
+    pattern = ".*\n".join(re.escape("\n".join([*group, ""])) for group in _groups(expected))
+    assert not expected or re.fullmatch(f"(?s){pattern}", done.stdout), f"{command}\n{done.stdout}"
+
+
+def _groups(lines: list[str]) -> list[list[str]]:
+    """Cut lines at those that are `...`."""
+    groups: list[list[str]] = [[]]
+    for line in lines:
+        if line == "...":
+            groups.append([])
+        else:
+            groups[-1].append(line)
+    return groups
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/experiments.md"])

@@ -73,7 +73,7 @@ def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_af
     versions = {line["version"] for line in json.loads(table) if line["learner"] == "mine:Mine"}
     assert len(versions) == 2
     plain = olscale(here, "results", "store").stdout
-    (last,) = [line for line in plain.splitlines() if "was computed last" in line]
+    (last,) = {line for line in plain.splitlines() if "was computed last" in line}
     assert last.startswith("mine:Mine: 2 versions of it; v0+")
     assert all(f"mine:Mine v{version}" in plain for version in versions)
 
