@@ -84,7 +84,7 @@ def test_a_seed_left_open_is_set_and_told() -> None:
     [
         ("nowhere.at_all:Model", {}, "No module named 'nowhere'"),
         ("sklearn.linear_model:Nothing", {}, "no attribute 'Nothing'"),
-        ("math:sin", {}, "math:sin is no class, nor a function"),
+        ("math:sin", {}, "'math:sin' is no class, nor a function"),
         (":Model", {}, "Empty module name"),
         (SGD, {"alfa": 1}, "'alfa'; did you mean 'alpha'"),
         (SGD, {"alpha": -1}, "'alpha' parameter of SGDClassifier must be"),

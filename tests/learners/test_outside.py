@@ -64,3 +64,16 @@ def test_our_kernels_load_where_an_outside_rule_cannot_be_imported(tmp_path: Pat
     elsewhere.mkdir()
     code = "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], [0, 1])"
     outcome(code, elsewhere)
+
+
+def test_an_edit_of_what_a_kernel_inlines_takes_effect(tmp_path: Path) -> None:
+    """Machine code of before would give figures of before under the new source's name."""
+    (tmp_path / "mine.py").write_text(
+        "from aid import RATE\nfrom olscale.jit import kernel\n\n@kernel\ndef step():\n    return RATE\n"
+    )
+    code = "import mine; print(mine.step())"
+    found = []
+    for rate in ("1.0", "3.0"):
+        (tmp_path / "aid.py").write_text(f"RATE = {rate}\n")
+        found.append(outcome(code, tmp_path))
+    assert found == ["1.0", "3.0"]
