@@ -6,8 +6,10 @@ Fitting sums row after row, so it gives the same bits however the split is cut i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.data.chunk import CSR, Rows
 from olscale.data.transforms.base import FloatArray, Transform
@@ -16,12 +18,43 @@ from olscale.jit import kernel
 __all__ = ["Bias", "MinMax", "Standardize", "UnitNorm"]
 
 
+_LEAST, _EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
+_LOST = 0.5
+"""Part of its deviation by which the mean of a feature may be wrong: beyond, the sum of its values has lost the mean."""
+
+
 @kernel
-def _add_rows(X: FloatArray, centre: FloatArray, power: int, total: FloatArray) -> None:
+def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArray) -> None:
+    """Add the rows to `total`; note the least and the greatest value of each feature."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            value = X[i, j]
+            total[j] += value
+            if value < low[j]:
+                low[j] = value
+            if value > high[j]:
+                high[j] = value
+
+
+@kernel
+def _add_deviations(X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             deviation = X[i, j] - centre[j]
-            total[j] += deviation if power == 1 else deviation * deviation
+            total[j] += deviation
+            square[j] += deviation * deviation
+
+
+@kernel
+def _add_units(
+    X: FloatArray, columns: Any, unit: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
+) -> None:
+    """Do as `_add_deviations` for some `columns`, in units of ``1 / unit``."""
+    for i in range(X.shape[0]):
+        for n in range(columns.shape[0]):
+            deviation = X[i, columns[n]] * unit[n] - centre[n]
+            total[n] += deviation
+            square[n] += deviation * deviation
 
 
 @kernel
@@ -34,32 +67,80 @@ def _square_norms(X: FloatArray) -> FloatArray:
     return norms
 
 
-class Standardize(Transform):
+class _Scaling(Transform):
+    """Base of transforms that subtract a number from each feature and divide it by another."""
+
+    _unit: FloatArray | None = None
+    _centre: FloatArray
+    _scale: FloatArray
+
+    def apply(self, X: FloatArray, columns: int) -> Rows:
+        """Return ``(X - centre) / scale``, of features whose numbers would leave the range in other units."""
+        scaled: FloatArray = ((X if self._unit is None else X * self._unit) - self._centre) / self._scale
+        return scaled
+
+
+class Standardize(_Scaling):
     """Zero mean and unit variance of each feature (a constant feature becomes 0)."""
 
     name = "standardize"
 
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
         """Take mean and standard deviation (of the population) in two passes."""
-        rows, total, zero = 0, np.zeros(columns), np.zeros(columns)
+        rows, total = 0, np.zeros(columns)
+        low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
         for X in chunks():
             rows += len(X)
-            _add_rows(X, zero, 1, total)
-        self._mean = total / rows
-        square = np.zeros(columns)
+            _add_rows(X, total, low, high)
+        self._centre = total / rows
+        shift, square = np.zeros(columns), np.zeros(columns)
         for X in chunks():
-            _add_rows(X, self._mean, 2, square)
-        deviation = np.sqrt(square / rows)
+            _add_deviations(X, self._centre, shift, square)
+        with np.errstate(all="ignore"):  # of missing values and infinities, which learners refuse
+            deviation = np.sqrt(square / rows)
+            rounding = deviation <= 10 * _EPSILON * np.abs(self._centre)
+            lost = np.abs(shift / rows) > _LOST * deviation
         # A feature that varies less than rounding does is constant.
-        constant = deviation <= 10 * np.finfo(np.float64).eps * np.abs(self._mean)
-        self._scale = np.where(constant, 1.0, deviation)
+        self._scale = np.where(rounding, 1.0, deviation)
+        known = np.isfinite(low) & np.isfinite(high) & ~np.isnan(total)
+        equal = known & (low == high) & ~(rounding & np.isfinite(total))
+        self._centre, self._scale = np.where(equal, low, self._centre), np.where(equal, 1.0, self._scale)
+        # The sum of many equal values is not exact, nor are squares beyond the range of numbers: such features are few.
+        ranged = (square >= _LEAST) & (square < np.inf)
+        again = known & (low < high) & ~(ranged & (rounding | ~lost))
+        if again.any():
+            self._fit_again(chunks, rows, np.flatnonzero(again), low[again], high[again])
 
-    def apply(self, X: FloatArray, columns: int) -> Rows:
-        """Return ``(X - mean) / deviation``."""
-        return (X - self._mean) / self._scale
+    def _fit_again(
+        self,
+        chunks: Callable[[], Iterator[FloatArray]],
+        rows: int,
+        columns: NDArray[np.int64],
+        low: FloatArray,
+        high: FloatArray,
+    ) -> None:
+        """Fit `columns` in units in which they vary by about 1, deviations from their least values first."""
+        with np.errstate(over="ignore"):
+            span = high - low
+        # Powers of two: no digit is lost.
+        exponent = np.where(np.isinf(span), 1025, np.frexp(span)[1])
+        unit = np.ldexp(1.0, np.clip(-exponent, -1021, 1021))
+        first, shift, square = low * unit, np.zeros(len(columns)), np.zeros(len(columns))
+        for X in chunks():
+            _add_units(X, columns, unit, first, shift, square)
+        centre = first + shift / rows
+        square[:] = 0.0
+        for X in chunks():
+            _add_units(X, columns, unit, centre, shift, square)
+        deviation = np.sqrt(square / rows)
+        constant = deviation <= 10 * _EPSILON * np.abs(centre)
+        self._unit = np.ones(len(self._centre))
+        self._unit[columns] = np.where(constant, 1.0, unit)
+        self._centre[columns] = np.where(constant, centre / unit, centre)
+        self._scale[columns] = np.where(constant, 1.0, deviation)
 
 
-class MinMax(Transform):
+class MinMax(_Scaling):
     """Scale each feature of the training split to [0, 1] (a constant feature becomes 0); test rows may lie outside."""
 
     name = "minmax"
@@ -70,13 +151,13 @@ class MinMax(Transform):
         for X in chunks():
             np.minimum(low, X.min(axis=0), out=low)
             np.maximum(high, X.max(axis=0), out=high)
-        self._low = low
-        self._range = np.where(high > low, high - low, 1.0)
-
-    def apply(self, X: FloatArray, columns: int) -> Rows:
-        """Return ``(X - low) / (high - low)``."""
-        scaled: FloatArray = (X - self._low) / self._range
-        return scaled
+        with np.errstate(over="ignore", invalid="ignore"):
+            wide = np.isfinite(low) & np.isfinite(high) & np.isinf(high - low)
+            if wide.any():  # a difference beyond the range of numbers
+                self._unit = np.where(wide, 0.5, 1.0)
+                low, high = low * self._unit, high * self._unit
+            self._centre = low
+            self._scale = np.where(high > low, high - low, 1.0)
 
 
 class UnitNorm(Transform):
@@ -88,14 +169,46 @@ class UnitNorm(Transform):
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return ``x / |x|`` for each row."""
         if not isinstance(X, CSR):
-            norms = np.sqrt(_square_norms(X))
+            squares = _square_norms(X)
+            odd = np.flatnonzero(_beyond(squares))
+            if len(odd) and X[odd].any():
+                X = X.copy()
+                X[odd] *= _unit_of(np.abs(X[odd]).max(axis=1))[:, None]
+                squares[odd] = _square_norms(X[odd])
+            norms = np.sqrt(squares)
             scaled: FloatArray = X / np.where(norms > 0.0, norms, 1.0)[:, None]
             return scaled
         span = slice(int(X.indptr[0]), int(X.indptr[-1]))
         row = np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr))
-        norms = np.sqrt(np.bincount(row, weights=X.data[span] ** 2, minlength=len(X.indptr) - 1))
-        data = X.data[span] / np.where(norms > 0.0, norms, 1.0)[row]
+        values = X.data[span]
+        squares = _sparse_square_norms(row, values, len(X.indptr) - 1)
+        odd = np.flatnonzero(_beyond(squares)[row])  # positions of values
+        if len(odd):
+            greatest = np.zeros(len(squares))
+            np.maximum.at(greatest, row[odd], np.abs(values[odd]))
+            values = values.copy()
+            values[odd] *= _unit_of(greatest)[row[odd]]
+            squares[row[odd]] = _sparse_square_norms(row[odd], values[odd], len(squares))[row[odd]]
+        norms = np.sqrt(squares)
+        data = values / np.where(norms > 0.0, norms, 1.0)[row]
         return CSR(X.indptr - X.indptr[0], X.indices[span], data)
+
+
+def _sparse_square_norms(row: NDArray[np.int64], values: FloatArray, rows: int) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return np.bincount(row, weights=values**2, minlength=rows)
+
+
+def _beyond(squares: FloatArray) -> NDArray[np.bool_]:
+    """Tell which squared norms have left the range of numbers; those of empty rows are among them."""
+    return ~((squares >= _LEAST) & (squares < np.inf))
+
+
+def _unit_of(greatest: FloatArray) -> FloatArray:
+    """Return the power of two that brings a value near 1; 1 for 0 and what is not finite."""
+    fits = (greatest > 0.0) & (greatest < np.inf)
+    exponent = np.frexp(np.where(fits, greatest, 1.0))[1]
+    return np.where(fits, np.ldexp(1.0, np.clip(-exponent, -1021, 1021)), 1.0)
 
 
 class Bias(Transform):
