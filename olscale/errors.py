@@ -148,14 +148,16 @@ class DivergedError(OlscaleError):
         What broke down.
     row : int
         Zero-based position in the stream of the row where it was first seen.
+    where : str
+        ``"row"``, or ``"test row"`` for one that the model is tested on.
     """
 
-    def __init__(self, reason: str, row: int) -> None:
-        super().__init__(f"diverged at row {row}: {reason}")
-        self.reason, self.row = reason, row
+    def __init__(self, reason: str, row: int, where: str = "row") -> None:
+        super().__init__(f"diverged at {where} {row}: {reason}")
+        self.reason, self.row, self.where = reason, row, where
 
-    def __reduce__(self) -> tuple[type[DivergedError], tuple[str, int]]:
-        return type(self), (self.reason, self.row)
+    def __reduce__(self) -> tuple[type[DivergedError], tuple[str, int, str]]:
+        return type(self), (self.reason, self.row, self.where)
 
 
 class UnknownNameError(OlscaleError, LookupError):

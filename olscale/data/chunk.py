@@ -21,6 +21,7 @@ __all__ = [
     "take_rows",
     "to_csr",
     "to_dense",
+    "values_of",
 ]
 
 
@@ -49,6 +50,11 @@ def nbytes(X: Rows) -> int:
     if not isinstance(X, CSR):
         return X.nbytes
     return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
+
+
+def values_of(X: Rows) -> int:
+    """Return the number of values of `X` that are stored."""
+    return int(X.indptr[-1] - X.indptr[0]) if isinstance(X, CSR) else X.size
 
 
 def slice_rows(X: Rows, start: int, stop: int) -> Rows:

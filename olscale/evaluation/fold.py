@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Chunk, Rows, slice_rows, to_dense
+from olscale.data.chunk import Chunk, Rows, slice_rows, take_rows
 from olscale.data.pages import filled_bytes
-from olscale.errors import DivergedError, one_line
+from olscale.errors import one_line
 from olscale.evaluation.budget import NO_BUDGET, Excess, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
 from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
@@ -28,6 +28,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.schedule import Schedule, Scored
 from olscale.learners.base import FloatArray, Learner, codes_of, score_columns
 from olscale.learners.registry import is_ours, make_learner
+from olscale.learners.usable import diverged_at, score_usable, usable_rows
 from olscale.raised import let_interrupt_out, text_of
 from olscale.results.record import Record
 
@@ -70,7 +71,8 @@ class Fold:
     random : GlobalRandom, optional
         The global random numbers of a learner from elsewhere.
     failed_at : tuple of int
-        What orders failures of parts of one learner: first row of the chunk, whether the learner raised nothing, row.
+        What orders failures of parts of one learner: row (those of the test split come after the stream), whether the
+        learner raised nothing, row.
     """
 
     def __init__(
@@ -98,7 +100,7 @@ class Fold:
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [metric(shape) for metric in metrics if metric.wanted(shape.scoring)]
-        self._seconds = 0.0
+        self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
@@ -115,15 +117,29 @@ class Fold:
 
     def prepare(self, X: Rows) -> None:
         """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
+        rows = self._guarded(lambda: self._usable(X), counts=False)
         start = perf_counter()
-        self._guarded(lambda: self.learner.prepare(X))
+        if rows is not None:
+            self._guarded(lambda: self.learner.prepare(rows))
         self._prepared = {"prepare_seconds": perf_counter() - start}
+
+    def _usable(self, X: Rows) -> Rows:
+        """Return the rows that can be used; others end the run when their turn comes in the stream."""
+        usable = usable_rows(X, self.learner.norm_limits())
+        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
+        numbers = self._guarded(lambda: float(self.learner.row_numbers(columns, classes, values)), counts=False)
+        return numbers or 0.0
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
             self._schedule.compile(chunk)
             self._guarded(lambda: self.learner.compile(chunk.X), counts=False)
+            if not self.learner.checks_rows:
+                self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
         start = perf_counter()
         scored = self._guarded(lambda: self._learned(chunk))
@@ -149,12 +165,7 @@ class Fold:
         rows = np.arange(len(chunk)) if rows is None else rows
         if not np.isfinite(scores).all():
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
-            X = to_dense(slice_rows(chunk.X, row, row + 1), chunk.columns)
-            missing = (
-                "" if np.isfinite(X).all() else ", and neither is the row: it has missing values (NaN) or infinities"
-            )
-            error = DivergedError(f"score is not finite{missing}", self.position + row)
-            self.fail("diverged", str(error), raised=False, row=error.row)
+            self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
         self.count(chunk.y[rows], codes_of(scores), scores, seconds)
         self.position += len(chunk) - len(rows)
@@ -166,18 +177,37 @@ class Fold:
         self.position += len(y)
         self._seconds += seconds
 
-    def hold_out(self, chunk: Chunk) -> None:
-        """Predict rows that are held out with the model as it is now."""
-        scores = self._guarded(lambda: self.checked(self.learner.scores(chunk.X), len(chunk)))
+    def hold_out(self, chunk: Chunk, first: int) -> None:
+        """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
+        scores = self._scores(chunk, first)
         if scores is not None:
             for metric in self._metrics:
                 metric.held_out(chunk.y, codes_of(scores))
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
-        scores = self._guarded(lambda: self.checked(self.learner.scores(chunk.X), len(chunk)))
+        scores = self._scores(chunk, self._tested)
+        self._tested += len(chunk)
         if scores is not None:
             self.count_test(chunk.y, codes_of(scores), scores)
+
+    def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
+        """Return the scores of test rows, or nothing if the run has failed or does so there."""
+        scores = self._guarded(lambda: self.checked(score_usable(self.learner, chunk.X), len(chunk)))
+        if scores is None or self.outcome != "ok":
+            return None
+        finite = np.isfinite(scores).all(axis=1)
+        if finite.all():
+            return scores
+        row = int(np.argmin(finite))
+        self._diverge(chunk, row, first + row, "test row", self.position + first + row)
+        return None
+
+    def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
+        """End the run at row `i` of `chunk`, whose score is not finite."""
+        error = self._guarded(lambda: diverged_at(self.learner, chunk.X, i, row, where), counts=False)
+        if error is not None:
+            self.fail("diverged", str(error), raised=False, row=at)
 
     def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
         """Count rows of the test split: targets, codes predicted by the final model, scores."""
@@ -260,8 +290,8 @@ class Fold:
             return
         if "outcome" in state:
             self.outcome, self.reason = (str(text) for text in state["outcome"])
-            chunk, raised, row = (int(part) for part in state["failed_at"])
-            self.failed_at = (chunk, raised, row)
+            first, raised, row = (int(part) for part in state["failed_at"])
+            self.failed_at = (first, raised, row)
             return
         self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
@@ -287,11 +317,11 @@ class Fold:
                 let_interrupt_out(error)
                 raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
         """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
         if self.outcome == "ok":
-            self.outcome, self.reason = outcome, one_line(reason)
-            self.failed_at = (self.position, int(not raised), row)
+            at = self.position if row is None else row
+            self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)
 
 
 @cache

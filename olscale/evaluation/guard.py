@@ -40,7 +40,7 @@ class Failure(NamedTuple):
 
     outcome: str
     reason: str
-    row: int = 0
+    row: int | None = None
 
 
 class Guarded(Metered, Protocol):
@@ -49,7 +49,7 @@ class Guarded(Metered, Protocol):
     meter: Meter
     random: GlobalRandom | None
 
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
         """End the run, if it has not failed already."""
         ...
 
@@ -92,8 +92,8 @@ def failure_of(error: BaseException) -> Failure:
     text = text_of(error)
     message = text.partition(": ")[2]
     if isinstance(error, DivergedError):
-        row = getattr(error, "row", 0)
-        return Failure("diverged", message, row if isinstance(row, int) else 0)
+        row = getattr(error, "row", None)
+        return Failure("diverged", message, row if isinstance(row, int) else None)
     return (
         Failure("oom", f"MemoryError: {message}") if isinstance(error, MemoryError) else Failure("learner_error", text)
     )

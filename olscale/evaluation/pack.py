@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import accumulate, pairwise
-from math import inf
+from itertools import accumulate
+from math import inf, isfinite
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Chunk
+from olscale.data.chunk import Chunk, values_of
 from olscale.data.dataset import Dataset
 from olscale.data.memory import default_limit
 from olscale.data.stream import open_streams
@@ -40,6 +40,12 @@ READING = 600
 
 LEAST_COST = 1e9
 """Numbers that a pack should go through, a quarter of a second's: with fewer it would be little but messages."""
+
+PIECE_NUMBERS = 1e9
+"""Numbers that all runs of a pack go through between two looks at signals, budgets and the clock: a second, or less.
+
+A chunk that takes more is fed in pieces; contiguous pieces give the same bits as the whole.
+"""
 
 PROJECTED_RUNS = 8
 """Runs of a pack that share a projection all the same: to project a row costs more than most learners take for it."""
@@ -159,7 +165,7 @@ class Passage:
 
         passage = Passage(pack)
         for i in range(passage.chunks):
-            passage.step(i)
+            passage.step(i)  # or passage.advance(), a second's rows at a time
         records = passage.finish()
     """
 
@@ -183,10 +189,13 @@ class Passage:
         self._stream, self._test = streams.train, streams.test
         self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
+        self._classes_of_stream = shape.classes
         self._folds = self._begin(shape, self._stream.columns)
         self._lanes: list[Lane] | None = None
         self.chunks = len(self._stream) * key.passes
         self.position = 0  # chunks fed
+        self.within = 0  # rows of the next chunk that are fed already
+        self._chunk: Chunk | None = None
         self.rows = 0  # row-passes: one row learned by one learner is one
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[Fold]:
@@ -209,34 +218,54 @@ class Passage:
         return self._lanes
 
     def step(self, i: int) -> None:
-        """Feed chunk number `i` to every fold; chunks come in order, each once."""
-        lanes = self._started()
-        start = perf_counter()
-        chunk = self._stream.chunk(i % len(self._stream))
-        self._read_seconds += perf_counter() - start
-        for piece, held_out in self._pieces(chunk, i):
-            for lane in lanes:
-                lane.step(piece)
-            for rows in held_out:
-                for fold in self._folds:
-                    fold.hold_out(rows)
-        self.position = i + 1
-        self._count_rows(chunk)
+        """Feed chunk number `i`, or what is left of it, to every fold; chunks come in order, each once."""
+        while self.position == i:
+            self.advance()
 
-    def _pieces(self, chunk: Chunk, i: int) -> Iterator[tuple[Chunk, Iterable[Chunk]]]:
-        """Yield chunk number `i`, cut where the protocol measures on the test split, with the rows to measure on then."""
-        scoring = self.pack.runs[0].stream.scoring
-        every = scoring.holdout_every
-        if every is None or scoring.holdout_rows or self._test is None:
-            yield chunk, ()
-            return
-        passed, number = divmod(i, len(self._stream))
+    def advance(self) -> None:
+        """Feed the next rows, of one chunk and for a second or so, to every fold."""
+        lanes = self._started()
+        if self._chunk is None:
+            start = perf_counter()
+            self._chunk = self._stream.chunk(self.position % len(self._stream))
+            self._read_seconds += perf_counter() - start
+        chunk, start_row = self._chunk, self.within
+        stop = min(len(chunk), start_row + self._piece_rows(chunk))
+        passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        cuts = [0, *range(every - first % every, len(chunk) + 1, every)]
-        for start, stop in pairwise(cuts):
-            yield chunk[start:stop], self._test.chunks()
-        if cuts[-1] < len(chunk):
-            yield chunk[cuts[-1] :], ()
+        every = self._measured_every()
+        if every is not None:
+            stop = min(stop, start_row + every - (first + start_row) % every)
+        piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
+        for lane in lanes:
+            lane.step(piece)
+        if every is not None and (first + stop) % every == 0:
+            self._measure()
+        self._count_rows(piece)
+        self.within = stop
+        if stop == len(chunk):
+            self.position, self.within, self._chunk = self.position + 1, 0, None
+
+    def _piece_rows(self, chunk: Chunk) -> int:
+        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least."""
+        values = values_of(chunk.X) / max(1, len(chunk))
+        costs = (fold.row_numbers(chunk.columns, self._classes_of_stream, values) for fold in self._folds)
+        cost = sum(cost for cost in costs if isfinite(cost))
+        return max(1, int(PIECE_NUMBERS / max(1.0, cost)))
+
+    def _measured_every(self) -> int | None:
+        """Return after how many rows the protocol measures on the test split; None where it does not."""
+        scoring = self.pack.runs[0].stream.scoring
+        return None if scoring.holdout_rows or self._test is None else scoring.holdout_every
+
+    def _measure(self) -> None:
+        """Predict the test split with the models as they are now."""
+        assert self._test is not None
+        first = 0
+        for rows in self._test.chunks():
+            for fold in self._folds:
+                fold.hold_out(rows, first)
+            first += len(rows)
 
     def _count_rows(self, chunk: Chunk) -> None:
         self.rows += len(chunk) * len(self._folds)
@@ -257,7 +286,7 @@ class Passage:
         return sum(fold.filled_bytes for fold in self._folds)
 
     def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Yield the folds, between two chunks, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
+        """Yield the folds, as they stand, as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
 
         A learner's arrays are copied when they are asked for, but for what is untouched, so no more than one copy is held
         at a time.
@@ -265,6 +294,8 @@ class Passage:
         for lane in self._started():
             lane.release()
         yield "stream/cut", np.array([self.chunks, self.position])
+        if self.within:
+            yield "stream/within", np.array([self.within])
         yield "stream/rows", np.array([self.rows])
         yield "stream/read_seconds", np.array([self._read_seconds])
         for fold in self._folds:
@@ -287,6 +318,7 @@ class Passage:
             fold.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
         self._lanes = cut_lanes(self._folds)
         self.position = position
+        self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
         self._read_seconds += float(state["stream/read_seconds"][0])
         runs = {name.partition("/")[0] for name in state} - {"stream"}
         self.rows = int(state["stream/rows"][0]) * len(self._folds) // len(runs)
@@ -296,8 +328,10 @@ class Passage:
             lane.release()
         if self._test is not None:
             for chunk in self._test.chunks():
-                for fold in self._folds:
-                    fold.test(chunk)
+                size = self._piece_rows(chunk)
+                for start in range(0, len(chunk), size):
+                    for fold in self._folds:
+                        fold.test(chunk[start : start + size])
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:

@@ -51,6 +51,8 @@ class Plan:
         In the order of the experiment.
     learners : tuple of PlannedLearner
         Likewise.
+    state_bytes : dict of str to int
+        How large the model of each run is that may fill the memory, by its id; see `Learner.state_bytes`.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Plan:
     costs: Mapping[str, float] = field(default_factory=dict)
     datasets: tuple[PlannedDataset, ...] = ()
     learners: tuple[PlannedLearner, ...] = ()
+    state_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
@@ -206,11 +209,20 @@ class _Builder:
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
+    state_bytes: dict[str, int] = field(default_factory=dict)
 
     def plan(self, name: str, roster: _Roster) -> Plan:
         """Return the plan of all runs added."""
         runs, datasets, learners = tuple(self.runs.values()), tuple(roster.datasets), roster.learners()
-        return Plan(name, runs, self.sources, costs=self.costs, datasets=datasets, learners=learners)
+        return Plan(
+            name,
+            runs,
+            self.sources,
+            costs=self.costs,
+            datasets=datasets,
+            learners=learners,
+            state_bytes=self.state_bytes,
+        )
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -239,6 +251,9 @@ class _Builder:
                     run = Run(key, name, learner.version, asked(name, "resolved_params", learner.resolved_params), fold)
                     mine.append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = each * length
+                    self.state_bytes[run.id] = asked(
+                        name, "state_bytes", partial(learner.state_bytes, columns, classes)
+                    )
         return added
 
 

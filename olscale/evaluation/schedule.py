@@ -19,6 +19,7 @@ from olscale.data.chunk import CSR, Chunk, Rows, read_only, slice_rows, stack_ro
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.scoring import Scoring
 from olscale.learners.base import UNKNOWN, FloatArray, Learner
+from olscale.learners.usable import diverged_at, learn_usable, score_usable, usable_rows
 
 __all__ = ["Schedule", "Scored", "follow"]
 
@@ -47,15 +48,20 @@ class _Waiting(NamedTuple):
         After the prediction of which row of the stream each label arrives.
     weights : int64 array of shape (rows,)
         How often each is learned from.
+    numbers : int64 array of shape (rows,)
+        Which row of the stream each is.
     """
 
     rows: Chunk
     arrival: NDArray[np.int64]
     weights: NDArray[np.int64]
+    numbers: NDArray[np.int64]
 
 
 class Schedule:
     """The order of predictions and updates of one run.
+
+    Rows that are only learned from are checked as well: one that cannot be used ends the run as one that is scored does.
 
     Parameters
     ----------
@@ -85,16 +91,25 @@ class Schedule:
             take_rows(chunk.X, np.empty(0, dtype=np.int64))
 
     def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
-        """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream."""
+        """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream.
+
+        Raises
+        ------
+        DivergedError
+            At the first row that is not finite or scored so, where not all rows are scored and learned from in their order.
+        """
         count = len(chunk)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learner.learn(chunk.X, chunk.y))
+            return Scored(np.arange(count), learn_usable(learner, chunk.X, chunk.y))
         tested = np.flatnonzero(self._tested(first, first + count))
         weights = self._weights(first, first + count)
         late = bool(self._scoring.delay)
         if not late and weights.all() and weights.sum() == count:
-            return Scored(tested, learner.learn(chunk.X, chunk.y)[tested])
-        known = self._joined(_Waiting(chunk, np.arange(first, first + count) + self._delays(chunk), weights))
+            scores = learn_usable(learner, chunk.X, chunk.y)
+            _check(learner, chunk.X, scores, tested, np.arange(first, first + count))
+            return Scored(tested, scores[tested])
+        numbers = np.arange(first, first + count)
+        known = self._joined(_Waiting(chunk, numbers + self._delays(chunk), weights, numbers))
         before = len(known.rows) - count
         # A label that arrives at row t is learned after that row is predicted; of several the earlier row is first.
         due = np.flatnonzero(known.arrival < first + count)
@@ -110,6 +125,7 @@ class Schedule:
         scores = follow(learner, events.X, events.y, learning)
         # The first event of each row is the one before any update by it.
         kept = np.searchsorted(when[order] // 2, tested)
+        _check(learner, events.X, scores, kept, known.numbers[row])
         if late:
             self._keep(known, (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0))
         return Scored(tested, scores[kept])
@@ -144,20 +160,28 @@ class Schedule:
             return new
         X, y = stack_rows([old.rows.X, new.rows.X]), np.concatenate([old.rows.y, new.rows.y])
         arrival = np.concatenate([old.arrival, new.arrival])
-        return _Waiting(Chunk(X, y, new.rows.columns), arrival, np.concatenate([old.weights, new.weights]))
+        weights, numbers = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in ("weights", "numbers"))
+        return _Waiting(Chunk(X, y, new.rows.columns), arrival, weights, numbers)
 
     def _keep(self, known: _Waiting, waits: NDArray[np.bool_]) -> None:
         index, rows = np.flatnonzero(waits), known.rows
         kept = Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
-        self._waiting = _Waiting(kept, known.arrival[index], known.weights[index])
+        self._waiting = _Waiting(kept, known.arrival[index], known.weights[index], known.numbers[index])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
         if self._waiting is None:
             return {}
-        rows, arrival, weights = self._waiting
+        rows, arrival, weights, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
-        return {**X, "y": rows.y, "columns": np.array([rows.columns]), "arrival": arrival, "weights": weights}
+        return {
+            **X,
+            "y": rows.y,
+            "columns": np.array([rows.columns]),
+            "arrival": arrival,
+            "weights": weights,
+            "numbers": numbers,
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`."""
@@ -165,7 +189,30 @@ class Schedule:
         if state:
             X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
             rows = Chunk(X, state["y"], int(state["columns"][0]))
-            self._waiting = _Waiting(rows, state["arrival"], state["weights"])
+            # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure depends on.
+            delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
+            numbers = state.get("numbers", state["arrival"] - delay)
+            self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
+
+
+def _check(learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n_events, outputs)
+        Scores of all events; those of rows that are only learned from count for nothing.
+    scored : int64 array
+        Events whose scores count.
+    rows : int64 array of shape (n_events,)
+        Rows of the stream.
+    """
+    odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if not len(odd):
+        return
+    found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
+    if len(found):
+        raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]))
 
 
 def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np.bool_]) -> FloatArray:
@@ -180,10 +227,14 @@ def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np
     array([0., 0., 1.])
     """
     if learner.takes_unknown:
-        return learner.learn(X, read_only(np.where(learning, y, UNKNOWN)))
+        return learn_usable(learner, X, read_only(np.where(learning, y, UNKNOWN)))
     turns = np.flatnonzero(np.diff(learning)) + 1
     found = []
     for start, stop in pairwise([0, *turns.tolist(), len(y)]):
         rows = slice_rows(X, start, stop)
-        found.append(learner.learn(rows, y[start:stop]) if learning[start : start + 1].any() else learner.scores(rows))
+        learns = bool(learning[start : start + 1].any())
+        found.append(learn_usable(learner, rows, y[start:stop]) if learns else score_usable(learner, rows))
+        if not np.isfinite(found[-1]).all():  # the run has ended there: nothing more is learned
+            found.append(np.full((len(y) - stop, found[-1].shape[1]), np.nan))
+            break
     return np.concatenate(found)

@@ -65,7 +65,7 @@ class Checkpoints:
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
         self._costs: list[float] = []
         self._expected = 0.0  # seconds that the first save takes at least
-        self._last, self._saved = monotonic(), 0
+        self._last, self._saved = monotonic(), (0, 0)
         self.notes: list[str] = []
 
     def place(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Checkpoints:
         if damaged:
             whence = f"goes on from the one at chunk {passage.position}" if passage.position else "starts over"
             self.notes.append(f"{self._pack.name}: damaged checkpoint {', '.join(damaged)}; {whence}")
-        self._last, self._saved = monotonic(), passage.position
+        self._last, self._saved = monotonic(), (passage.position, passage.within)
         return passage
 
     def save_if_due(self, passage: Passage) -> bool:
@@ -125,16 +125,19 @@ class Checkpoints:
 
     def save(self, passage: Passage) -> bool:
         """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
-        if not self._saves or passage.position == self._saved:
+        at = (passage.position, passage.within)
+        if not self._saves or at == self._saved:
             return False
         start = None
         try:
             if not self._store.files.exists(f"{self.folder}/pack.json"):
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._pack))
             start = monotonic()
-            with self._store.files.writing(f"{self.folder}/{passage.position:09d}.npz") as file:
+            # A name within a chunk sorts behind that of the chunk's beginning.
+            within = f"_{passage.within:09d}" if passage.within else ""
+            with self._store.files.writing(f"{self.folder}/{passage.position:09d}{within}.npz") as file:
                 write_arrays(file, passage.state())
-            self._saved = passage.position
+            self._saved = at
             for name in self._own_states()[KEPT:]:
                 self._store.files.discard(name)
         except OSError as fault:
@@ -227,7 +230,7 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
     packs = []
     begun = [(_states(store, f"{FOLDER}/{pack.key}")[:1], pack) for pack in _begun(store) if not pack.shard]
     for states, pack in sorted(
-        begun, key=lambda found: ([name[-13:] for name in found[0]], found[1].key), reverse=True
+        begun, key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key), reverse=True
     ):
         mine = tuple(wanted[id] for id in pack.runs if id in wanted)
         if not (states and mine):

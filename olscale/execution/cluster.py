@@ -22,7 +22,7 @@ from olscale.data.ranges import Parsers
 from olscale.errors import ExecutionError
 from olscale.execution.agreement import settings
 from olscale.execution.tls import security
-from olscale.execution.where import Where
+from olscale.execution.where import WORKER_SHARE, Where
 from olscale.raised import text_of
 
 __all__ = ["connect"]
@@ -102,7 +102,7 @@ async def _started(where: Where, secured: Any) -> Any:
             # Left out, Dask would serve at port 8787 of all interfaces, dashboard or not.
             dashboard_address=where.dashboard or DASHBOARD,
             silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
-            memory_limit=0.95 / workers,
+            memory_limit=WORKER_SHARE / workers,
         )
         try:
             with warnings.catch_warnings():

@@ -266,7 +266,7 @@ class _Drive:
         envelope: Envelope = await self._workers.answer(pack.name, actor.begin(), worker)
         span = 1
         while not envelope.fault and envelope.position < envelope.chunks:
-            start, position = monotonic(), envelope.position
+            start, position, rows = monotonic(), envelope.position, envelope.rows
             self._tell(pack.name, envelope.rows, envelope.error)
             if self._stop.asked:
                 saved: Envelope = await self._workers.answer(pack.name, actor.save(), worker)
@@ -274,7 +274,7 @@ class _Drive:
             for note in envelope.notes:
                 self._progress.note(note)
             envelope = await self._workers.answer(pack.name, actor.advance(position, position + span), worker)
-            if envelope.position <= position and not envelope.fault:
+            if envelope.rows <= rows and not envelope.fault:
                 raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
             # Half a second of work a call: the call itself then costs nothing, and progress is seen.
             span = max(1, min(4 * span, round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3))))

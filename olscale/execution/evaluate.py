@@ -17,6 +17,7 @@ from olscale.data.memory import parse_size
 from olscale.errors import ExecutionError, StoppedError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.forecast import check_workers, long_runs
 from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
@@ -27,7 +28,8 @@ from olscale.execution.checkpoints import resumable_packs, sweep_checkpoints
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
 from olscale.execution.progress import Progress, Silent, Work
 from olscale.execution.stopping import Stop
-from olscale.execution.where import Where
+from olscale.execution.where import WORKER_SHARE, Where
+from olscale.learners.second_order import memory_bytes
 from olscale.results.compact import forget, set_damaged_aside
 from olscale.results.plans import LeftOut, write_plan
 from olscale.results.selections import Selection, write_selection
@@ -153,7 +155,9 @@ def evaluate(
     target = open_store(str(store), create=True)
     parts = 1 if in_process else workers or os.cpu_count() or 1
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
-    job = _Job(target, progress, parts, class_shards, limit, limits, retry == "failed")
+    # What the workers of a cluster that runs already have is theirs to say.
+    worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
+    job = _Job(target, progress, parts, class_shards, limit, limits, retry == "failed", worker_bytes)
     phases = job.phases(found, left_out, searches)
     sweep_checkpoints(target)
     stop = Stop()
@@ -183,6 +187,7 @@ class _Job:
     memory_limit: int | None
     budget: Budget
     retry_failed: bool
+    worker_bytes: float | None = None
     runs: int = 0
     computed: int = 0
     ids: tuple[str, ...] = ()
@@ -207,7 +212,11 @@ class _Job:
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done]
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        if self.worker_bytes is not None:
+            check_workers(missing, plan.state_bytes, self.worker_bytes)
         packs = self._cut(plan, missing) if missing else []
+        for line in long_runs(plan, missing):
+            self.progress.note(line)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(packs, plan.costs))
         if missing:
             yield packs

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -43,6 +44,7 @@ __all__ = [
 
 TOPIC = "olscale-progress"
 _REPORT_SECONDS = 0.5
+_CALL_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,17 @@ class Journey:
         """Whether all chunks have been fed."""
         return self.position == self.passage.chunks
 
-    def advance(self, last: int) -> None:
-        """Feed the chunks up to number `last` - 1; save, whenever it is time to."""
+    def advance(self, last: int, seconds: float = inf) -> None:
+        """Feed the chunks up to number `last` - 1, or as much of them as `seconds` allow, a second's rows at least.
+
+        Save, whenever it is time to.
+        """
+        start = monotonic()
         while self.position < last and not self.ended:
-            self.passage.step(self.position)
+            self.passage.advance()
             self._checkpoints.save_if_due(self.passage)
+            if monotonic() - start >= seconds:
+                break
 
     def save(self) -> None:
         """Save now."""
@@ -205,7 +213,7 @@ def run_pack(
             if stop():
                 journey.save()
                 return journey.told(stopped=True)
-            journey.advance(journey.position + 1)
+            journey.advance(journey.position + 1, 0.0)
             if monotonic() - last > report_seconds:
                 tell(journey.passage.rows, journey.passage.error())
                 last = monotonic()
@@ -320,11 +328,14 @@ class StreamActor:
         return self._answer(lambda journey: journey.told())
 
     def advance(self, first: int, last: int) -> Envelope:
-        """Feed chunks number `first` to `last` - 1; a stream that does not stand at `first` is left where it is."""
+        """Feed chunks number `first` to `last` - 1, or some seconds' part of them.
+
+        A stream that does not stand at chunk number `first` is left where it is.
+        """
 
         def feed(journey: Journey) -> Envelope:
             if journey.position == first:
-                journey.advance(last)
+                journey.advance(last, _CALL_SECONDS)
             return journey.told()
 
         return self._answer(feed)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Where"]
+__all__ = ["WORKER_SHARE", "Where"]
+
+WORKER_SHARE = 0.95
+"""Share of this machine's memory that the workers of a local cluster have together."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,15 @@ The code -1 is a class that a class shard does not have.
 """
 
 
+def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
+    """Return the limits of a squared norm whose square root to the `power` must be in the range of `dtype`."""
+    number, squares = np.finfo(dtype), 2.0 / power
+    return (float(number.tiny) / float(number.eps)) ** squares, (float(number.max) * 2.0 ** (-40 * power)) ** squares
+
+
+_NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("float32", 1)}
+
+
 def score_columns(classes: int) -> int:
     """Return how many score columns a problem of so many classes has: one for two classes, else one a class."""
     return 1 if classes <= 2 else classes
@@ -83,6 +92,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
     takes_unknown : bool
         Whether `learn` takes rows of the class `UNKNOWN`, as if `scores` was called for them; `olscale.testing` checks it.
+    checks_rows : bool
+        Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose squared norm is beyond
+        `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
@@ -94,6 +106,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     domains: ClassVar[Mapping[str, Domain]] = {}
     layout_exact: ClassVar[bool] = False
     takes_unknown: ClassVar[bool] = False
+    checks_rows: ClassVar[bool] = False
     restorable: ClassVar[bool] = True
     state_: State
 
@@ -183,6 +196,15 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             With the size that would be needed and what to do instead.
         """
 
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the state where they may fill the memory, 0 where nobody need ask."""
+        del columns, classes
+        return 0
+
+    def cheaper(self) -> str:
+        """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
+        return ""
+
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row, within a small factor: what its time is about proportional to.
 
@@ -195,6 +217,13 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         """
         del columns
         return values * score_columns(classes)
+
+    def norm_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest squared norm that a row may have, unless it is empty: others end a run.
+
+        Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
+        """
+        return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
 
     def _random(self) -> np.random.Generator:
         """Return the generator of this run, which depends on its entropy and on the parameter `seed` if there is one."""

@@ -20,7 +20,7 @@ from olscale.data.chunk import Rows
 from olscale.jit import kernel, prefetch
 from olscale.learners.base import UNKNOWN, FloatArray
 from olscale.learners.pairs import moments_of_pairs, move_four
-from olscale.learners.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, is_csr
+from olscale.learners.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, borrowed_rows, is_csr
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -31,6 +31,7 @@ from olscale.learners.second_order import (
     step,
 )
 from olscale.learners.shards import count_update
+from olscale.learners.usable import unusable
 
 __all__ = ["learn_diagonal"]
 
@@ -41,13 +42,14 @@ def learn_diagonal(
     A: NDArray[Any],
     rule: Any,
     max_score: bool,
+    norms: tuple[float, float],
     seen: Any,
     updates: Any,
     scores: FloatArray,
-) -> tuple[int, float]:
-    """Learn the rows; return what broke down, if anything did (at row ``seen - 1``), and x' Sigma x there."""
+) -> tuple[int, float, int]:
+    """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
     # No step below the first bound can carry a number past the largest there is: it would be lost in rounding.
-    limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny))
+    limits = (float(np.finfo(A.dtype).max) * 2.0**-60, float(np.finfo(A.dtype).tiny), *norms)
     if scores.shape[1] == 1:
         return _learn_two_classes(X, y, A.reshape(-1), rule, limits, seen, updates, scores)
     return _learn_columns(X, y, A, rule, max_score, limits, seen, updates, scores)
@@ -209,12 +211,15 @@ def _move(X, i, A, c, rival, u, a, gamma, tiny):
 @kernel
 def _learn_two_classes(
     X: Any, y: NDArray[np.int64], A: Any, rule: Any, limits: Any, seen: Any, updates: Any, scores: FloatArray
-) -> tuple[int, float]:
-    large, tiny = limits
+) -> tuple[int, float, int]:
+    X, (large, tiny, low, high) = borrowed_rows(X), limits
     t = seen[0]
-    reason, v = FINE, 0.0
+    reason, v, i = FINE, 0.0, 0
     for i in range(y.shape[0]):
         f, v, square = pair_moments(X, i, A)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         scores[i, 0] = f
         if y[i] == UNKNOWN:
             continue
@@ -242,7 +247,7 @@ def _learn_two_classes(
                 reason = MEAN_NOT_FINITE
                 break
     seen[0] = t
-    return reason, v
+    return reason, v, i
 
 
 @kernel
@@ -256,13 +261,16 @@ def _learn_columns(
     seen: Any,
     updates: Any,
     scores: FloatArray,
-) -> tuple[int, float]:
-    large, tiny = limits
+) -> tuple[int, float, int]:
+    X, (large, tiny, low, high) = borrowed_rows(X), limits
     outputs = scores.shape[1]
     v = np.zeros(A.shape[1] - outputs)
     for i in range(y.shape[0]):
         f = scores[i]
         square = moments(X, i, A, f, v)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         if y[i] == UNKNOWN:
             continue
         seen[0] += 1
@@ -286,16 +294,16 @@ def _learn_columns(
             if m >= margin_needed(rule, square):
                 continue
             if not (0.0 < v[k] < np.inf):
-                return VARIANCE_OF_ROW, v[k]
+                return VARIANCE_OF_ROW, v[k], i
             alpha, gamma = step(rule, m, v[k])
             if not (np.isfinite(alpha) and np.isfinite(gamma)):
-                return STEP_NOT_FINITE, v[k]
+                return STEP_NOT_FINITE, v[k], i
             if alpha > 0.0:
                 moved = True
                 if move(X, i, A, column, rival, outputs + k, target * alpha, gamma, tiny):
-                    return VARIANCE_OF_FEATURE, v[k]
+                    return VARIANCE_OF_FEATURE, v[k], i
                 if not (alpha * (1.0 + square) < large) and not np.isfinite(A).all():
-                    return MEAN_NOT_FINITE, v[k]
+                    return MEAN_NOT_FINITE, v[k], i
         if moved:
             count_update(updates, i)
-    return FINE, 0.0
+    return FINE, 0.0, 0

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from olscale.data.chunk import CSR, Rows, read_only
 from olscale.errors import DivergedError
 from olscale.learners.base import FloatArray, Learner, codes_of
+from olscale.learners.usable import diverged_at, why_unusable
 
 __all__ = ["Classifier", "to_rows"]
 
@@ -103,8 +104,12 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
+        rows = to_rows(X)
         try:
-            self.learn(to_rows(X), read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
+            scores = self.learn(rows, read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
+            wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(wrong):
+                raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
         except DivergedError as error:
             # As scikit-learn's own estimators do; an evaluation calls `learn` and records the run as diverged.
             warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=3)
@@ -123,4 +128,9 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
     def _scores_of(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        return self.scores(to_rows(X))
+        rows = to_rows(X)
+        scores = self.scores(rows)
+        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
+            if why := why_unusable(rows, int(i), self.norm_limits()):
+                raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
+        return scores

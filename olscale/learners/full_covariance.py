@@ -31,6 +31,7 @@ from olscale.learners.second_order import (
 )
 from olscale.learners.shards import count_update
 from olscale.learners.square_lanes import subtract_multiply
+from olscale.learners.usable import unusable
 
 __all__ = ["learn_full"]
 
@@ -75,11 +76,13 @@ def learn_full(
     S: Any,
     rule: Any,
     max_score: bool,
+    limits: Any,
     seen: Any,
     updates: Any,
     scores: FloatArray,
-) -> tuple[int, float]:
-    """Learn the rows; return what broke down, if anything did (at row ``seen - 1``), and x' Sigma x there."""
+) -> tuple[int, float, int]:
+    """Learn the rows; return what broke down, if anything did, x' Sigma x there, and at which row of `X`."""
+    low, high = limits
     columns, outputs = W.shape
     covariances, _, width = S.shape  # rows of S fill whole vectors: the last few columns stay 0
     # What is still to be subtracted from each covariance, and the variances that this will leave.
@@ -93,10 +96,13 @@ def learn_full(
     g_column = g[:columns].reshape(columns, 1)
     product = np.zeros(1)
     w, tiny = flat(W), np.finfo(S.dtype).tiny
-    reason, v = FINE, 0.0
+    reason, v, i = FINE, 0.0, 0
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         if y[i] == UNKNOWN:
             continue
         seen[0] += 1
@@ -162,4 +168,4 @@ def learn_full(
     for k in range(covariances):
         if pending[k]:
             subtract_outer(S[k], h[k])
-    return reason, v
+    return reason, v, i

@@ -54,5 +54,6 @@ def group_for_grids(learners: Sequence[Learner]) -> list[list[int]]:
     """
     groups: dict[object, list[int]] = {}
     for i, learner in enumerate(learners):
-        groups.setdefault(learner.grid_key() or i, []).append(i)
+        # A grid shows all rows to its learners.
+        groups.setdefault((learner.checks_rows and learner.grid_key()) or i, []).append(i)
     return list(groups.values())

@@ -26,8 +26,9 @@ from olscale.learners.domain import Choice, Domain, Real
 from olscale.learners.estimator import Classifier
 from olscale.learners.grid import Grid
 from olscale.learners.lanes import aligned_copy
-from olscale.learners.rows import add_column, add_row, row_scores
+from olscale.learners.rows import add_column, add_row, borrowed_rows, row_scores
 from olscale.learners.shards import count_update
+from olscale.learners.usable import unusable
 
 __all__ = ["AggressiveLearner", "LinearLearner", "implements", "linear_scores"]
 
@@ -58,14 +59,26 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
 
 @kernel
 def _learn_one_vs_all(
-    X: Any, y: NDArray[np.int64], W: Any, rule: Any, settings: int, seen: Any, updates: Any, scores: FloatArray
+    X: Any,
+    y: NDArray[np.int64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
 ) -> None:
+    X, (low, high) = borrowed_rows(X), limits
     columns = scores.shape[1]
     outputs = columns // settings
     f, a = np.empty(columns), np.zeros(columns)
     t = seen[0]
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         if y[i] == UNKNOWN:
             for c in range(columns):
                 scores[i, c] = f[c]
@@ -100,12 +113,24 @@ def _learn_one_vs_all(
 
 @kernel
 def _learn_max_score(
-    X: Any, y: NDArray[np.int64], W: Any, rule: Any, settings: int, seen: Any, updates: Any, scores: FloatArray
+    X: Any,
+    y: NDArray[np.int64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
 ) -> None:
+    X, (low, high) = borrowed_rows(X), limits
     classes = W.shape[1] // settings
     for i in range(y.shape[0]):
         f = scores[i]
         square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         if y[i] == UNKNOWN:
             continue
         seen[0] += 1
@@ -127,15 +152,18 @@ def _learn_max_score(
 
 
 @kernel
-def _scores(X: Any, W: Any, scores: FloatArray) -> None:
+def _scores(X: Any, W: Any, limits: Any, scores: FloatArray) -> None:
+    X, (low, high) = borrowed_rows(X), limits
     for i in range(scores.shape[0]):
-        row_scores(X, i, W, scores[i])
+        square = row_scores(X, i, W, scores[i])
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i] = np.nan
 
 
-def linear_scores(X: Rows, W: NDArray[Any]) -> FloatArray:
-    """Return ``X W`` for weights of shape (features, columns)."""
+def linear_scores(X: Rows, W: NDArray[Any], limits: tuple[float, float]) -> FloatArray:
+    """Return ``X W`` for weights of shape (features, columns); NaN for rows whose squared norm is beyond `limits`."""
     scores = np.empty((rows_of(X), W.shape[1]))
-    _scores(X, one_or_many(W), scores)
+    _scores(X, one_or_many(W), limits, scores)
     return scores
 
 
@@ -149,6 +177,7 @@ class LinearLearner(Classifier):
 
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     domains: ClassVar[dict[str, Domain]] = {
         "multiclass": Choice(("max-score", "ova")),
         "dtype": Choice(("float64", "float32")),
@@ -180,12 +209,12 @@ class LinearLearner(Classifier):
         loop = _learn_max_score if max_score else _learn_one_vs_all
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
-        loop(X, y, one_or_many(W), rule, settings, state["seen"], state["updates"], scores)
+        loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), state["seen"], state["updates"], scores)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X W``, shape (rows, outputs)."""
-        return linear_scores(X, self.state_["W"])
+        return linear_scores(X, self.state_["W"], self.norm_limits())
 
     def grid_key(self) -> object:
         """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""

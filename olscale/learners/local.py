@@ -20,6 +20,7 @@ from olscale.learners.rows import add_row, borrowed_rows, row_scores, set_column
 from olscale.learners.rows_nearest import add_then_multiply, add_to_prototype, row_space
 from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
+from olscale.learners.usable import unusable
 
 __all__ = ["ILOL", "LOL", "place"]
 
@@ -83,12 +84,14 @@ def _sweep(
     fixed: bool,
     max_score: bool,
     binary: bool,
+    limits: Any,
     learning: bool,
     scores: FloatArray,
 ) -> None:
     """Assign each row to a prototype and score it; when `learning`, move the prototype first and the hyperplanes last."""
     X, W, U, S, scores = borrowed_rows(X), borrowed(W), borrowed(U), borrowed(S), borrowed(scores)
-    k, outputs = U.shape[0], U.shape[2]
+    low, high = limits
+    k, outputs, end = U.shape[0], U.shape[2], scores.shape[0]
     local, step = np.empty(outputs), np.empty(outputs)
     size = (S.shape[1] + LANES - 1) // LANES * LANES
     near, offset, slope = np.zeros(size), np.full(size, np.inf), np.ones(size)
@@ -108,6 +111,10 @@ def _sweep(
             square = row_and_square(X, i, row)
             if inverse_lam > 0.0:
                 row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            end = i
+            break
         add_then_multiply(X, i - 1, earlier, one, late, i, row, S, near)
         late = -1
         moving = learns and not fixed
@@ -142,7 +149,7 @@ def _sweep(
                         step[c] *= inverse_lam
                     add_row(X, i, W, step)
     if late >= 0:
-        last = scores.shape[0] - 1
+        last = end - 1
         add_to_prototype(X, last, rows[last & 1], one, S, late)
 
 
@@ -157,6 +164,7 @@ class _Local(SweepLearner):
     dtype: str
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     shared_domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "k": Whole(1),
@@ -169,6 +177,13 @@ class _Local(SweepLearner):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: the distance to each prototype takes most."""
         return values * int(self.k) + super().row_numbers(columns, classes, values)
+
+    def norm_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest squared norm of a row: products with prototypes are squares in `dtype`."""
+        number = np.finfo(self.dtype)
+        return float(number.tiny) / float(number.eps), float(number.max) * 2.0 ** (
+            -80 if self.dtype == "float64" else -40
+        )
 
     def _inverse_lam(self) -> float:
         """Return ``1/lambda``; 0 leaves the common component out."""
@@ -216,7 +231,8 @@ class _Local(SweepLearner):
         counts = (state["members"], state["squares"], state["seen"], state["updates"])
         max_score = self.multiclass == "max-score" and self._outputs > 1
         numbers = (float(self.C), self._inverse_lam(), first_counts)
-        _sweep(X, y, *planes, *counts, *numbers, self.looks_ahead, max_score, self._classes <= 2, learning, scores)
+        forms = (self.looks_ahead, max_score, self._classes <= 2)
+        _sweep(X, y, *planes, *counts, *numbers, *forms, self.norm_limits(), learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:

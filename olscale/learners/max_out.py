@@ -17,6 +17,7 @@ from olscale.learners.rows import add_row, column_sums
 from olscale.learners.rows_fused import add_row_then_sums
 from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
+from olscale.learners.usable import unusable
 
 __all__ = ["PAMO1", "PAMO2"]
 
@@ -65,11 +66,13 @@ def _sweep(
     alpha: float,
     epsilon: float,
     always: bool,
+    limits: Any,
     learning: bool,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
     scores: FloatArray,
 ) -> None:
+    low, high = limits
     outputs, h = W.shape
     planes = theta.shape[1]
     g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
@@ -82,6 +85,9 @@ def _sweep(
             pending = -1
         else:
             square = column_sums(X, i, theta, g)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
         moved, pulled = False, False
@@ -162,6 +168,7 @@ class PAMO1(SweepLearner):
     version = 2
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     always: ClassVar[bool] = False
     domains: ClassVar[dict[str, Domain]] = {
         "h": Whole(1),
@@ -215,8 +222,8 @@ class PAMO1(SweepLearner):
         return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
-        settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, learning)
-        _sweep(X, y, state["theta"], state["W"], *settings, state["seen"], state["updates"], scores)
+        settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
+        _sweep(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
 
 
 class PAMO2(PAMO1):

@@ -20,8 +20,9 @@ from olscale.learners.class_axes import ClassAxes, class_axis
 from olscale.learners.domain import Choice, Domain, Flag, Real, Whole
 from olscale.learners.estimator import Classifier
 from olscale.learners.linear import linear_scores
-from olscale.learners.rows import add_column, row_scores
+from olscale.learners.rows import add_column, borrowed_rows, row_scores
 from olscale.learners.shards import count_update
+from olscale.learners.usable import unusable
 
 __all__ = ["Pegasos"]
 
@@ -59,14 +60,19 @@ def _learn(
     offset: int,
     project: bool,
     max_score: bool,
+    limits: Any,
     seen: Any,
     updates: Any,
     scores: FloatArray,
 ) -> None:
+    X, (low, high) = borrowed_rows(X), limits
     outputs = V.shape[1]
     f = np.zeros(outputs)
     for i in range(y.shape[0]):
         square = row_scores(X, i, V, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         before = seen[0] + offset
         t = before + 1
         for k in range(outputs):
@@ -155,6 +161,7 @@ class Pegasos(Classifier):
     name = "pegasos"
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     domains: ClassVar[dict[str, Domain]] = {
         "lam": Real(0.0, open_="low"),
         "offset": Whole(0),
@@ -192,13 +199,13 @@ class Pegasos(Classifier):
         V, c, norms = state["V"], state["c"], state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))
         shared = V.shape[1] > 1 and self.multiclass == "max-score"
-        arguments = (float(self.lam), int(self.offset), self.project, shared, state["seen"], state["updates"], scores)
-        _learn(X, y, V, c, norms, *arguments)
+        settings = (float(self.lam), int(self.offset), self.project, shared, self.norm_limits())
+        _learn(X, y, V, c, norms, *settings, state["seen"], state["updates"], scores)
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X w``, shape (rows, outputs)."""
-        return linear_scores(X, self.state_["V"]) * self._factors()
+        return linear_scores(X, self.state_["V"], self.norm_limits()) * self._factors()
 
     def _factors(self) -> FloatArray:
         steps = max(int(self.state_["seen"][0]) + int(self.offset), 1)

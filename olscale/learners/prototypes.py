@@ -46,8 +46,8 @@ def offline_prototypes(X: Rows, k: int, random: np.random.Generator) -> tuple[ND
     from threadpoolctl import threadpool_limits
 
     features, matrix = _compact(X)
-    if not len(features):
-        return features, np.zeros((1, 0))
+    if not (len(features) and rows_of(X)):
+        return features, np.zeros((1, len(features)))
     model = KMeans(min(k, rows_of(X)), n_init=1, random_state=int(random.integers(2**31)))
     # The sums of a cluster are added up thread by thread, so more threads would be other bits.
     with threadpool_limits(limits=1), warnings.catch_warnings():

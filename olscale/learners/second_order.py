@@ -91,6 +91,7 @@ class SecondOrderLearner(Classifier):
 
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     covariance: str
     multiclass: str
     dtype: str
@@ -118,6 +119,15 @@ class SecondOrderLearner(Classifier):
         outputs = score_columns(classes)
         each = columns * columns if self.covariance == "full" else values
         return values * outputs + each * self._covariances(outputs)
+
+    def cheaper(self) -> str:
+        """Return the ways around a full covariance."""
+        if self.covariance != "full":
+            return ""
+        return (
+            "covariance=full has a number for each pair of features; use covariance=diagonal, or fewer features: "
+            "transform project:features=500"
+        )
 
     def check_memory(self, columns: int, classes: int) -> None:
         """Refuse a state that this machine could not hold.
@@ -182,13 +192,15 @@ class SecondOrderLearner(Classifier):
         outputs = self._mean.shape[1]
         max_score = outputs > 1 and self.multiclass == "max-score"
         scores = np.empty((rows_of(X), outputs))
-        rest = (self._rule(max_score), max_score, state["seen"], state["updates"], scores)
+        rest = (self._rule(max_score), max_score, self.norm_limits(), state["seen"], state["updates"], scores)
         if self.covariance == "full":
-            reason, v = learn_full(X, y, state["mean"], state["covariance"], *rest)
+            reason, v, i = learn_full(X, y, state["mean"], state["covariance"], *rest)
         else:
-            reason, v = learn_diagonal(X, y, state["mean_variance"], *rest)
+            reason, v, i = learn_diagonal(X, y, state["mean_variance"], *rest)
         if reason != FINE:
-            raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
+            if np.isfinite(scores[:i]).all():
+                raise DivergedError(self._broken(reason, v), int(state["seen"][0]) - 1)
+            scores[i:] = np.nan  # a row before has ended the run, as it would where the stream is cut behind it
         return scores
 
     def _broken(self, reason: int, v: float) -> str:
@@ -204,9 +216,9 @@ class SecondOrderLearner(Classifier):
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X mu``, shape (rows, outputs)."""
         if self.covariance == "full":
-            return linear_scores(X, self.state_["mean"])
+            return linear_scores(X, self.state_["mean"], self.norm_limits())
         outputs = self._mean.shape[1]
-        return np.ascontiguousarray(linear_scores(X, self.state_["mean_variance"])[:, :outputs])
+        return np.ascontiguousarray(linear_scores(X, self.state_["mean_variance"], self.norm_limits())[:, :outputs])
 
     @property
     def _mean(self) -> NDArray[Any]:

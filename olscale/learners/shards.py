@@ -74,6 +74,7 @@ class ClassShard(Learner):
 
     def __init__(self, learner: Learner, classes: range) -> None:
         self.name = learner.name  # type: ignore[misc]
+        self.checks_rows = learner.checks_rows  # type: ignore[misc]
         self.learner, self.classes = learner, classes
         self.moved: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
@@ -85,6 +86,14 @@ class ClassShard(Learner):
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Begin the learner of all `classes`, a random start included, and keep those of the shard."""
         self.learner.begin_shard(columns, classes, self.classes, entropy)
+
+    def norm_limits(self) -> tuple[float, float]:
+        """Return those of the learner."""
+        return self.learner.norm_limits()
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row by the whole learner: all shards are cut alike."""
+        return self.learner.row_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")

@@ -20,6 +20,7 @@ from olscale.learners.rows import borrowed_rows
 from olscale.learners.rows_mixed import add_mixed, mixed_scores
 from olscale.learners.rows_nearest import add_then_multiply, add_to_prototype, row_space
 from olscale.learners.sweep import SweepLearner
+from olscale.learners.usable import unusable
 
 __all__ = ["SoftLOL"]
 
@@ -122,6 +123,7 @@ def _sweep(
     lam: float,
     C: float,
     averaging: int,
+    limits: Any,
     learning: bool,
     scores: FloatArray,
 ) -> None:
@@ -130,7 +132,8 @@ def _sweep(
     Without `force` the predictions are those of the mean.
     """
     X, V, S, scores = borrowed_rows(X), borrowed(V), borrowed(S), borrowed(scores)
-    k, outputs = V.shape[0] - 1, scores.shape[1]
+    low, high = limits
+    k, outputs, end = V.shape[0] - 1, scores.shape[1], scores.shape[0]
     picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
     f, step, rows = np.empty((outputs, 2)), np.empty(outputs), row_space(X, S)
     size = (S.shape[1] + PICKED - 1) // PICKED * PICKED
@@ -145,6 +148,10 @@ def _sweep(
         learns = learning and y[i] != UNKNOWN
         row, earlier = rows[i & 1], rows[i & 1 ^ 1]
         square = row_and_square(X, i, row)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            end = i
+            break
         add_then_multiply(X, i - 1, earlier, reach, late, i, row, S, near)
         late = -1
         if square == 0.0:
@@ -190,7 +197,7 @@ def _sweep(
             updates[0] += 1
         seen[0] += 1
     if late >= 0:
-        last = scores.shape[0] - 1
+        last = end - 1
         add_to_prototype(X, last, rows[last & 1], reach, S, late)
 
 
@@ -266,6 +273,7 @@ class SoftLOL(SweepLearner):
     version = 2
     layout_exact = True
     takes_unknown = True
+    checks_rows = True
     domains: ClassVar[dict[str, Domain]] = {
         "k": Whole(1),
         "m": Whole(1),
@@ -313,7 +321,8 @@ class SoftLOL(SweepLearner):
         model = (state["V"], state["S"], state["members"], state["squares"], state["seen"], state["updates"])
         force, m, sharpness = state.get("force", _NO_CHOICE), int(self.m), int(self.sharpness)
         averaging = _EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        _sweep(X, y, *model, force, m, sharpness, float(self.lam), float(self.C), averaging, learning, scores)
+        settings = (m, sharpness, float(self.lam), float(self.C), averaging, self.norm_limits())
+        _sweep(X, y, *model, force, *settings, learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:

@@ -15,6 +15,7 @@ from olscale.learners.domain import Choice, Domain, Real, Whole
 from olscale.learners.rows import add_row, row_scores, set_column
 from olscale.learners.shards import count_update
 from olscale.learners.sweep import SweepLearner
+from olscale.learners.usable import unusable
 
 __all__ = ["OLLC"]
 
@@ -43,6 +44,7 @@ def _sweep(
     anchor: FloatArray,
     beta: float,
     direction: float,
+    limits: Any,
     learning: bool,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
@@ -53,12 +55,16 @@ def _sweep(
     `lift` is the multiple of the anchor in each gate, `hold` the product of V's gate column with the anchor, and
     ``anchor[0]`` the anchor's squared norm (0: no anchor yet).
     """
+    low, high = limits
     outputs = lift.shape[0]
     last = 3 * outputs
     g, a = np.empty(V.shape[1]), np.zeros(V.shape[1])
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
         square = row_scores(X, i, V, g)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
         if learns:
             seen[0] += 1
             if anchor[0] == 0.0 and square > 0.0:
@@ -130,6 +136,7 @@ class OLLC(SweepLearner):
 
     name = "ollc"
     takes_unknown = True
+    checks_rows = True
     domains: ClassVar[dict[str, Domain]] = {
         "beta": Real(0.0, open_="low"),
         "scale": Real(0.0, open_="low"),
@@ -155,4 +162,5 @@ class OLLC(SweepLearner):
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
         direction = 1.0 if self.gate == "printed" else -1.0
-        _sweep(X, y, *arrays, float(self.beta), direction, learning, state["seen"], state["updates"], scores)
+        settings = (float(self.beta), direction, self.norm_limits())
+        _sweep(X, y, *arrays, *settings, learning, state["seen"], state["updates"], scores)

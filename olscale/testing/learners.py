@@ -17,6 +17,7 @@ from olscale.learners.base import UNKNOWN, Learner, codes_of, score_columns
 from olscale.learners.class_axes import join_classes
 from olscale.learners.domain import Choice, Flag, Real, Whole
 from olscale.learners.shards import ClassShard
+from olscale.learners.usable import learn_usable, score_usable
 
 __all__ = ["learner_checks"]
 
@@ -63,6 +64,10 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
         for params, (text, classes, kind) in product(_choices(learner), variants):
             words = ", ".join([*map(str, params.values()), text])
             found.append((f"{title} ({words})", partial(unknown, learner, params, classes, kind)))
+    for params in _choices(learner):
+        title = check_rows_that_cannot_be_used_end_learning.__name__.removeprefix("check_").replace("_", " ")
+        words = ", ".join(map(str, params.values())) or "no choices"
+        found.append((f"{title} ({words})", partial(check_rows_that_cannot_be_used_end_learning, learner, params)))
     for params in _choices(learner):
         if learner(**params).class_axes(CLASSES) is not None:
             text = ", ".join(str(value) for value in params.values())
@@ -213,6 +218,34 @@ def check_rows_of_unknown_class_are_only_scored(
     _same_state(apart, together)
 
 
+def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: dict[str, Any]) -> None:
+    """A row with NaN or infinities, or of a length whose square overflows or underflows, gets NaN, and so do all behind it.
+
+    Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as it was.
+    """
+    low, high = learner(**params).norm_limits()
+    lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
+    for classes, kind, unknown in product((2, CLASSES), ("dense", "csr"), {False, learner.takes_unknown}):
+        chunk = stream(classes, "dense")[:50]
+        assert not isinstance(chunk.X, CSR)
+        made = _begun(learner, params, chunk.X, classes)
+        clean = Chunk(chunk.X if kind == "dense" else to_csr(chunk.X), chunk.y, COLUMNS)
+        learned = learn_usable(made, clean.X, clean.y)
+        scored = score_usable(made, clean.X)
+        for value, at in product((np.nan, np.inf, -np.inf, *lengths), (0, 40)):
+            X: Any = np.array(chunk.X)
+            X[at] = np.where(np.arange(COLUMNS) == 3, value, 0.0 if np.isfinite(value) else X[at])
+            y = np.where((np.arange(50) == at) & unknown, UNKNOWN, chunk.y)
+            rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+            where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
+            scores = learn_usable(_begun(learner, params, chunk.X, classes), rows.X, rows.y)
+            np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
+            assert not np.isfinite(scores[at:]).any(), f"learn went on as if nothing were the matter: {where}"
+            scores = score_usable(made, rows.X)
+            assert not np.isfinite(scores[at]).any(), f"scores has a number for it: {where}"
+            np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
+
+
 def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
     """Class shards of any size give the scores, updates and state of the whole learner; asked of those with `class_axes`."""
     for kind in ("dense", "csr"):
@@ -280,6 +313,14 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
         made.learn(Chunk(X, y, COLUMNS).X, y)
         error = float(np.mean(codes_of(made.scores(Chunk(X, y, COLUMNS).X)) != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
+
+
+def _begun(learner: type[Learner], params: dict[str, Any], X: Rows, classes: int) -> Learner:
+    made = learner(**params)
+    made.begin(COLUMNS, classes)
+    if made.looks_ahead:
+        made.prepare(X)
+    return made
 
 
 def _choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:

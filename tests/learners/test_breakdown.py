@@ -61,6 +61,19 @@ def test_a_mean_that_overflows_is_found_in_its_row(covariance: str, dtype: str) 
     assert caught.value.row == 0
 
 
+@pytest.mark.parametrize("length", [1e160, 1e-170])
+def test_an_estimator_says_which_row_it_cannot_use(length: float) -> None:
+    """Predictions were the first class whatever the row."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [length, 0.0]]), np.array([0, 1, 1])
+    learner = make_learner("pa1", {})
+    with pytest.warns(ConvergenceWarning, match="pa1: diverged at row 2: the squared norm of the row"):
+        learner.fit(X, y)
+    with pytest.raises(ValueError, match="pa1: row 2 of X cannot be predicted: the squared norm of the row"):
+        learner.predict(X)
+
+
 def test_an_estimator_warns_and_stops_where_an_evaluation_records_a_failed_run() -> None:
     from sklearn.datasets import make_blobs
     from sklearn.exceptions import ConvergenceWarning

@@ -38,7 +38,7 @@ def test_scikit_learn_contract(estimator: object, check: Callable[[object], None
 
 
 def test_a_broken_learner_fails_its_checks() -> None:
-    """The checks can fail: one that peeks at the label, one that forgets in between."""
+    """The checks can fail: one that peeks at the label, one that forgets in between, some that make scores up."""
     from olscale.learners.passive_aggressive import PA
 
     class Peeks(PA):
@@ -54,7 +54,17 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def class_axes(self, outputs):  # type: ignore[no-untyped-def]
             return {"W": class_axis(1, outputs)}
 
+    class MakesItUp(PA):
+        def learn(self, X, y):  # type: ignore[no-untyped-def]
+            return np.nan_to_num(super().learn(X, y))
+
+    class ScoresAnything(PA):
+        def scores(self, X):  # type: ignore[no-untyped-def]
+            return np.nan_to_num(super().scores(X))
+
     broken_ones = (
+        (MakesItUp, "rows that cannot be used end learning (max-score"),
+        (ScoresAnything, "rows that cannot be used end learning (max-score"),
         (Peeks, "label comes after"),
         (Forgets, "saving and restoring"),
         (ClaimsToBeOneVsAll, "class shards are the whole (max-score"),

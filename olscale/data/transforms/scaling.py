@@ -196,7 +196,7 @@ class UnitNorm(Transform):
 
 def _sparse_square_norms(row: NDArray[np.int64], values: FloatArray, rows: int) -> FloatArray:
     with np.errstate(over="ignore"):
-        return np.bincount(row, weights=values**2, minlength=rows)
+        return np.asarray(np.bincount(row, weights=values**2, minlength=rows), dtype=np.float64)
 
 
 def _beyond(squares: FloatArray) -> NDArray[np.bool_]:

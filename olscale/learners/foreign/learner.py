@@ -76,6 +76,10 @@ class ForeignLearner(Learner):
         # SGDClassifier of scikit-learn took 0.85 ms a row, LogisticRegression of River 10 us and 0.2 us a value.
         return 4e4 + 1e3 * values if self._river else 3e6
 
+    def norm_limits(self) -> tuple[float, float]:
+        """Return no limits: lengths are for the other library to judge."""
+        return 0.0, float("inf")
+
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 

@@ -1,0 +1,73 @@
+"""What runs will take, said before they start: which take long, and which do not fit into the memory of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from olscale.errors import ParameterError
+from olscale.evaluation.plan import Plan
+from olscale.evaluation.run import Run
+from olscale.learners.registry import asked, make_learner
+
+__all__ = ["LONG_SECONDS", "NUMBERS_A_SECOND", "check_workers", "long_runs"]
+
+NUMBERS_A_SECOND = 1e9
+"""Numbers that a core goes through in a second, within a small factor: the state of a large model comes from memory."""
+
+LONG_SECONDS = 600.0
+"""A run that takes longer is announced."""
+
+
+def long_runs(plan: Plan, missing: Sequence[Run]) -> Iterator[str]:
+    """Yield a line for each learner on each dataset whose runs take long, with what to do instead.
+
+    Parameters
+    ----------
+    plan : Plan
+    missing : sequence of Run
+        Runs of the plan that are to be computed.
+    """
+    groups: dict[tuple[str, str, str], list[Run]] = {}
+    for run in missing:
+        if plan.costs.get(run.id, 0.0) > LONG_SECONDS * NUMBERS_A_SECOND:
+            groups.setdefault((run.learner, str(run.params), run.stream.fingerprint), []).append(run)
+    for runs in groups.values():
+        first = runs[0]
+        rows = plan.sources[first.stream.fingerprint].length(first.stream)
+        cost = max(plan.costs[run.id] for run in runs)
+        cheaper = _cheaper(first)
+        yield (
+            f"{first.learner} on {first.stream.dataset} may take {_duration(cost / NUMBERS_A_SECOND)} a run"
+            f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {cost / max(1, rows):.2g} numbers for"
+            f" each of {rows:,} rows{f'; {cheaper}' if cheaper else ''}"
+        )
+
+
+def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: float) -> None:
+    """Refuse runs whose model alone is more than the `memory` of a worker, in bytes: it would die of each attempt.
+
+    Raises
+    ------
+    ParameterError
+        With both sizes and what to do instead.
+    """
+    for run in missing:
+        size = bytes_of.get(run.id, 0)
+        if size > memory:
+            cheaper = _cheaper(run)
+            raise ParameterError(
+                f"learner {run.learner} on {run.stream.dataset}: its model takes {size / 1e9:.3g} GB, a worker has "
+                f"{memory / 1e9:.3g} GB; use fewer workers{f'; {cheaper}' if cheaper else ''}"
+            )
+
+
+def _cheaper(run: Run) -> str:
+    learner = make_learner(run.learner, run.params)
+    return asked(run.learner, "cheaper", learner.cheaper)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 5400.0:
+        return f"{seconds / 60.0:.0f} min"
+    hours = seconds / 3600.0
+    return f"{hours:.0f} h" if hours < 72.0 else f"{hours / 24.0:,.0f} days"
