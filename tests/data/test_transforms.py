@@ -111,6 +111,72 @@ def test_meaning_of_each() -> None:
     np.testing.assert_array_equal(applied(fit_transforms(["bias"], cut(X, []), 5), X), np.hstack([X, np.ones((40, 1))]))
 
 
+@pytest.mark.parametrize("value", [0.1, 0.3, 0.7, -3.3, 0.5, 1e308])
+def test_a_constant_feature_becomes_0_however_many_rows_there_are(value: float) -> None:
+    """Its sum is not exact: it became 1 or -1, and another value in a test row 1e11 and more."""
+    X = rows(0, 2000)
+    X[:, 2] = value
+    pipeline = fit_transforms(["standardize"], cut(X, [300, 500]), 5)
+    np.testing.assert_allclose(applied(pipeline, X)[:, 2], 0.0, atol=1e-15 * abs(value))
+    other = X[:2].copy()
+    other[:, 2] *= 1.1
+    np.testing.assert_allclose(applied(pipeline, other)[:, 2], 0.1 * value, rtol=1e-6)
+    alone = fit_transforms(["standardize"], cut(rows(0, 2000), [300, 500]), 5)
+    expected = np.delete(applied(alone, rows(0, 2000)), 2, axis=1)
+    assert np.delete(applied(pipeline, X), 2, axis=1).tobytes() == expected.tobytes()
+
+
+def test_a_feature_that_is_constant_on_a_part_only_becomes_0_there(tmp_path) -> None:
+    from olscale.data.ingest import ingest
+    from olscale.data.stream import Part, open_streams
+
+    X = rows(0, 3000)
+    part = Part("half", 0, 0, 2)
+    train, held_out = part.rows(np.zeros(3000, dtype=np.int64))
+    X[:, 2] = 0.7
+    X[held_out, 2] = 0.8
+    np.savez(tmp_path / "rows.npz", X=X, y=np.arange(3000) % 2)
+    path = ingest(tmp_path / "rows.npz", tmp_path / "rows").path
+    streams = open_streams(path, ["standardize"], part=part)
+    assert len(train) == streams.train.rows
+    assert all((chunk.X[:, 2] == 0.0).all() for chunk in streams.train.chunks())
+    assert streams.test is not None
+    assert all(np.allclose(chunk.X[:, 2], 0.1) for chunk in streams.test.chunks())
+
+
+def test_features_that_vary_next_to_nothing_are_told_from_constant_ones() -> None:
+    """By a few units in the last place is constant; one value that differs by 1e-12 is a feature."""
+    X = rows(0, 2000)
+    X[:, 2] = 0.1
+    X[7, 2] = np.nextafter(0.1, 1.0)
+    X[:, 3] = 0.3
+    X[7, 3] *= 1.0 + 1e-12
+    Z = applied(fit_transforms(["standardize"], cut(X, [300]), 5), X)
+    assert np.abs(Z[:, 2]).max() < 1e-16
+    np.testing.assert_allclose([Z[:, 3].mean(), Z[:, 3].std()], [0.0, 1.0], atol=0.1)
+    assert np.argmax(Z[:, 3]) == 7
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-181, 1e-160, 1e160, 1e300])
+@pytest.mark.parametrize("step", ["standardize", "minmax", "unit-norm"])
+def test_features_whose_squares_leave_the_range_are_scaled_all_the_same(step: str, scale: float) -> None:
+    """They were left as they are, or became 0."""
+    X = np.random.default_rng(0).normal(size=(500, 5))
+    expected = applied(fit_transforms([step], cut(X, [64]), 5), X)
+    scaled = X * scale
+    got = applied(fit_transforms([step], cut(scaled, [64]), 5), scaled)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-3 if scale < 1e-307 else 1e-9)
+    sparse = applied(fit_transforms([step], cut(to_csr(scaled), [64]), 5), to_csr(scaled))
+    np.testing.assert_array_equal(sparse, got)
+
+
+def test_a_range_that_overflows_is_no_constant() -> None:
+    X = np.array([[1.7e308, 1.0], [-1.7e308, 2.0], [0.0, 3.0]])
+    pipeline = fit_transforms(["minmax"], lambda: iter([Chunk(X, np.zeros(3), 2)]), 2)
+    got = pipeline.apply(Chunk(X, np.zeros(3), 2)).X
+    np.testing.assert_allclose(got, [[1.0, 0.0], [0.0, 0.5], [0.5, 1.0]])
+
+
 def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
     X = rows(2)
     both = fit_transforms(["unit-norm", "standardize"], cut(X, [9]), 5)
