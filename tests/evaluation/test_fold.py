@@ -111,6 +111,9 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
 def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one pack, on one stream: the others get the records that they get alone."""
     ours = {"breaks": Breaks, "diverges": Diverges}
+    for name, learner in ours.items():
+        monkeypatch.setitem(registry._OURS, name, f"{__name__}:{learner.__name__}")
+    registry._targets.cache_clear()
     real = registry.learner_class
     monkeypatch.setattr(registry, "learner_class", lambda name: ours.get(name) or real(name))
     stream = open_streams(str(shelf / "dense")).train
@@ -129,6 +132,7 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     assert together[0].reason == "RuntimeError: no more"
     assert [run_bytes(together[1])] == [run_bytes(record) for record in run("pa1")]
     assert [run_bytes(together[3])] == [run_bytes(record) for record in run("lol")]
+    registry._targets.cache_clear()
 
 
 def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) -> None:
