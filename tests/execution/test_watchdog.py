@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from olscale.execution import sentry
+from olscale.execution.watchdog import _WRITER
 from olscale.results.store import open_store
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
@@ -28,6 +29,7 @@ import sys
 from olscale.evaluation import budget
 from olscale.evaluation.budget import Budget, Meter, Spent
 from olscale.execution.watchdog import PackWatch, Watchdog
+from olscale.execution.watchdog import _WRITER
 from olscale.results.store import open_store
 
 what, store, silence = sys.argv[1], sys.argv[2], float(sys.argv[3])
@@ -123,16 +125,21 @@ def test_a_worker_that_is_left_alone_is_ended(
     process.wait()
 
 
-def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path) -> None:
-    """The worker is stopped before it is judged: the number of the call must still be the same then."""
+@pytest.mark.parametrize("local", [True, False])
+def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: bool) -> None:
+    """The worker is stopped before it is judged: the number of the call must still be the same then.
+
+    For a store that is no local directory another process writes the verdict.
+    """
     import mmap
 
     worker = subprocess.Popen(["sleep", "1000"])
     words = mmap.mmap(-1, sentry.BEATS.size + sentry.SLOTS * sentry.SLOT.size)
     watch = sentry.Sentry(words, worker.pid, os.getpid(), 0.0, "X=1")
-    (tmp_path / "tmp").mkdir()
-    about: dict[str, Any] = {"group": 1, "folder": "checkpoints/pack", "runs": ["a"], "budget": {}, "local": True}
+    about: dict[str, Any] = {"group": 1, "folder": "checkpoints/pack", "runs": ["a"], "budget": {}, "local": local}
     about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
+    about["writer"] = [sys.executable, "-c", _WRITER, json.dumps(sys.path)]
+    open_store(tmp_path, create=True)
     watch.heard, watch.groups = False, {1: about}
     infinite = float("inf")
     try:
@@ -142,7 +149,7 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path) -> None:
         sentry.SLOT.pack_into(words, sentry.BEATS.size, 5, 1, 9.0, infinite, infinite)
         assert not watch.condemn(0, 3, 1, "time")
         assert until(lambda: (sentry.status(worker.pid) or " ")[0] == "S")
-        assert not list(tmp_path.rglob("*.json"))
+        assert not list(tmp_path.rglob("a.json"))
         assert watch.condemn(0, 5, 1, "time")
         assert json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
         assert (sentry.status(worker.pid) or " ")[0] == "T"

@@ -1,0 +1,161 @@
+"""Before anything runs: a cluster that starts late or not at all, learners that workers lack, ports that are taken."""
+
+from __future__ import annotations
+
+import io
+import logging
+import socket
+import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.errors import ExecutionError
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.execution import cluster
+from olscale.execution.agreement import agree_on_learners, learner_modules, misfit, modules_of, software
+from olscale.execution.evaluate import evaluate
+from olscale.results.store import open_store
+
+MODULE = "from olscale.learners.passive_aggressive import PA1\n\n\nclass Mine(PA1):\n    name = 'mine'\n"
+
+
+def experiment(shelf: Path, name: str) -> Experiment:
+    return parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": [{"name": name}],
+            "protocol": {"order": "time"},
+        }
+    )
+
+
+class Starting:
+    """A local cluster whose workers are killed while it starts, as often as it is told."""
+
+    failures = 0
+    made = 0
+
+    def __init__(self, **options: Any) -> None:
+        Starting.made += 1
+        self.closed = False
+
+    def __await__(self) -> Any:
+        return self._start().__await__()
+
+    async def _start(self) -> None:
+        if Starting.made <= Starting.failures:
+            raise RuntimeError("Nanny failed to start.")
+        raise ValueError("it is up")  # as far as this test goes
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize(("failures", "said"), [(2, "it is up"), (9, "of 2 workers did not start in 3 attempts")])
+def test_a_local_cluster_whose_workers_are_killed_is_started_again(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, said: str
+) -> None:
+    monkeypatch.setattr(Starting, "failures", failures)
+    monkeypatch.setattr(Starting, "made", 0)
+    monkeypatch.setattr(cluster, "LocalCluster", Starting)
+    with pytest.raises((ExecutionError, ValueError), match=said) as caught:
+        evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=2)
+    assert Starting.made == 3
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
+    with socket.socket() as taken, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ExecutionError, match=f"port {port} of --dashboard 127.0.0.1:{port} is in use"):
+            evaluate(experiment(shelf, "pa"), tmp_path / "store", workers=1, dashboard=f"127.0.0.1:{port}")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_logs_of_connections_stay_out_of_the_terminal(monkeypatch: pytest.MonkeyPatch, debug: bool) -> None:
+    if debug:
+        monkeypatch.setenv("OLSCALE_DEBUG", "1")
+    else:
+        monkeypatch.delenv("OLSCALE_DEBUG", raising=False)
+    out = io.StringIO()
+    logger, handler = logging.getLogger("distributed.client"), logging.StreamHandler(out)
+    logger.addHandler(handler)
+    try:
+        with cluster._quiet():
+            logger.error("Failed to reconnect to scheduler")
+        assert bool(out.getvalue()) == debug
+        logger.error("somebody else's")
+        assert "somebody else's" in out.getvalue()
+    finally:
+        logger.removeHandler(handler)
+
+
+class Client:
+    """Runs functions on one worker, which has other modules."""
+
+    def __init__(self, modules: dict[str, tuple[str, str]]) -> None:
+        self.modules = modules
+
+    async def run(self, function: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
+        return {"tcp://w:1": self.modules if function is learner_modules else software()}
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "mine_here.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+    return "mine_here:Mine"
+
+
+LACKS = "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (("", LACKS), r"worker tcp://w:1 cannot import learner 'mine_here:Mine' \(No module named 'mine_here'\); put its "),
+        (("0" * 64, ""), "worker tcp://w:1 has another module of learner 'mine_here:Mine' than the driver"),
+    ],
+)
+def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(
+    shelf: Path,
+    tmp_path: Path,
+    mine: str,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: tuple[str, str],
+    said: str,
+) -> None:
+    import asyncio
+
+    @asynccontextmanager
+    async def connect(where: Any) -> AsyncIterator[Any]:
+        yield Client({mine: answer})
+
+    monkeypatch.setattr(cluster, "connect", connect)
+    with pytest.raises(ExecutionError, match=said):
+        evaluate(experiment(shelf, mine), tmp_path / "store", workers=1)
+    assert not (tmp_path / "store").exists()
+    open_store(tmp_path / "old", create=True)
+    with pytest.raises(ExecutionError, match=said):
+        evaluate(experiment(shelf, mine), tmp_path / "old", workers=1)
+    assert (tmp_path / "old" / "store.json").exists()  # it was there before
+    line = asyncio.run(misfit(Client({mine: answer}), "tcp://w:1", [mine]))  # one that joins later gets no work
+    assert line.startswith("worker tcp://w:1 ")
+
+
+def test_a_worker_with_the_same_module_fits(mine: str) -> None:
+    import asyncio
+
+    client = Client(learner_modules([mine]))
+    asyncio.run(agree_on_learners(client, [mine]))
+    assert asyncio.run(misfit(client, "tcp://w:1", [mine])) == ""
+    assert modules_of(["pa", mine, "lol", mine]) == (mine,)
