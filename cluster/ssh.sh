@@ -2,7 +2,9 @@
 # Run a command against a Dask cluster of its own: a scheduler here, workers on other hosts.
 # Usage: cluster/ssh.sh HOST,HOST,... WORKERS COMMAND...     WORKERS a host; {} in the command becomes the scheduler's address
 #   OLSCALE_HOST    name or address of this machine that the hosts reach it by (default: hostname)
-#   OLSCALE_TLS     folder of a certificate, made if missing: encrypts all connections; give the command --tls FOLDER too
+#   OLSCALE_TLS     folder of a certificate that all hosts have, made if missing: encrypts all connections, those of the
+#                   command too. Who reaches a scheduler that does not encrypt can run code as you: with other hosts this
+#                   must be given, or `none` on a network that nobody else uses
 #   OLSCALE_REMOTE  what runs a command on a host (default: ssh -o BatchMode=yes); the host `localhost` needs none
 # Hosts need the same paths: environment, datasets, store and the certificate lie on a shared file system, or are copies.
 set -euo pipefail
@@ -13,6 +15,11 @@ fi
 IFS=, read -ra hosts <<<"$1"
 workers=$2
 shift 2
+if [ "${hosts[*]}" != localhost ] && [ -z "${OLSCALE_TLS:-}" ]; then
+    echo "whoever reaches Dask over the network can run code as you: set OLSCALE_TLS to a folder that all hosts have" \
+        "(a certificate is made there), or to 'none' on a network that nobody else uses" >&2
+    exit 2
+fi
 read -ra remote <<<"${OLSCALE_REMOTE:-ssh -o BatchMode=yes}"
 
 # The interpreter olscale is installed for: $PYTHON, the checkout's .venv, or the one on the path.
@@ -44,15 +51,18 @@ trap 'exit 143' TERM
 listen=${OLSCALE_HOST:-$(hostname)}
 if [ "${hosts[*]}" = localhost ]; then listen=127.0.0.1; fi
 tls=()
-if [ -n "${OLSCALE_TLS:-}" ]; then
+if [ -n "${OLSCALE_TLS:-}" ] && [ "$OLSCALE_TLS" != none ]; then
     "$PYTHON" -m olscale.execution.tls "$OLSCALE_TLS"
     folder=$(cd "$OLSCALE_TLS" && pwd)
     tls=(--tls-ca-file "$folder/cert.pem" --tls-cert "$folder/cert.pem" --tls-key "$folder/key.pem")
+    export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=$folder/cert.pem DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT=$folder/cert.pem
+    export DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY=$folder/key.pem
 fi
 
 DASK_CONFIG=$("$PYTHON" -c "import olscale.execution as e; print(e.__path__[0])")
 export DASK_CONFIG
-"$PYTHON" -m distributed.cli.dask_scheduler --host "$listen" --port 0 --no-dashboard ${tls:+--protocol tls} "${tls[@]}" \
+"$PYTHON" -m distributed.cli.dask_scheduler --host "$listen" --port 0 --no-dashboard \
+    --dashboard-address 127.0.0.1:0 ${tls:+--protocol tls} "${tls[@]}" \
     --scheduler-file "$run/scheduler.json" >"$run/scheduler.log" 2>&1 &
 pids+=($!)
 for _ in $(seq 300); do
@@ -64,14 +74,16 @@ address=$("$PYTHON" -c "import json, sys; print(json.load(open(sys.argv[1]))['ad
 
 # A worker whose scheduler is gone for a minute ends by itself: nothing stays behind on a host that could not be told.
 worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "$workers" --nthreads 1 --no-dashboard
-    --death-timeout 60 "${tls[@]}")
+    --dashboard-address 127.0.0.1:0 --death-timeout 60 "${tls[@]}")
 for host in "${hosts[@]}"; do
     if [ "$host" = localhost ]; then
-        "${worker[@]}" --local-directory "$run" >"$run/$host.log" 2>&1 &
+        "${worker[@]}" --host "$listen" --local-directory "$run" >"$run/$host.log" 2>&1 &
     else
         printf -v line ' %q' cd "$PWD"
-        printf -v start ' %q' exec env "DASK_CONFIG=$DASK_CONFIG" "${worker[@]}" --local-directory "${TMPDIR:-/tmp}"
-        "${remote[@]}" "$host" "$line &&$start" >"$run/$host.log" 2>&1 &
+        printf -v start ' %q' exec env "DASK_CONFIG=$DASK_CONFIG" "${worker[@]}" --local-directory
+        # shellcheck disable=SC2016
+        private='"$(mktemp -d)"'   # made there, for its owner only
+        "${remote[@]}" "$host" "$line &&$start $private" >"$run/$host.log" 2>&1 &
     fi
     pids+=($!)
 done

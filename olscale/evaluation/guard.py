@@ -112,21 +112,21 @@ class GlobalRandom:
     """
 
     def __init__(self, entropy: Sequence[int]) -> None:
-        seeds = np.random.SeedSequence([*entropy, 0]).generate_state(2)
-        self._numpy: Any = np.random.RandomState(int(seeds[0])).get_state()
-        self._python: Any = random.Random(int(seeds[1])).getstate()
+        seed = np.random.SeedSequence([*entropy, 0])
+        self._numpy = np.random.MT19937(seed)
+        self._python: Any = random.Random(int(seed.generate_state(1)[0])).getstate()
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Put them in place of the process's own for the block."""
-        before = np.random.get_state(), random.getstate()
-        np.random.set_state(self._numpy)
+        before = np.random.get_bit_generator(), random.getstate()
+        np.random.set_bit_generator(self._numpy)
         random.setstate(self._python)
         try:
             yield
         finally:
-            self._numpy, self._python = np.random.get_state(), random.getstate()
-            np.random.set_state(before[0])
+            self._python = random.getstate()
+            np.random.set_bit_generator(before[0])
             random.setstate(before[1])
 
 

@@ -98,7 +98,7 @@ def test_a_link_that_is_cut_and_restored_changes_no_byte(
     running = subprocess.Popen(
         [str(ROOT / "cluster" / "ssh.sh"), ",".join(HOSTS), "1", *command, "--scheduler", "{}"],
         env=environment()
-        | {"OLSCALE_HOST": HERE, "OLSCALE_REMOTE": hosts, "PYTHON": sys.executable}
+        | {"OLSCALE_HOST": HERE, "OLSCALE_REMOTE": hosts, "OLSCALE_TLS": "none", "PYTHON": sys.executable}
         | {"PYTHONPATH": f"{ROOT}:{tmp_path}", "DAWDLE": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
