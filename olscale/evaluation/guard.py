@@ -119,14 +119,15 @@ class GlobalRandom:
     @contextmanager
     def in_place(self) -> Iterator[None]:
         """Put them in place of the process's own for the block."""
-        before = np.random.get_bit_generator(), random.getstate()
-        np.random.set_bit_generator(self._numpy)
+        of_numpy: Any = np.random  # whose stubs leave these out
+        before = of_numpy.get_bit_generator(), random.getstate()
+        of_numpy.set_bit_generator(self._numpy)
         random.setstate(self._python)
         try:
             yield
         finally:
             self._python = random.getstate()
-            np.random.set_bit_generator(before[0])
+            of_numpy.set_bit_generator(before[0])
             random.setstate(before[1])
 
 

@@ -309,7 +309,7 @@ def _loss(pack: Pack, worker: str, ended: Sequence[str], place: Sequence[str], a
     """Return a line on a worker that was lost: what it was at, and how that goes on."""
     what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
     chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)
-    where = f"from row {chunk * pack.chunk_rows} on" if chunk and pack.chunk_rows else "from the start"
+    where = f"from row {chunk * pack.chunk_rows:,} on" if chunk and pack.chunk_rows else "from the start"
     how = f"goes on {where}" if not again else "died at the same place again: its runs are run apart"
     return f"worker {worker} {what} while it had {pack.name}, which {how}"
 

@@ -116,13 +116,18 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "mine_here:Mine"
 
 
-LACKS = "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
+LACKS = (
+    "learner 'mine_here:Mine' cannot be imported (No module named 'mine_here'); expected module:Class that Python finds"
+)
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (("", LACKS), r"worker tcp://w:1 cannot import learner 'mine_here:Mine' \(No module named 'mine_here'\); put its "),
+        (
+            ("", LACKS),
+            r"worker tcp://w:1 cannot import learner 'mine_here:Mine' \(No module named 'mine_here'\); put its ",
+        ),
         (("0" * 64, ""), "worker tcp://w:1 has another module of learner 'mine_here:Mine' than the driver"),
     ],
 )

@@ -39,7 +39,9 @@ def slurm(folder: Path, **settings: str) -> list[str]:
         (folder / "bin" / name).chmod(0o755)
     (folder / "bin" / "activate").touch()
     (folder / "tmp").mkdir()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DASK_", "NUMBA_", "OLSCALE_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("DASK_", "NUMBA_", "OLSCALE_"))
+    }
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OLSCALE_VENV": str(folder), "HOME": str(folder)}
     environment |= {"SLURM_JOB_ID": "7", "SLURM_CPUS_PER_TASK": "2", "SLURM_SUBMIT_DIR": str(folder)}
     environment |= {"TMPDIR": str(folder / "tmp"), "NOTES": str(folder / "notes"), **settings}
@@ -69,11 +71,14 @@ def test_caches_and_scratch_of_a_job_are_its_owners_alone(tmp_path: Path, taken:
     """Where somebody else has put a folder at the place that anybody can guess, another is taken."""
     job = tmp_path / "job"
     guessed = job / "tmp" / f"olscale-numba-{os.getuid()}"
-    trap = f'mkdir -p "{tmp_path}/theirs"; ' + {
-        "nothing": ":",
-        "a link": f'ln -s "{tmp_path}/theirs" "{guessed}"',
-        "open to all": f'mkdir -m 777 "{guessed}"; chmod 777 "{guessed}"',
-    }[taken]
+    trap = (
+        f'mkdir -p "{tmp_path}/theirs"; '
+        + {
+            "nothing": ":",
+            "a link": f'ln -s "{tmp_path}/theirs" "{guessed}"',
+            "open to all": f'mkdir -m 777 "{guessed}"; chmod 777 "{guessed}"',
+        }[taken]
+    )
     (tmp_path / "trap.sh").write_text(trap)
     notes = slurm(job, BASH_ENV=str(tmp_path / "trap.sh"))
     [cache] = {note.split(" | numba ")[1].split(" | ")[0] for note in notes if note.startswith("olscale evaluate")}

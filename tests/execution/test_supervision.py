@@ -164,7 +164,7 @@ def test_deaths_after_progress_do_not_add_up(
     assert all(note.startswith("worker tcp://127.0.0.1:") for note in notes)
     name = one_pack(shelf, "time").name
     assert [note.partition(" was lost while it had ")[2] for note in notes] == [
-        f"{name}, which goes on from row {64 * chunk} on" for chunk in range(1, 8)
+        f"{name}, which goes on from row {64 * chunk:,} on" for chunk in range(1, 8)
     ]
     assert runs(Path(store)) == runs(undisturbed["time"])
 

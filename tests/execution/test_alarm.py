@@ -1,0 +1,61 @@
+"""In process a signal ends what does not return, where it hears one."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from olscale.evaluation import budget
+from olscale.evaluation.budget import Budget, Excess, Meter, Spent
+from olscale.evaluation.guard import attempt
+from olscale.execution.alarm import Alarm
+
+
+class Run:
+    """A run in mid-stream."""
+
+    random = None
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter, self.spent, self.end = meter, Spent(), ("ok", "")
+
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int = 0) -> None:
+        if self.end == ("ok", ""):
+            self.end = outcome, reason
+
+
+def loops() -> None:
+    while True:
+        pass
+
+
+def sleeps() -> None:
+    time.sleep(1000)
+
+
+def catches() -> None:
+    """As `except:` in a loop does."""
+    for _ in range(2):
+        try:
+            time.sleep(1000)
+        except BaseException:
+            continue
+
+
+@pytest.mark.parametrize("call", [loops, sleeps, catches])
+def test_a_call_that_does_not_return_ends(call: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "LEAST_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("olscale.execution.alarm.AGAIN_SECONDS", 0.05)
+    limits = Budget(max_seconds=0.05)
+    run = Run(Meter(limits, Alarm(limits)))
+    before: Any = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    assert attempt([run], call) is None
+    assert Excess(*run.end) == limits.out_of_time()
+    assert signal.getsignal(signal.SIGALRM) is before[0]
+    # The alarm of whoever had set one goes on.
+    assert bool(signal.getitimer(signal.ITIMER_REAL)[0]) == bool(before[1][0])
+    assert attempt([Run(run.meter)], lambda: 5) == 5
