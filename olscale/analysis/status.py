@@ -104,9 +104,9 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     damaged = store.damaged
     finished = pc.max(store.timings(on_damage)["finished_at"]).as_py()
     store.damaged = (*damaged, *store.damaged)
+    plans = read_plans(store, on_damage)
     done, lost = store.done(), store.lost()
     outcomes = Counter(runs["outcome"].to_pylist())
-    plans = read_plans(store)
     seen = _seen(runs.to_pylist(), Names(plans))
     return Status(
         store=store.path,

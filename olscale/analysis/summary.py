@@ -141,10 +141,13 @@ def summarise(
     StoreError
         If a file of the store is damaged.
     """
-    compared, chosen = _selected(read_selections(store))
-    plans = read_plans(store)
+    store.damaged = ()
+    compared, chosen = _selected(read_selections(store, on_damage))
+    plans = read_plans(store, on_damage)
+    damaged = store.damaged
     planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
     made = aggregated(store, on_damage, planned if ids is None else ids)
+    store.damaged = (*damaged, *store.damaged)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
     metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
     for metric, moments in sorted(made.moments.items()):

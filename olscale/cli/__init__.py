@@ -31,6 +31,7 @@ COMMANDS = {
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
     "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
     "compact": ("olscale.cli.results", "Merge the many small files of a metrics store into few large ones."),
+    "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""

@@ -55,11 +55,12 @@ __all__ = ["evaluate", "parse_learner"]
 @click.option("--max-memory", metavar="SIZE", help="Memory that each run may take, e.g. 2GB.")
 @click.option(
     "--retry",
-    type=click.Choice(["lost", "failed"]),
-    default="lost",
-    show_default=True,
-    help="Runs without a result to compute again: those lost with their workers, or all that failed in any way.",
+    type=click.Choice(["lost", "failed", "all"]),
+    help="Runs to compute again though STORE has them: those lost with their workers (default), all that failed in any "
+    "way, or all.",
 )
+@click.option("--force", is_flag=True, help="Compute every run again: the same as --retry all.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if any run failed, and not only if all did.")
 def evaluate(
     experiment: str | None,
     store: str,
@@ -71,14 +72,17 @@ def evaluate(
     memory_limit: str | None,
     max_seconds: float | None,
     max_memory: str | None,
-    retry: str,
+    retry: str | None,
+    force: bool,
+    strict: bool,
     where: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
 
     Rows in file order (--order time) run as Dask actors, permutations as Dask tasks; --in-process gives the same
-    results without Dask. Running the same experiment again computes nothing.
+    results without Dask. Running the same experiment again computes nothing, unless --force or --retry ask for it; a
+    record then stays until the new one takes its place. Damaged files are set aside and made anew.
 
     Ctrl-C or SIGTERM saves what is going on and stops; the same command goes on with it. A second Ctrl-C does not wait.
     """
@@ -89,6 +93,8 @@ def evaluate(
         raise click.UsageError(f"{', '.join(options)} cannot be given beside an experiment file")
     if experiment is None and not (datasets and learners):
         raise click.UsageError("give an EXPERIMENT.toml, or --dataset and --learner")
+    if force and retry not in (None, "all"):
+        raise click.UsageError(f"--force computes every run again, --retry {retry} only some; give one of them")
 
     from olscale.cli.learners import find_modules_here
     from olscale.evaluation.experiment import load_experiment
@@ -107,7 +113,8 @@ def evaluate(
             class_shards=class_shards,
             memory_limit=memory_limit,
             budget=_budget(max_seconds, max_memory),
-            retry=retry,
+            retry=retry or "lost",
+            force=force,
             progress=progress,
             **where,
         )
@@ -115,9 +122,12 @@ def evaluate(
         say(f"nothing to compute: all {done.runs} runs are in {store}")
     else:
         say(f"{done.computed} of {done.runs} runs computed, results in {store}")
-    if progress.failed:
-        noun = "run" if progress.failed == 1 else "runs"
-        say(f"{progress.failed} {noun} failed; `olscale status {store}` says why")
+    if force or retry == "all" or done.changed:
+        say(f"{done.changed} of them differ from what was in {store}")
+    if done.failed:
+        noun = "run" if done.failed == 1 else "runs"
+        say(f"{done.failed} {noun} failed; `olscale status {store}` says why")
+    done.check(strict)
 
 
 def _budget(max_seconds: float | None, max_memory: str | None) -> Any:

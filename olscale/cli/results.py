@@ -121,7 +121,10 @@ def compact(store: str) -> None:
 def name_damaged(store: Store) -> None:
     """Name the damaged files of a store that were left out."""
     for name in store.damaged:
-        say(f"olscale: left out damaged file {name} of {store.path}", err=True)
+        left_out = f"olscale: left out damaged file {name} of {store.path}"
+        if name in store.unreadable:
+            left_out = f"olscale: left out {name} of {store.path}, which cannot be read: {store.unreadable[name]}"
+        say(left_out, err=True)
 
 
 def _can_print(text: str) -> bool:

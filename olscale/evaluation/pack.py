@@ -103,6 +103,8 @@ class Pack:
         `key` of a pack with these runs and more, whose checkpoints this one continues; empty if there is none.
     budget : Budget
         What each of the runs may take.
+    replaces : bool
+        Whether results of these runs that the store has give way to new ones.
     """
 
     path: str
@@ -114,6 +116,7 @@ class Pack:
     chunk_rows: int = 0
     origin: str = ""
     budget: Budget = NO_BUDGET
+    replaces: bool = False
 
     @property
     def key(self) -> str:

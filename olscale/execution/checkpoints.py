@@ -12,7 +12,6 @@ its definition, so any process that gets the pack - another worker, another driv
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,11 +19,13 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
+from olscale.errors import StoreError
 from olscale.evaluation.budget import Excess
 from olscale.evaluation.pack import Pack, Passage, Source
 from olscale.evaluation.run import Run
 from olscale.learners.registry import is_restorable
 from olscale.results.checked_arrays import LaterFormatError, read_arrays, write_arrays
+from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 
@@ -79,7 +80,7 @@ class Checkpoints:
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
         for name, data in self._store.files.read(name for name in names if name in there):
-            verdict = _content(data)
+            verdict = _content(self._store, data)
             outcome, reason = verdict.get("outcome"), verdict.get("reason")
             same = verdict.get("budget") == self._pack.budget.model_dump()
             if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
@@ -180,8 +181,10 @@ def _names(store: Store, folder: str) -> list[str]:
 
 def _about(pack: Pack) -> bytes:
     classes = None if pack.shard is None else [pack.shards[pack.shard].start, pack.shards[pack.shard].stop]
-    about = {"runs": [run.id for run in pack.runs], "classes": classes, "chunk_rows": pack.chunk_rows}
-    return (json.dumps(about) + "\n").encode()
+    about: dict[str, Any] = {"runs": [run.id for run in pack.runs], "classes": classes, "chunk_rows": pack.chunk_rows}
+    # By which `olscale store forget` finds it.
+    about |= {"dataset": pack.runs[0].stream.dataset, "learners": sorted({run.learner for run in pack.runs})}
+    return json_bytes(about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +199,10 @@ class _Begun:
 
 def _begun(store: Store) -> list[_Begun]:
     """Return the packs that have checkpoints."""
-    names = [name for name in store.files.names(FOLDER) if name.endswith("/pack.json")]
+    names = [name for name in store.names(FOLDER) if name.endswith("/pack.json")]
     found = []
     for name, data in store.files.read(names):
-        about = _content(data)
+        about = _content(store, data)
         runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
         if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
             ids = tuple(dict.fromkeys(str(id) for id in runs))
@@ -207,13 +210,12 @@ def _begun(store: Store) -> list[_Begun]:
     return found
 
 
-def _content(data: bytes | Exception) -> dict[str, Any]:
+def _content(store: Store, data: bytes | Exception) -> dict[str, Any]:
     """Return the object in a JSON file, an empty one of a file that is damaged or gone."""
     try:
-        content = json.loads(data) if isinstance(data, bytes) else {}
-    except (ValueError, RecursionError):
+        return json_content(data, store.checked) if isinstance(data, bytes) else {}
+    except DAMAGE:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def _short(fault: Exception) -> str:
@@ -246,7 +248,7 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
 
 def sweep_checkpoints(store: Store) -> None:
     """Remove what those who died have left: checkpoints of packs whose runs all have their results, files half written."""
-    with suppress(OSError):
+    with suppress(OSError, StoreError):
         store.files.discard_all(store.files.litter())
         begun = _begun(store)
         done = store.done() if begun else set()

@@ -7,32 +7,29 @@ import os
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import olscale
 from olscale.data.memory import parse_size
-from olscale.errors import ExecutionError, StoppedError
+from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment import Experiment
-from olscale.evaluation.forecast import check_workers, long_runs
-from olscale.evaluation.pack import Pack, cut_packs
-from olscale.evaluation.plan import Plan, make_plan, plan_searches
+from olscale.evaluation.pack import Pack
+from olscale.evaluation.plan import make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
-from olscale.evaluation.run import Run
-from olscale.evaluation.shard import cut_shards
 from olscale.evaluation.versions import check_sources
-from olscale.execution.checkpoints import resumable_packs, sweep_checkpoints
+from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
-from olscale.execution.progress import Progress, Silent, Work
+from olscale.execution.phases import RETRIES, Job
+from olscale.execution.progress import Progress, Silent
 from olscale.execution.stopping import Stop
 from olscale.execution.where import WORKER_SHARE, Where
 from olscale.learners.second_order import memory_bytes
-from olscale.results.compact import forget, set_damaged_aside
-from olscale.results.plans import LeftOut, write_plan
-from olscale.results.selections import Selection, write_selection
+from olscale.results.mend import mend_version
+from olscale.results.plans import LeftOut
 from olscale.results.store import Store, is_vacant, open_store, unmake
 
 if TYPE_CHECKING:
@@ -53,6 +50,10 @@ class Evaluation:
         Runs of the plan, those of tuning included.
     computed : int
         Runs computed now; the others were in the store already.
+    changed : int
+        Runs that were computed again and came out otherwise than the store had them.
+    outcomes : dict of str to int
+        How the runs of the experiment ended, those of tuning left out: outcome -> runs.
     left_out : tuple of LeftOut
         Optional datasets and learners that could not be had, and why.
     experiment : str
@@ -67,6 +68,29 @@ class Evaluation:
     left_out: tuple[LeftOut, ...] = ()
     experiment: str = ""
     ids: tuple[str, ...] = field(default=(), repr=False)
+    changed: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        """Runs of the experiment that have no result; a candidate of tuning that failed is out and does not count."""
+        return sum(runs for outcome, runs in self.outcomes.items() if outcome != "ok")
+
+    def check(self, strict: bool = False) -> None:
+        """Raise an error if every run of the experiment failed, or, where `strict`, if any did.
+
+        Raises
+        ------
+        ExecutionError
+            With the number of runs and how they failed.
+        """
+        runs = sum(self.outcomes.values())
+        if not self.failed or (self.failed < runs and not strict):
+            return
+        how = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()) if outcome != "ok")
+        which = f"all {runs} runs" if self.failed == runs else f"{self.failed} of {runs} runs"
+        which = "the only run" if runs == 1 else which
+        raise ExecutionError(f"{which} failed ({how}); `olscale status {self.store.path}` says why")
 
     def results(self, metric: str | None = None) -> Results:
         """Return the results of this experiment, which show themselves as tables.
@@ -93,6 +117,8 @@ def evaluate(
     memory_limit: int | str | None = None,
     budget: Budget | None = None,
     retry: str = "lost",
+    force: bool = False,
+    strict: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
@@ -121,9 +147,13 @@ def evaluate(
         ones are permuted by way of a scratch file. Half the worker's memory when left out. The store gets the same bytes.
     budget : Budget, optional
         What each run may take, where it is limited, in place of the experiment's.
-    retry : {"lost", "failed"}
-        Which runs of the experiment that the store has without a result are computed again: those that were lost with
-        their workers, or all that failed in any way.
+    retry : {"lost", "failed", "all"}
+        Which runs of the experiment are computed again though the store has them: those that were lost with their workers,
+        those that failed in any way, or all. With ``"all"`` a record stays until the new one takes its place.
+    force : bool
+        Compute every run of the experiment again; the same as ``retry="all"``.
+    strict : bool
+        Raise `ExecutionError` if any run of the experiment failed, once all have ended; see `Evaluation.check`.
     progress : Progress, optional
         Gets told of progress.
 
@@ -134,13 +164,17 @@ def evaluate(
     Raises
     ------
     OlscaleError
-        If the experiment, a dataset, the store or the cluster is at fault.
+        If the experiment, a dataset, the store or the cluster is at fault. Runs that failed are no error, even if all did,
+        unless `strict`: `Evaluation.outcomes` counts them.
     StoppedError
         If SIGTERM asked the evaluation to stop; it is saved, and the same call goes on with it.
     KeyboardInterrupt
         Likewise, after Ctrl-C; a second Ctrl-C does not wait for anything to be saved.
     """
     progress = progress or Silent()
+    if retry not in RETRIES:
+        raise UnknownNameError("value of retry", retry, RETRIES)
+    retry = "all" if force else retry
     limit = None if memory_limit is None else parse_size(memory_limit)
     found, left_out = resolve(experiment, progress.note)
     for line in check_sources(spec.name for spec in found.learners):
@@ -152,12 +186,14 @@ def evaluate(
     if scheduler is not None and not in_process:
         _run_loop(_reach(where, progress, learners))
     new = is_vacant(str(store))
-    target = open_store(str(store), create=True)
+    if mend_version(str(store)):
+        progress.note(f"set aside damaged file store.json of {store}; it is written anew")
+    target = open_store(str(store), create=True, writes=False)
     parts = 1 if in_process else workers or os.cpu_count() or 1
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
     # What the workers of a cluster that runs already have is theirs to say.
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
-    job = _Job(target, progress, parts, class_shards, limit, limits, retry == "failed", worker_bytes)
+    job = Job(target, progress, parts, class_shards, limit, limits, retry, worker_bytes)
     phases = job.phases(found, left_out, searches)
     sweep_checkpoints(target)
     stop = Stop()
@@ -173,104 +209,10 @@ def evaluate(
             raise KeyboardInterrupt(str(stopped)) from None
         raise
     sweep_checkpoints(target)
-    return Evaluation(target, job.runs, job.computed, left_out, experiment.name, job.ids)
-
-
-@dataclass
-class _Job:
-    """What there is to run, phase by phase, and how much of it there was."""
-
-    store: Store
-    progress: Progress
-    parts: int
-    class_shards: int | None
-    memory_limit: int | None
-    budget: Budget
-    retry_failed: bool
-    worker_bytes: float | None = None
-    runs: int = 0
-    computed: int = 0
-    ids: tuple[str, ...] = ()
-
-    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[Pack]]:
-        """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
-        selections: list[Selection] = []
-        if tuning.searches:
-            yield from self._packs(tuning)
-            selections = choose(self.store, tuning)
-        plan = make_plan(experiment, left_out, selections)
-        self.ids = tuple(run.id for run in plan.runs)
-        yield from self._packs(plan)
-
-    def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
-        ids = [run.id for run in plan.runs]
-        write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners)
-        if self.retry_failed:
-            forget(self.store, self.store.failed().intersection(run.id for run in plan.runs))
-        for name in set_damaged_aside(self.store, {run.id for run in plan.runs}):
-            self.progress.note(f"set aside damaged file {name} of {self.store.path}; its runs are computed again")
-        done = self.store.done()
-        missing = [run for run in plan.runs if run.id not in done]
-        self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
-        if self.worker_bytes is not None:
-            check_workers(missing, plan.state_bytes, self.worker_bytes)
-        packs = self._cut(plan, missing) if missing else []
-        for line in long_runs(plan, missing):
-            self.progress.note(line)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(packs, plan.costs))
-        if missing:
-            yield packs
-            left = {run.id for run in missing} - self.store.done() - self.store.lost()
-            if left:
-                raise ExecutionError(
-                    f"{len(left)} runs have no record though all their packs ended; run the command again"
-                )
-
-    def _cut(self, plan: Plan, missing: list[Run]) -> list[Pack]:
-        begun = resumable_packs(self.store, missing, plan.sources)
-        fresh = set(missing).difference(*(pack.runs for pack in begun))
-        left_over = [run for run in missing if run in fresh]
-        packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
-        packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
-        return [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
-
-
-def _work(packs: Iterable[Pack], costs: Mapping[str, float]) -> dict[str, Work]:
-    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
-    work = {}
-    for pack in packs:
-        rows, cost = pack.rows * len(pack.runs), sum(costs.get(run.id, 0.0) for run in pack.runs)
-        classes = pack.shards[-1].stop if pack.shards else 1
-        for part, own in zip(pack.parts(), pack.shards or (range(1),), strict=True):
-            share = rows * own.stop // classes - rows * own.start // classes
-            work[part.name] = Work(share, cost * len(own) / classes)
-    return work
-
-
-def choose(store: Store, tuning: Plan) -> list[Selection]:
-    """Return what the runs of `tuning` say is best in each search, and write it to the store.
-
-    Raises
-    ------
-    ExecutionError
-        If the store lacks runs of a search: those that were lost with their workers.
-    """
-    table = store.read(["id", "outcome", "metrics"])
-    outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
-    selections = []
-    for search in tuning.searches:
-        errors: dict[str, float | None] = {}
-        for run in (run for runs in search.runs for run in runs):
-            outcome, metrics = outcomes.get(run.id, ("lost", {}))
-            if outcome == "lost":
-                raise ExecutionError(
-                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost with their workers; "
-                    "run the command again"
-                )
-            errors[run.id] = metrics[search.protocol["metric"]] if outcome == "ok" else None
-        selections.append(search.choose(errors))
-        write_selection(store, selections[-1])
-    return selections
+    done = Evaluation(target, job.runs, job.computed, left_out, experiment.name, job.ids, job.changed, job.outcomes)
+    if strict:
+        done.check(strict=True)
+    return done
 
 
 def _run_here(packs: list[Pack], store: str, progress: Progress, stop: Stop) -> None:

@@ -25,9 +25,10 @@ from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.watchdog import PackWatch, watchdog_of
 from olscale.raised import let_interrupt_out, text_of
+from olscale.results.forget import replace_record
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
-from olscale.results.store import open_store
+from olscale.results.store import Store, open_store
 
 __all__ = [
     "TOPIC",
@@ -90,14 +91,26 @@ def write_lost(pack: Pack, store: str, reason: str) -> list[str]:
     target = open_store(store)
     for run in pack.runs:
         none = np.empty(0, dtype=np.int64)
-        target.write(Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        _write(target, pack, Record(run.definition(), run.id, "lost", reason, {}, none, none))
     return [run.id for run in pack.runs]
 
 
 def written(pack: Pack, store: str) -> dict[str, str]:
-    """Return the outcomes of the runs of `pack` if the store has them all: a worker may die between that and its answer."""
+    """Return the outcomes of the runs of `pack` if the store has them all: a worker may die between that and its answer.
+
+    Where results are replaced nobody can tell those from before, so that there are none.
+    """
+    if pack.replaces:
+        return {}
     target, ids = open_store(store), [run.id for run in pack.runs]
     return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
+
+
+def _write(store: Store, pack: Pack, record: Record) -> None:
+    if pack.replaces:
+        replace_record(store, record)
+    else:
+        store.write(record)
 
 
 class Journey:
@@ -178,7 +191,7 @@ class Journey:
         """Run the test split, write the records to the store and remove the checkpoints."""
         records = self.passage.finish()
         for record in records:
-            self._store.write(record)
+            _write(self._store, self.passage.pack, record)
         self.close()
         outcomes = {record.id: record.outcome for record in records}
         if self.passage.pack.shard is None:  # what a shard has written is needed until all are merged
@@ -237,10 +250,10 @@ def merge_pack(pack: Pack, store: str) -> Envelope:
         try:
             record = merge_shards(pack, Scratch(target, run))
         except StoreError:
-            if run not in target.done():
+            if pack.replaces or run not in target.done():
                 raise
             return Envelope(outcomes={run: target.get(run).outcome})
-        target.write(record)
+        _write(target, pack, record)
         return Envelope(outcomes={run: record.outcome})
     except BaseException as error:
         return Envelope(fault=fault_of(error))

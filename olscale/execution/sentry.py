@@ -9,6 +9,7 @@ ends that, and takes along what learners have started there.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import mmap
 import os
@@ -43,7 +44,9 @@ SLOTS = 64
 def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
     """Return the files that say how the runs of a group end: pairs of a path below the store and its contents."""
     verdict = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
-    content = json.dumps(verdict) + "\n"
+    # As `olscale.results.checked_json` does; this process has nothing but Python's own modules.
+    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"))
+    content = json.dumps({**verdict, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
     return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]
 
 

@@ -29,9 +29,10 @@ from olscale.results.parts import (
     read_part,
     salvage,
 )
-from olscale.results.store import Store, write_version
+from olscale.results.store import Store
+from olscale.results.version import PARTS, version_bytes
 
-__all__ = ["Compaction", "compact", "forget", "set_damaged_aside"]
+__all__ = ["Compaction", "compact", "set_damaged_aside"]
 
 ROWS = 8192
 """A part has no more rows than this, give or take; so many curves fit in memory several times."""
@@ -87,13 +88,14 @@ def compact(store: Store) -> Compaction:
     >>> compact(open_store("memory://doctest-compact", create=True))
     Compaction(runs=0, parts=0, merged=0, damaged=[])
     """
-    write_version(store)  # older versions of olscale do not look for parts, and must know that they cannot read this
+    if store.version < PARTS:  # versions of olscale that do not look for parts must know that they cannot read this
+        store.put("store.json", version_bytes(PARTS))
     done = Compaction()
     for kind in ("timings", "runs"):
         _compact_kind(store, kind, done)
     found = store.done()
     store.discard([name for name in store.loose("lost") if stem(name) in found])
-    store.discard(store.files.litter())
+    store.discard(_litter(store))
     done.runs, done.parts = len(found), len(store.parts("runs"))
     done.damaged.sort()
     return done
@@ -118,26 +120,8 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     for kind in ("runs", "lost", "timings"):
         schema = SCHEMAS["runs" if kind == "lost" else kind]
         names = [name for name in store.loose(kind) if stem(name) in ids]
-        aside += _set_aside(store, read_loose(store.files, names, schema, schema.names).damaged)
+        aside += _set_aside(store, read_loose(store.files, names, schema, schema.names, store.checked).damaged)
     return sorted(aside)
-
-
-def forget(store: Store, ids: set[str]) -> None:
-    """Remove runs from loose files and parts, so that they are computed again.
-
-    A compaction at the same time may bring one back; its new result then counts if its outcome is better.
-    """
-    store.discard([name for kind in ("runs", "lost", "timings") for name in store.loose(kind) if stem(name) in ids])
-    for kind in SCHEMAS:
-        for name, of in store.ids_of_parts(kind).items():
-            if ids.isdisjoint(of.to_pylist()):
-                continue
-            [rows] = _rows(store, kind, [name], "")[1:]
-            kept = rows.filter(pa.compute.invert(pa.compute.is_in(rows["id"], value_set=pa.array(sorted(ids)))))
-            if kept.num_rows:
-                data = part_bytes(kept)
-                store.put(part_name(kind, prefix_of(name), data), data)
-            store.discard([name])
 
 
 def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
@@ -171,7 +155,7 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
         if not loose[prefix] and [prefix_of(name) for name in old] == [prefix]:
             kept.update(old)
             continue
-        found = read_loose(store.files, loose[prefix], SCHEMAS[kind], SCHEMAS[kind].names)
+        found = read_loose(store.files, loose[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked)
         aside += _set_aside(store, found.damaged)
         table = one_row_each(pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind)
         if table.num_rows:
@@ -186,6 +170,13 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
     store.discard([name for name in parts if name not in kept])
     done.merged += len(merged) if kind == "runs" else 0
     return aside
+
+
+def _litter(store: Store) -> list[str]:
+    try:
+        return store.files.litter()
+    except OSError as fault:
+        raise StoreError(f"cannot read tmp of the metrics store {store.path}: {why(fault)}") from fault
 
 
 def _depth(runs: int) -> int:

@@ -173,7 +173,7 @@ class LocalFiles:
         total = 0
         for folder, _, files in os.walk(self.root):
             for file in files:
-                with suppress(FileNotFoundError):  # a writer has just renamed its temporary file
+                with suppress(OSError):  # a writer has just renamed its temporary file, or it may not be looked at
                     total += Path(folder, file).stat().st_size
         return total
 
@@ -189,7 +189,7 @@ class LocalFiles:
     def is_free(self) -> bool:
         """Return whether a new store may be made here."""
         if self.root.exists() and not self.root.is_dir():
-            return False
+            raise NotADirectoryError(errno.ENOTDIR, "it is a file", str(self.root))
         # "tmp" may be the work of another process that is making the same store right now.
         return all(entry.name.startswith(".") or entry.name == "tmp" for entry in _scan(self.root))
 
@@ -291,8 +291,7 @@ class RemoteFiles:
 
     def remove(self, folder: str) -> None:
         """Remove a folder and the files below it."""
-        with suppress(FileNotFoundError):
-            self.fs.rm(f"{self.root}/{folder}", recursive=True)
+        self.discard_all(self.names(folder))  # fsspec's rm would take a bracket in the store's path for a pattern
 
     def size(self) -> int:
         """Return the bytes of all files."""
@@ -304,9 +303,14 @@ class RemoteFiles:
         return []
 
     def is_free(self) -> bool:
-        """Return whether a new store may be made here."""
+        """Return whether a new store may be made here; that there is no such bucket is a `FileNotFoundError`."""
         self.fs.invalidate_cache()
-        return not self.fs.exists(self.root) or not self.fs.find(self.root)
+        try:
+            return not self.fs.find(self.root)
+        except FileNotFoundError as fault:
+            if fault.__cause__ is not None:  # the answer of the service; an absent prefix is found absent here
+                raise
+            return True
 
     def writable(self) -> bool:
         """Return whether files can be written."""

@@ -36,7 +36,9 @@ class Found:
     damaged: dict[str, Exception] = field(default_factory=dict)
 
 
-def read_loose(files: Files, names: Iterable[str], schema: pa.Schema, columns: Sequence[str]) -> Found:
+def read_loose(
+    files: Files, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
+) -> Found:
     """Read files of one row.
 
     A file that is no longer there is passed over: compaction has moved its run to a part.
@@ -50,10 +52,12 @@ def read_loose(files: Files, names: Iterable[str], schema: pa.Schema, columns: S
         Schema of the files.
     columns : sequence of str
         Columns to read, ``id`` among them.
+    checked : bool
+        Whether a file without a checksum is damaged.
     """
     found, waiting = Found(), iter(names)
     while batch := list(islice(waiting, BATCH)):
-        table = _at_once(files, batch, schema, columns)
+        table = _at_once(files, batch, schema, columns, checked)
         if table is not None:
             found.tables.append(table)
             continue
@@ -61,7 +65,7 @@ def read_loose(files: Files, names: Iterable[str], schema: pa.Schema, columns: S
             try:
                 if isinstance(data, Exception):
                     raise data
-                table = parse(data, schema, columns)
+                table = parse(data, schema, columns, checked)
                 if table["id"].to_pylist() != [stem(name)]:
                     raise ValueError("does not hold the one run that its name says")
                 found.tables.append(table)
@@ -72,14 +76,16 @@ def read_loose(files: Files, names: Iterable[str], schema: pa.Schema, columns: S
     return found
 
 
-def _at_once(files: Files, names: list[str], schema: pa.Schema, columns: Sequence[str]) -> pa.Table | None:
+def _at_once(
+    files: Files, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
+) -> pa.Table | None:
     if not isinstance(files, LocalFiles) or len(names) < WORTHWHILE:
         return None
     there = []
     for name, data in files.read(names):  # DuckDB looks at no checksum; it then finds the files in the page cache
         if isinstance(data, FileNotFoundError):
             continue
-        if isinstance(data, Exception) or not whole(data):
+        if isinstance(data, Exception) or not whole(data, checked):
             return None
         there.append(name)
     paths = [str(files.root / name) for name in there]

@@ -12,7 +12,9 @@ union of its parts and loose files, whatever their number: where several have ro
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -22,7 +24,7 @@ import pyarrow.parquet as pq
 
 from olscale.errors import StoreError
 from olscale.results.files import Files
-from olscale.results.loose import Found, is_damage
+from olscale.results.loose import Found, is_damage, why
 from olscale.results.record import OUTCOMES
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
 
@@ -97,11 +99,17 @@ class Parts:
         return Found(list(tables.values()), found)
 
     def ids(self) -> dict[str, pa.ChunkedArray]:
-        """Return the ids in each part; a damaged one has none."""
+        """Return the ids in each part; a damaged one has none.
+
+        Raises
+        ------
+        OSError
+            If a part cannot be read, whole or not; it is named.
+        """
         faults, self._ids = self._all(lambda name: read_part(self._files, self._kind, name, ["id"]), self._ids)
-        for fault in faults.values():
-            if not is_damage(fault):
-                raise fault
+        for name, fault in faults.items():
+            if isinstance(fault, OSError) and not is_damage(fault):
+                raise OSError(fault.errno or errno.EIO, why(fault), name) from fault
         return {name: table["id"] for name, table in self._ids.items()}
 
     def row(self, id: str) -> Found:
@@ -208,6 +216,10 @@ def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -
         source = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near)
     except KeyError as fault:
         raise ValueError(f"has no column {fault}") from fault
+    _check_types(source.schema_arrow, kind, columns)
+    groups = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
+    if sum(groups) != source.metadata.num_rows:
+        raise ValueError(f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups")
     # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
     groups = [[i] for i in range(source.num_row_groups)] if dictionaries else [list(range(source.num_row_groups))]
     tables = [source.read_row_groups(of, columns=list(columns), use_threads=False) for of in groups]
@@ -216,10 +228,25 @@ def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
     table = table.select(columns)
     wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
-    for found, field in zip(table.schema, wanted, strict=True) if dictionaries else ():
-        if _plain(found.type) != field.type:
-            raise ValueError(f"has {field.name} as {found.type}, expected {field.type}")
     return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
+
+
+def _check_types(found: pa.Schema, kind: str, columns: Sequence[str]) -> None:
+    """Raise a `ValueError` if a footer, which has no checksum as its pages have, tells of other types than were written.
+
+    The values of a field inside a column whose name has changed would be taken for none.
+    """
+    for name in columns:
+        if name not in found.names:
+            raise ValueError(f"has no column {name}")
+        of, wanted = _plain(found.field(name).type), SCHEMAS[kind].field(name).type
+        if _text(of) != _text(wanted):
+            raise ValueError(f"has {name} as {of}, expected {wanted}")
+
+
+def _text(kind: pa.DataType) -> str:
+    """Return the text of a type, without the name that a list's items have, which versions of Arrow choose."""
+    return re.sub(r"list<\w+: ", "list<item: ", str(kind))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -248,6 +275,7 @@ def salvage(kind: str, data: bytes) -> pa.Table:
     tables = [schema.empty_table()]
     try:
         source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        _check_types(source.schema_arrow, kind, schema.names)
     except (ValueError, OSError, pa.ArrowException):
         return tables[0]
     for group in range(source.num_row_groups):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from olscale.errors import StoreError
+from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.json_files import read_json_files
-from olscale.results.store import Store
+from olscale.results.loose import why
+from olscale.results.record import is_run_id
+from olscale.results.store import OnDamage, Store
 
-__all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "read_plans", "write_plan"]
+__all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "plan_file", "read_plans", "write_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,21 @@ def write_plan(
     left_out: Iterable[LeftOut] = (),
     datasets: Iterable[PlannedDataset] = (),
     learners: Iterable[PlannedLearner] = (),
+    tell_damage: Callable[[str], None] = lambda name: None,
 ) -> Plan:
     """Write ``plans/<name>-<hash>.json``; the same runs planned twice are one file, with the names and order given last.
+
+    Parameters
+    ----------
+    store : Store
+    experiment : str
+        Name of the experiment.
+    runs : iterable of str
+        Run ids.
+    left_out : iterable of LeftOut
+        What could not be had.
+    tell_damage : callable, optional
+        Takes the name of the file, where it was damaged and set aside.
 
     Raises
     ------
@@ -122,37 +138,28 @@ def write_plan(
         If the store cannot be written to.
     """
     plan = Plan(experiment, tuple(sorted(set(runs))), tuple(left_out), tuple(datasets), tuple(learners))
-    content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
-    if plan.left_out:
-        content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
-    # Reasons, names and order are not in the hash: with others it is the same plan.
-    digest = hashlib.sha256((json.dumps(content, indent=0) + "\n").encode()).hexdigest()[:12]
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", experiment).strip("-.")[:60] or "plan"
-    file = f"plans/{name}-{digest}.json"
-    known = _read_one(store, file)
+    file = plan_file(plan)
+    known = _read_one(store, file, tell_damage)
     if known is not None:
         plan = replace(plan, left_out=known.left_out)  # the reasons of the first time
         if not plan.datasets and not plan.learners:
             plan = replace(plan, datasets=known.datasets, learners=known.learners)
     plan = replace(plan, number=_number(store, plan, known))
     if plan != known:
-        store.put(file, _text(plan).encode())
+        store.put(file, json_bytes(_content(plan), indent=1))
     return plan
 
 
 def _number(store: Store, plan: Plan, known: Plan | None) -> int:
     """Return the number that `plan` has, or the next one, if the experiment was evaluated in another form since."""
-    try:
-        others = read_plans(store)
-    except StoreError:  # whoever wants those plans will say which of them is damaged
-        others = []
+    others = read_plans(store, "skip")  # whoever wants those plans will say which of them is damaged
     newest = max((other.number for other in others if other.experiment == plan.experiment), default=0)
     if known is not None and 0 < newest <= known.number:
         return known.number
     return 1 + max((other.number for other in others), default=0)
 
 
-def _text(plan: Plan) -> str:
+def _content(plan: Plan) -> dict[str, Any]:
     content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
     if plan.left_out:
         content["left_out"] = [asdict(part) for part in plan.left_out]
@@ -161,29 +168,57 @@ def _text(plan: Plan) -> str:
         content["learners"] = [asdict(learner) for learner in plan.learners]
     if plan.number:
         content["number"] = plan.number
-    return json.dumps(content, indent=0) + "\n"
+    return content
 
 
-def _read_one(store: Store, file: str) -> Plan | None:
+def _read_one(store: Store, file: str, tell_damage: Callable[[str], None]) -> Plan | None:
+    """Return the plan in a file, if there is one; a damaged one is set aside."""
     [(_, data)] = store.files.read([file])
+    if isinstance(data, FileNotFoundError):
+        return None
+    if isinstance(data, Exception):
+        raise StoreError(
+            f"cannot read {file} of the metrics store {store.path}: {why(data)}; check its permissions and its disk"
+        ) from data
     try:
-        return None if isinstance(data, Exception) else _plan(json.loads(data))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None  # damaged: it is written anew
+        return _plan(json_content(data, store.checked), file)
+    except DAMAGE:
+        store.set_aside(file)
+        tell_damage(file)
+        return None
 
 
-def read_plans(store: Store) -> list[Plan]:
+def plan_file(plan: Plan) -> str:
+    """Return the file of a plan; its name ends in a hash of its runs and of what was left out.
+
+    Reasons, names and order are not in the hash: with others it is the same plan.
+    """
+    content: dict[str, Any] = {"experiment": plan.experiment, "runs": plan.runs}
+    if plan.left_out:
+        content["left_out"] = [{"kind": part.kind, "name": part.name} for part in plan.left_out]
+    digest = hashlib.sha256((json.dumps(content, indent=0) + "\n").encode()).hexdigest()[:12]
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", plan.experiment).strip("-.")[:60] or "plan"
+    return f"plans/{name}-{digest}.json"
+
+
+def read_plans(store: Store, on_damage: OnDamage = "raise") -> list[Plan]:
     """Return the store's plans, sorted by the names of their files.
+
+    Parameters
+    ----------
+    store : Store
+    on_damage : {"raise", "skip"}
+        What to do about a damaged plan: raise, or leave it out and add it to ``store.damaged``.
 
     Raises
     ------
     StoreError
-        If a plan cannot be read (its file is named).
+        If a plan is damaged or cannot be read (its file is named).
     """
-    return read_json_files(store, "plans", "plan", _plan)
+    return read_json_files(store, "plans", _plan, on_damage)
 
 
-def _plan(content: Any) -> Plan:
+def _plan(content: Any, file: str) -> Plan:
     runs = tuple(sorted({str(id) for id in content["runs"]}))
     left_out = tuple(LeftOut(**part) for part in content.get("left_out", ()))
     datasets = tuple(
@@ -202,4 +237,8 @@ def _plan(content: Any) -> Plan:
     )
     if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
         raise ValueError("a learner is said to meet a dataset that the plan has not")
-    return Plan(str(content["experiment"]), runs, left_out, datasets, learners, int(content.get("number", 0)))
+    plan = Plan(str(content["experiment"]), runs, left_out, datasets, learners, int(content.get("number", 0)))
+    texts = (text for part in left_out for text in (part.kind, part.name, part.reason))
+    if not all(map(is_run_id, runs)) or not all(isinstance(text, str) for text in texts) or plan_file(plan) != file:
+        raise ValueError("is not the plan that its name tells of")
+    return plan

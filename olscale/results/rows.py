@@ -154,24 +154,31 @@ def _checksum(data: bytes, place: int) -> bytes:
     return b"%08x" % crc
 
 
-def whole(data: bytes) -> bool:
-    """Return whether a file of one row has the bytes it was written with; files older than the checksum pass."""
+def whole(data: bytes, checked: bool = False) -> bool:
+    """Return whether a file of one row has the bytes it was written with.
+
+    Parameters
+    ----------
+    data : bytes
+    checked : bool
+        Whether a file without a checksum is damaged; those of the earliest stores have none.
+    """
     if _MARK not in data:
-        return True
+        return not checked
     place = _checksum_place(data)
     return data[place : place + len(_BLANK)] == _checksum(data, place)
 
 
-def parse(data: bytes, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-    """Read `columns` of a file of the store.
+def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool = False) -> pa.Table:
+    """Read `columns` of a file of the store; one without a checksum is damaged if `checked`.
 
     Raises
     ------
     ValueError, pyarrow.ArrowException, OSError
         If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
     """
-    if not whole(data):
-        raise ValueError("its checksum is wrong")
+    if not whole(data, checked):
+        raise ValueError("its checksum is wrong or missing")
     file = pq.ParquetFile(pa.BufferReader(data))
     absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
     table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)

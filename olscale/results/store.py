@@ -2,18 +2,20 @@
 
 ::
 
-    STORE/store.json                       format and version
+    STORE/store.json                       format and version (`olscale.results.version`)
     STORE/runs/<id[:2]>/<id>.parquet       definition and results; its bytes depend on the definition alone
     STORE/timings/<id[:2]>/<id>.parquet    seconds, rows per second, host, versions, when
     STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying; superseded by a file in runs/
     STORE/compacted/                       runs and timings that compaction has moved into few large files
     STORE/damaged/                         files that were set aside, under the path they had
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
+    STORE/selections/<id>.json             what tuning chose, and how each candidate did
     STORE/checkpoints/<pack key>/          runs in mid-stream, for whoever continues them
     STORE/tmp/                             files being written
 
-The file in ``runs/`` is the commit: it is written last, in one atomic step, and never changed. There are no locks; any
-number of processes may write, because two that finish the same run write the same bytes.
+The file in ``runs/`` is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the
+run to be computed again. There are no locks; any number of processes may write, because two that finish the same run write
+the same bytes. Every file carries a checksum.
 
 Readers look at loose files first and at parts (`olscale.results.parts`) afterwards. A run that was loose and is so no
 longer is then in a part, because compaction removes nothing before the part is there.
@@ -21,9 +23,8 @@ longer is then in a part, because compaction removes nothing before the part is 
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -33,15 +34,13 @@ import pyarrow.compute as pc
 
 from olscale.errors import StoreError, UnknownNameError
 from olscale.results.files import Files, LocalFiles, files_at
-from olscale.results.loose import Found, read_loose, stem, why
+from olscale.results.loose import Found, is_damage, read_loose, stem, why
 from olscale.results.parts import DECIDES, SCHEMAS, Parts, encoded, one_row_each
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, timing_bytes
+from olscale.results.version import CHECKED, VERSION, is_store, parse_version, version_bytes
 
-__all__ = ["OnDamage", "Store", "is_vacant", "open_store", "unmake", "write_version"]
-
-FORMAT, VERSION = "olscale metrics store", 2
-"""Version 1 had no parts. Reading it needs nothing special; compaction makes version 2 of it."""
+__all__ = ["OnDamage", "Store", "file_of", "is_vacant", "open_store", "require_writable", "unmake"]
 
 OnDamage = Literal["raise", "skip"]
 
@@ -57,12 +56,16 @@ class Store:
         Directory or fsspec URL.
     damaged : tuple of str
         Files that the last `read` or `timings` with ``on_damage="skip"`` left out, relative to `path`.
+    unreadable : dict of str to str
+        Why files that were left out could not be read, where they may be whole.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.files: Files = files_at(path)
         self.damaged: tuple[str, ...] = ()
+        self.unreadable: dict[str, str] = {}
+        self._version = 0
         self._parts = {kind: Parts(self.files, kind) for kind in SCHEMAS}
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
@@ -70,6 +73,23 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self.path!r})"
+
+    @property
+    def version(self) -> int:
+        """Format version of the store."""
+        if not self._version:
+            [(_, data)] = self.files.read(["store.json"])
+            if isinstance(data, Exception):
+                raise StoreError(
+                    f"cannot read store.json of the metrics store {self.path}: {why(data)}; check its permissions"
+                ) from data
+            self._version = parse_version(data, self.path)
+        return self._version
+
+    @property
+    def checked(self) -> bool:
+        """Whether every file of the store carries a checksum, so that one without is damaged."""
+        return self.version >= CHECKED
 
     def write(self, record: Record) -> bool:
         """Write a finished run, unless it is there already.
@@ -93,8 +113,8 @@ class Store:
             return False
         kind = "lost" if record.outcome == "lost" else "runs"
         results = run_bytes(record)
-        self.put(_file("timings", record.id), timing_bytes(record, datetime.now(UTC)))
-        self.put(_file(kind, record.id), results)
+        self.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
+        self.put(file_of(kind, record.id), results)
         return True
 
     def put(self, name: str, data: bytes) -> None:
@@ -106,6 +126,18 @@ class Store:
                 f"cannot write {name} to the metrics store {self.path}: {why(fault)}; "
                 "check its permissions and free space, or name another store"
             ) from fault
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file of this name; that nobody can tell is a `StoreError`."""
+        try:
+            return self.files.exists(name)
+        except OSError as fault:
+            raise StoreError(f"cannot look for {name} in the metrics store {self.path}: {why(fault)}") from fault
+
+    def names(self, folder: str) -> list[str]:
+        """Return the files below a folder, sorted; that it cannot be listed is a `StoreError`."""
+        with self._reading(folder):
+            return self.files.names(folder)
 
     def done(self) -> set[str]:
         """Return the ids of the finished runs (``lost`` ones are not). Of loose files only the names are looked at."""
@@ -123,7 +155,11 @@ class Store:
         return {id for id, outcome in outcomes if outcome != "ok"}
 
     def read(
-        self, columns: Sequence[str] | None = None, on_damage: OnDamage = "raise", dictionaries: bool = False
+        self,
+        columns: Sequence[str] | None = None,
+        on_damage: OnDamage = "raise",
+        dictionaries: bool = False,
+        ids: Collection[str] | None = None,
     ) -> pa.Table:
         """Read all runs, sorted by id, ``lost`` ones that have no result included.
 
@@ -135,6 +171,8 @@ class Store:
             What to do about a file that is not a whole, valid run: raise, or leave it out and name it in `damaged`.
         dictionaries : bool, default False
             Give columns of text that repeat themselves as dictionary arrays, which is several times faster.
+        ids : collection of str, optional
+            Read these runs only, those of them that are there.
 
         Returns
         -------
@@ -146,7 +184,40 @@ class Store:
         StoreError
             If a file is damaged (named in the message).
         """
-        return self._read("runs", ("lost", "runs"), columns, on_damage, dictionaries)
+        if ids is None:
+            return self._read("runs", ("lost", "runs"), columns, on_damage, dictionaries)
+        wanted, ids = list(SCHEMAS["runs"].names if columns is None else columns), set(ids)
+        table = self._read("runs", ("lost", "runs"), [*dict.fromkeys(["id", *wanted])], on_damage, dictionaries, ids)
+        return table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string()))).select(wanted)
+
+    def forget(self, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False) -> int:
+        """Remove runs with all that belongs to them, so that an evaluation computes them again.
+
+        That is their results, lost ones included, timings and checkpoints, and the plans and selections of which no run is
+        left. Killed at any instant, the store is whole, and the same call goes on.
+
+        Parameters
+        ----------
+        learners, datasets : collection of str, optional
+            Runs of these learners, on these datasets; a run must be of both kinds where both are given.
+        everything : bool, default False
+            Remove all runs; needed where neither learners nor datasets are given.
+
+        Returns
+        -------
+        int
+            How many runs were removed.
+
+        Raises
+        ------
+        UnknownNameError
+            If the store has no run of one of the learners or on one of the datasets.
+        StoreError
+            If the store cannot be written to.
+        """
+        from olscale.results.forget import forget_matching
+
+        return forget_matching(self, learners, datasets, everything)
 
     def timings(
         self,
@@ -208,18 +279,16 @@ class Store:
 
     def loose(self, kind: str) -> list[str]:
         """Return the files of ``"runs"``, ``"lost"`` or ``"timings"`` that hold one run each, sorted."""
-        with self._listing(kind):
-            names = self.files.names(kind)
-        return [name for name in names if name.endswith(".parquet") and is_run_id(stem(name))]
+        return [name for name in self.names(kind) if name.endswith(".parquet") and is_run_id(stem(name))]
 
     def parts(self, kind: str) -> list[str]:
         """Return the parts of ``"runs"`` or ``"timings"``, sorted."""
-        with self._listing(f"compacted/{kind}"):
+        with self._reading(f"compacted/{kind}"):
             return self._parts[kind].names()
 
     def ids_of_parts(self, kind: str = "runs") -> dict[str, pa.ChunkedArray]:
         """Return the ids in each part; a damaged one has none, so that its runs count as not done."""
-        with self._listing(f"compacted/{kind}"):
+        with self._reading(f"compacted/{kind}"):
             return self._parts[kind].ids()
 
     def set_aside(self, name: str) -> None:
@@ -237,28 +306,28 @@ class Store:
             raise StoreError(f"cannot remove files of the metrics store {self.path}: {why(fault)}") from fault
 
     @contextmanager
-    def _listing(self, folder: str) -> Iterator[None]:
+    def _reading(self, folder: str) -> Iterator[None]:
         try:
             yield
         except OSError as fault:
-            raise StoreError(f"cannot list {folder} of the metrics store {self.path}: {why(fault)}") from fault
+            name = str(fault.filename or folder).removeprefix(f"{self.path.rstrip('/')}/")
+            raise StoreError(
+                f"cannot read {name} of the metrics store {self.path}: {why(fault)}; check its permissions and its disk"
+            ) from fault
 
     def _has(self, id: str) -> bool:
-        try:
-            if self.files.exists(_file("runs", id)):
-                return True
-        except OSError as fault:
-            raise StoreError(f"cannot look into the metrics store {self.path}: {why(fault)}") from fault
+        if self.exists(file_of("runs", id)):
+            return True
         return any(pc.index(ids, id).as_py() >= 0 for ids in self.ids_of_parts().values())
 
     def _row(self, kind: str, id: str) -> dict[str, Any] | None:
         """Return the row of one run, if there is one, from its loose file or else from a part."""
         schema = SCHEMAS["runs" if kind == "lost" else kind]
-        name = _file(kind, id)
-        found = read_loose(self.files, [name], schema, schema.names)
+        name = file_of(kind, id)
+        found = read_loose(self.files, [name], schema, schema.names, self.checked)
         self._judge(found, "raise")
         if not found.tables and kind in SCHEMAS:
-            with self._listing(f"compacted/{kind}"):
+            with self._reading(f"compacted/{kind}"):
                 found = self._parts[kind].row(id)
             self._judge(found, "raise")
         rows: list[dict[str, Any]] = [row for table in found.tables for row in table.to_pylist()]
@@ -271,6 +340,7 @@ class Store:
         columns: Sequence[str] | None,
         on_damage: OnDamage,
         dictionaries: bool,
+        ids: Collection[str] | None = None,
     ) -> pa.Table:
         schema = SCHEMAS[kind]
         wanted = schema.names if columns is None else list(columns)
@@ -279,9 +349,9 @@ class Store:
                 raise UnknownNameError("column", column, schema.names)
         fetched = list(dict.fromkeys([*wanted, "id", DECIDES[kind]]))
         # Loose files first: what compaction takes away meanwhile is in the parts that are there afterwards.
-        names = [name for folder in folders for name in self.loose(folder)]
-        loose = read_loose(self.files, names, schema, fetched)
-        with self._listing(f"compacted/{kind}"):
+        names = [name for folder in folders for name in self.loose(folder) if ids is None or stem(name) in ids]
+        loose = read_loose(self.files, names, schema, fetched, self.checked)
+        with self._reading(f"compacted/{kind}"):
             parts = self._parts[kind].read(fetched, dictionaries)
         self._judge(Found([], loose.damaged | parts.damaged), on_damage)
         tables = [*parts.tables, *(encoded(loose.tables, kind) if dictionaries else loose.tables)]
@@ -292,16 +362,24 @@ class Store:
 
     def _judge(self, found: Found, on_damage: OnDamage) -> None:
         """Raise for the first damaged file, or take note of all."""
+        unreadable = {name: fault for name, fault in found.damaged.items() if not is_damage(fault)}
+        if on_damage == "raise" and unreadable:
+            name, fault = min(unreadable.items(), key=lambda item: item[0])
+            raise StoreError(
+                f"cannot read {name} of the metrics store {self.path}: {why(fault)}; check its permissions and its disk, "
+                "or leave it out with on_damage='skip' (--skip-damaged)"
+            ) from fault
         if on_damage == "raise" and found.damaged:
             name, fault = min(found.damaged.items(), key=lambda item: item[0])
             raise StoreError(
                 f"damaged file {name} in the metrics store {self.path}: {why(fault)}; olscale compact sets it aside, "
                 "after which olscale evaluate runs it again; or leave it out with on_damage='skip' (--skip-damaged)"
             ) from fault
+        self.unreadable |= {name: why(fault) for name, fault in unreadable.items()}
         self.damaged = tuple(sorted(found.damaged))
 
 
-def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
+def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool | None = None) -> Store:
     """Open a metrics store.
 
     Parameters
@@ -309,7 +387,9 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
     path : str or path-like
         Directory or fsspec URL.
     create : bool, default False
-        Make the store if there is none, and check that it can be written to.
+        Make the store if there is none.
+    writes : bool, optional
+        Check that it can be written to; by default where `create` is true.
 
     Returns
     -------
@@ -328,16 +408,7 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
     set()
     """
     store = Store(os.fspath(path))
-    try:
-        present = store.files.exists("store.json")
-        free = present or store.files.is_free()
-    except OSError as fault:
-        raise StoreError(f"cannot look into {store.path}: {why(fault)}; check its permissions") from fault
-    if not present:
-        if not free:
-            raise StoreError(
-                f"{store.path} is not a metrics store (it has no store.json); name a store, or a new directory"
-            )
+    if not is_store(store.files, store.path):
         if not create:
             raise StoreError(
                 f"there is no metrics store at {store.path}; check the path, "
@@ -349,10 +420,10 @@ def open_store(path: str | os.PathLike[str], create: bool = False) -> Store:
             raise StoreError(
                 f"cannot make the metrics store {store.path}: {why(fault)}; check its permissions, or name another one"
             ) from fault
-        write_version(store)
-    _check_version(store)
-    if create and not store.files.writable():
-        raise StoreError(f"cannot write to the metrics store {store.path}: permission denied; name another store")
+        store.put("store.json", version_bytes(VERSION))
+    assert store.version  # or an error that says what is wrong with it
+    if create if writes is None else writes:
+        require_writable(store)
     return store
 
 
@@ -381,28 +452,12 @@ def unmake(store: Store) -> None:
         return
 
 
-def write_version(store: Store) -> None:
-    """Write store.json of the present version."""
-    store.put("store.json", (json.dumps({"format": FORMAT, "version": VERSION}) + "\n").encode())
+def require_writable(store: Store) -> None:
+    """Raise a `StoreError` if it can be told without writing that the store cannot be written to."""
+    if not store.files.writable():
+        raise StoreError(f"cannot write to the metrics store {store.path}: permission denied; name another store")
 
 
-def _check_version(store: Store) -> None:
-    [(_, data)] = store.files.read(["store.json"])
-    if isinstance(data, Exception):
-        raise StoreError(f"cannot read store.json of the metrics store {store.path}: {why(data)}") from data
-    try:
-        about = json.loads(data)
-        format_, version = about["format"], about["version"]
-    except (ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise StoreError(f"{store.path} is not a metrics store: its store.json is not valid ({why(fault)})") from fault
-    if format_ != FORMAT or not isinstance(version, int):
-        raise StoreError(f"{store.path} is not a metrics store: its store.json says format {format_!r}, not {FORMAT!r}")
-    if version > VERSION:
-        raise StoreError(
-            f"the metrics store {store.path} has format version {version}, this olscale reads up to {VERSION}; "
-            "upgrade olscale"
-        )
-
-
-def _file(kind: str, id: str) -> str:
+def file_of(kind: str, id: str) -> str:
+    """Return the name of the loose file of a run in ``runs/``, ``lost/`` or ``timings/``."""
     return f"{kind}/{id[:2]}/{id}.parquet"

@@ -18,7 +18,7 @@ from olscale.errors import FormatError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.learners.registry import make_learner
 from olscale.report.reproduction import counts, differences, published_tables, rank_table, rank_tables
-from olscale.results import Store, open_store, write_plan
+from olscale.results import Store, open_store, run_id, write_plan
 from olscale.results.plans import LeftOut
 from olscale.results.selections import Point, Selection, write_selection
 
@@ -285,7 +285,8 @@ def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write)
         "grid": {"C": [0.5, 4.0]},
         "protocol": {"split": "half", "folds": 10, "seed": 0, "metric": "test_error"},
     }
-    write_selection(store, Selection(definition, "c" * 32, (Point(chosen, 0.1),), chosen))
+    points = (Point(make_learner("pa1", {"C": 0.5}).resolved_params(), 0.2), Point(chosen, 0.1))
+    write_selection(store, Selection(definition, run_id(definition), points, chosen))
     [cell] = make_ledger(store, tuned, [published()])
     assert cell.setting is not None
     assert cell.setting.tuned == {"grid": {"C": [0.5, 4.0]}, **definition["protocol"]}

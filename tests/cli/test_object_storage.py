@@ -66,11 +66,16 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
 @pytest.mark.parametrize(
     ("args", "env", "message"),
     [
-        (["results", "s3://no-bucket/store"], {}, "there is no metrics store at s3://no-bucket/store"),
+        (
+            ["results", "s3://no-bucket/store"],
+            {},
+            "cannot look into s3://no-bucket/store: The specified bucket does not exist; make the bucket, or check its name",
+        ),
+        (["results", "s3://bucket/nothing"], {}, "there is no metrics store at s3://bucket/nothing"),
         (
             ["evaluate", "--dataset", "DIGITS", "--learner", "pa", "--store", "s3://no-bucket/store"],
             {},
-            "bucket does not",
+            "The specified bucket does not exist; make the bucket, or check its name",
         ),
         (
             ["ingest", "sklearn:iris", "s3://no-bucket/iris"],
@@ -98,6 +103,22 @@ def test_what_cannot_be_reached_is_one_line(digits, args, env, message):
 
 def test_store_goes_to_other_processes_as_its_url(bucket):
     assert open_store(f"{bucket}/a", create=True).__reduce__() == (Store, (f"{bucket}/a",))
+
+
+def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
+    args = ("evaluate", "--dataset", digits, "--learner", "pa1", "--learner", "perceptron", "--order", "time")
+    store = open_store(f"{bucket}/again", create=True)
+
+    assert run(*args, "--store", store.path, "--in-process").exit_code == 0
+    before = dict(store.files.read(store.loose("runs")))
+    run("compact", store.path)
+    assert "0 of them differ" in run(*args, "--store", store.path, "--in-process", "--force").stdout
+    assert dict(store.files.read(store.loose("runs"))) == before
+    store.put("store.json", b"{")
+    assert "set aside damaged file store.json" in run(*args, "--store", store.path, "--in-process").stderr
+    assert "1 run forgotten, 1 left" in run("store", "forget", store.path, "--learner", "pa1").stdout
+    assert "1 of 2 runs computed" in run(*args, "--store", store.path, "--in-process").stdout
+    assert dict(store.files.read(store.loose("runs"))) == before
 
 
 def test_denied_access_is_a_store_error(bucket, monkeypatch):

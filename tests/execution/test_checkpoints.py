@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.evaluation import pack as packs_module
+from olscale.evaluation.budget import Excess
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.fold import Fold
 from olscale.evaluation.pack import Pack, Passage, cut_packs
@@ -26,6 +27,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.passages import Journey, StreamActor, run_pack
 from olscale.execution.progress import Tally
 from olscale.learners.registry import learner_names
+from olscale.results.checked_json import json_bytes, json_content
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -466,7 +468,11 @@ def test_the_next_evaluation_removes_what_was_left_half_written(shelf: Path, sto
     "about", ["[" * 100_000, "[]", '{"runs": [], "classes": [0, 2], "chunk_rows": 64}', '{"runs": {}, "classes": null}']
 )
 def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, about: str) -> None:
-    store.put("checkpoints/ab/pack.json", about.encode())
+    try:
+        data = json_bytes(json.loads(about))
+    except (RecursionError, TypeError):  # is no object
+        data = about.encode()
+    store.put("checkpoints/ab/pack.json", data)
     store.put("checkpoints/ab/000000003.npz", b"")
     experiment = {
         "datasets": [{"path": str(shelf / "dense")}],
@@ -484,8 +490,8 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
     about = f"checkpoints/{pack.key}/pack.json"
     [(_, data)] = store.files.read([about])
     assert isinstance(data, bytes)
-    content = json.loads(data)
-    store.put(about, json.dumps({**content, "runs": content["runs"] * 2}).encode())
+    content = json_content(data, checked=True)
+    store.put(about, json_bytes({**content, "runs": content["runs"] * 2}))
     experiment = {"datasets": [{"path": pack.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
     plan = make_plan(parse_experiment(experiment))
     assert [found.runs for found in resumable_packs(store, pack.runs, plan.sources)] == [pack.runs]
@@ -495,5 +501,18 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
 def test_a_verdict_that_is_none_is_passed_over(shelf: Path, store: Store, outcome: Any, reason: Any) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     verdict = {"outcome": outcome, "reason": reason, "budget": pack.budget.model_dump()}
-    store.put(f"checkpoints/{pack.key}/{pack.runs[0].id}.json", json.dumps(verdict).encode())
+    store.put(f"checkpoints/{pack.key}/{pack.runs[0].id}.json", json_bytes(verdict))
     assert Checkpoints(store, pack).verdicts() == {}
+
+
+def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: Store) -> None:
+    """It would go into the record of the run, and its bytes would be others."""
+    (pack,) = packs(shelf / "dense", {"name": "pa"})
+    kept = Checkpoints(store, pack)
+    kept.condemn(Passage(pack)._folds, Excess("timeout", "too long"))
+    assert kept.verdicts() == {pack.runs[0].id: Excess("timeout", "too long")}
+    name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
+    [(_, data)] = store.files.read([name])
+    assert isinstance(data, bytes)
+    store.put(name, data.replace(b"long", b"long."))
+    assert kept.verdicts() == {}

@@ -115,7 +115,7 @@ def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
 
 
 def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: Path) -> None:
-    from olscale.execution.evaluate import choose
+    from olscale.execution.phases import choose
 
     tuning = plan_searches(experiment(shelf))
     store = open_store(str(tmp_path / "s"), create=True)
@@ -149,7 +149,7 @@ def test_a_damaged_selection_is_named(shelf: Path, tmp_path: Path) -> None:
     store = evaluate(experiment(shelf), tmp_path / "s", in_process=True).store
     (first, *_) = (tmp_path / "s" / "selections").iterdir()
     first.write_text("{")
-    with pytest.raises(StoreError, match=f"damaged selection selections/{first.name}"):
+    with pytest.raises(StoreError, match=f"damaged file selections/{first.name} .* evaluate its experiment again"):
         summarise(store)
 
 

@@ -102,7 +102,7 @@ def _through(passage: Passage) -> Passage:
 def vary_begun(random: Random, files: Files) -> Files:
     """Change a value of a JSON file, or exchange, drop, double or pack the members of a checkpoint."""
     if random.random() < 0.4:
-        return vary_json("checkpoints/")(random, files)
+        return vary_json("checkpoints/", checked=True)(random, files)
     return vary_npz("checkpoints/")(random, files)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from olscale.results.checked_json import json_bytes, json_content
 from tests.fuzz.target import Files
 
 JSON_WORDS = (
@@ -18,12 +19,12 @@ VALUES = (
 )  # fmt: skip
 
 
-def vary_json(name: str) -> Callable[[Random, Files], Files]:
-    """Return a change of one value anywhere in a JSON file."""
+def vary_json(name: str, checked: bool = False) -> Callable[[Random, Files], Files]:
+    """Return a change of one value anywhere in a JSON file; where `checked`, with a checksum made anew for it."""
 
     def vary(random: Random, files: Files) -> Files:
         chosen = random.choice([file for file in sorted(files) if file.startswith(name) and file.endswith(".json")])
-        content = json.loads(files[chosen])
+        content = json_content(files[chosen], checked=True) if checked else json.loads(files[chosen])
         places: list[tuple[Any, Any]] = []
 
         def visit(part: Any) -> None:
@@ -42,8 +43,8 @@ def vary_json(name: str) -> Callable[[Random, Files], Files]:
             if isinstance(part, list) and part and random.random() < 0.2:
                 part.append(part[0])
         try:
-            return {chosen: json.dumps(content).encode()}
-        except ValueError:  # a part that now holds itself
+            return {chosen: json_bytes(content) if checked else json.dumps(content).encode()}
+        except (ValueError, RecursionError):  # a part that now holds itself
             return {}
 
     return vary

@@ -19,7 +19,7 @@ from olscale.results.rows import run_bytes, timing_bytes
 from olscale.results.selections import Point, Selection, read_selections, write_selection
 from olscale.results.store import open_store
 from tests.fuzz.json_values import JSON_WORDS, vary_json
-from tests.fuzz.target import Files, Target, files_of, write
+from tests.fuzz.target import Broken, Files, Target, files_of, write
 
 EXPERIMENT = (
     b'name = "letter"\nseed = 1\ntransforms = ["standardize", "bias"]\n[protocol]\norder = "permuted"\npermutations = 10\n'
@@ -78,7 +78,7 @@ def store() -> list[Files]:
         write_plan(made, "letter", ids, [LeftOut("dataset", "usps", "absent")])
         definition = {"dataset": {"name": "d"}, "grid": {"C": [0.5, 1.0]}, "protocol": {"split": "half", "folds": 3}}
         points = (Point({"C": 0.5}, 0.25), Point({"C": 1.0}, None, 2))
-        write_selection(made, Selection(definition, "ab" * 16, points, {"C": 0.5}))
+        write_selection(made, Selection(definition, run_id(definition), points, {"C": 0.5}))
         return [files_of(Path(folder, "store"))]
 
 
@@ -123,6 +123,8 @@ def read_plan_files(folder: Path) -> None:
 def read_selection_files(folder: Path) -> None:
     for selection in read_selections(open_store(folder)):
         json.dumps([selection.summary(), selection.chosen])
+        if selection.chosen not in [point.params for point in selection.points]:
+            raise Broken(f"{selection.chosen} was chosen from {selection.points}")
         for point in selection.points:
             dict(point.params)
             if point.error is not None:
@@ -133,6 +135,8 @@ TARGETS = (
     Target("experiment", lambda: [{"experiment.toml": text} for text in EXPERIMENT], read_experiment, EXPERIMENT_WORDS),
     Target("runs", store, read_runs, changed=("runs/", "timings/", "lost/", "store.json")),
     Target("parts", compacted, read_parts, changed=("compacted/",)),
-    Target("plans", store, read_plan_files, JSON_WORDS, vary_json("plans/"), ("plans/",)),
-    Target("selections", store, read_selection_files, JSON_WORDS, vary_json("selections/"), ("selections/",)),
+    Target("plans", store, read_plan_files, JSON_WORDS, vary_json("plans/", checked=True), ("plans/",)),
+    Target(
+        "selections", store, read_selection_files, JSON_WORDS, vary_json("selections/", checked=True), ("selections/",)
+    ),
 )

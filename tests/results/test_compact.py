@@ -18,7 +18,8 @@ from olscale.analysis import summarise
 from olscale.errors import StoreError
 from olscale.results import compact as compaction
 from olscale.results import open_store
-from olscale.results.compact import compact, forget, set_damaged_aside
+from olscale.results.compact import compact, set_damaged_aside
+from olscale.results.forget import forget
 from olscale.results.store import Store
 
 PROCESS = """

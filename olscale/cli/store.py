@@ -1,0 +1,39 @@
+"""``olscale store``."""
+
+from __future__ import annotations
+
+import click
+
+from olscale.cli.group import Group
+from olscale.cli.results import name_damaged
+from olscale.cli.say import say
+
+__all__ = ["store"]
+
+
+@click.group(cls=Group, short_help="Remove runs from a metrics store.")
+def store() -> None:
+    """Remove runs from a metrics store."""
+
+
+@store.command(short_help="Remove runs, so that they are computed again.")
+@click.argument("store")
+@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Runs of this learner (may be repeated).")
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Runs on this dataset (may be repeated).")
+@click.option("--all", "everything", is_flag=True, help="All runs.")
+def forget(store: str, learners: tuple[str, ...], datasets: tuple[str, ...], everything: bool) -> None:
+    """Remove runs from the metrics store STORE, with their timings and checkpoints, and what tuning chose for them.
+
+    With --learner and --dataset only runs of both kinds. The next olscale evaluate computes them again. Nothing is asked.
+    """
+    if not (learners or datasets or everything):
+        raise click.UsageError("name what is to be forgotten by --learner or --dataset, or all runs by --all")
+    if everything and (learners or datasets):
+        raise click.UsageError("--all forgets every run; give it without --learner and --dataset")
+    from olscale.results import open_store
+
+    opened = open_store(store, writes=True)
+    count = opened.forget(learners, datasets, everything)
+    name_damaged(opened)
+    left = len(opened.done() | opened.lost())
+    say(f"{count:,} {'run' if count == 1 else 'runs'} forgotten, {left:,} left in {store}")

@@ -1,0 +1,166 @@
+"""What there is to run of an experiment, phase by phase: what the store lacks, and what is to be computed again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from olscale.errors import ExecutionError, StoreError
+from olscale.evaluation.budget import Budget
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.forecast import check_workers, long_runs
+from olscale.evaluation.pack import Pack, cut_packs
+from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.run import Run
+from olscale.evaluation.shard import cut_shards
+from olscale.execution.checkpoints import resumable_packs
+from olscale.execution.progress import Progress, Work
+from olscale.results.compact import set_damaged_aside
+from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_parts
+from olscale.results.plans import LeftOut, write_plan
+from olscale.results.selections import Selection, selection_file, write_selection
+from olscale.results.store import Store, require_writable
+
+__all__ = ["RETRIES", "Job", "choose"]
+
+RETRIES = ("lost", "failed", "all")
+"""Which runs are computed again though the store has them."""
+
+
+@dataclass
+class Job:
+    """What there is to run, phase by phase, and how much of it there was."""
+
+    store: Store
+    progress: Progress
+    parts: int
+    class_shards: int | None
+    memory_limit: int | None
+    budget: Budget
+    retry: str
+    worker_bytes: float | None = None
+    runs: int = 0
+    computed: int = 0
+    changed: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
+    _renewed: set[str] = field(default_factory=set)
+    _timings_lost: bool = False
+
+    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[Pack]]:
+        """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
+        selections: list[Selection] = []
+        if tuning.searches:
+            yield from self._packs(tuning)
+            selections = choose(self.store, tuning, self._tell_damage)
+        plan = make_plan(experiment, left_out, selections)
+        self.ids = tuple(run.id for run in plan.runs)
+        yield from self._packs(plan)
+        table = self.store.read(["outcome"], "skip", ids=self.ids)
+        self.outcomes = Counter(table["outcome"].to_pylist())
+
+    def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
+        again = self._again(plan)
+        done = self.store.done()
+        missing = [run for run in plan.runs if run.id not in done or run.id in again]
+        if missing:
+            require_writable(self.store)
+        try:
+            ids = [run.id for run in plan.runs]
+            write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners, self._tell_damage)
+        except StoreError as fault:
+            if missing:
+                raise
+            self.progress.note(f"{fault}; nothing is to be computed")
+        self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        if self.worker_bytes is not None:
+            check_workers(missing, plan.state_bytes, self.worker_bytes)
+        packs = self._cut(plan, missing, again) if missing else []
+        for line in long_runs(plan, missing):
+            self.progress.note(line)
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(packs, plan.costs))
+        if missing:
+            before = result_digests(self.store, again)
+            yield packs
+            left = {run.id for run in missing} - self.store.done() - self.store.lost()
+            if left:
+                raise ExecutionError(
+                    f"{len(left)} runs have no record though all their packs ended; run the command again"
+                )
+            after = result_digests(self.store, again)
+            self.changed += sum(digest != after.get(id) for id, digest in before.items())
+            self._renewed |= {run.id for run in missing}
+
+    def _again(self, plan: Plan) -> set[str]:
+        """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
+        ids = {run.id for run in plan.runs}
+        aside = set_damaged_aside(self.store, ids)
+        for name in aside:
+            self._tell_damage(name)
+        again: set[str] = set()
+        if self.retry == "all":
+            again = ids & self.store.done() - self._renewed
+        elif self.retry == "failed":
+            table = self.store.read(["id", "outcome"], "skip", ids=ids)
+            forget(self.store, {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed)
+        self._timings_lost |= any("timings/" in name for name in aside)
+        if self._timings_lost:  # perhaps a part with those of all phases
+            timed = self.store.timings("skip", ["id"])["id"].to_pylist()
+            again |= ids & self.store.done() - set(timed)
+        if again:
+            require_writable(self.store)
+            forget_checkpoints(self.store, again)
+            take_out_of_parts(self.store, again)
+        return again
+
+    def _tell_damage(self, name: str) -> None:
+        self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
+
+    def _cut(self, plan: Plan, missing: list[Run], again: set[str]) -> list[Pack]:
+        begun = resumable_packs(self.store, missing, plan.sources)
+        fresh = set(missing).difference(*(pack.runs for pack in begun))
+        left_over = [run for run in missing if run in fresh]
+        packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
+        packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
+        packs = [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
+        return [replace(pack, replaces=any(run.id in again for run in pack.runs)) for pack in packs]
+
+
+def _work(packs: Iterable[Pack], costs: Mapping[str, float]) -> dict[str, Work]:
+    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
+    work = {}
+    for pack in packs:
+        rows, cost = pack.rows * len(pack.runs), sum(costs.get(run.id, 0.0) for run in pack.runs)
+        classes = pack.shards[-1].stop if pack.shards else 1
+        for part, own in zip(pack.parts(), pack.shards or (range(1),), strict=True):
+            share = rows * own.stop // classes - rows * own.start // classes
+            work[part.name] = Work(share, cost * len(own) / classes)
+    return work
+
+
+def choose(store: Store, tuning: Plan, tell_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
+    """Return what the runs of `tuning` say is best in each search, and write it to the store.
+
+    Raises
+    ------
+    ExecutionError
+        If the store lacks runs of a search: those that were lost with their workers.
+    """
+    table = store.read(["id", "outcome", "metrics"], "skip", ids=[run.id for run in tuning.runs])
+    outcomes = {row["id"]: (row["outcome"], dict(row["metrics"])) for row in table.to_pylist()}
+    selections = []
+    for search in tuning.searches:
+        errors: dict[str, float | None] = {}
+        for run in (run for runs in search.runs for run in runs):
+            outcome, metrics = outcomes.get(run.id, ("lost", {}))
+            if outcome == "lost":
+                raise ExecutionError(
+                    f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost with their workers; "
+                    "run the command again"
+                )
+            errors[run.id] = metrics[search.protocol["metric"]] if outcome == "ok" else None
+        selections.append(search.choose(errors))
+        if write_selection(store, selections[-1]):
+            tell_damage(selection_file(selections[-1]))
+    return selections

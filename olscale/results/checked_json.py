@@ -1,0 +1,58 @@
+"""JSON files that carry a checksum of their content, so that a damaged one is known whatever reads it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from olscale.results.record import canonical_json
+
+__all__ = ["DAMAGE", "json_bytes", "json_content"]
+
+_KEY = "checksum"
+
+DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a damaged file raises."""
+
+
+def json_bytes(content: Mapping[str, Any], indent: int | None = None, sort_keys: bool = False) -> bytes:
+    """Return a JSON file of an object, with a checksum.
+
+    Examples
+    --------
+    >>> json_content(json_bytes({"runs": []}), checked=True)
+    {'runs': []}
+    """
+    content = {**content, _KEY: _digest(content)}
+    return (json.dumps(content, indent=indent, sort_keys=sort_keys) + "\n").encode()
+
+
+def json_content(data: bytes, checked: bool) -> dict[str, Any]:
+    """Return the object in a JSON file, without its checksum.
+
+    Parameters
+    ----------
+    data : bytes
+    checked : bool
+        Whether a file without a checksum is damaged; those of earlier versions have none.
+
+    Raises
+    ------
+    ValueError, TypeError, RecursionError
+        If the file is damaged.
+    """
+    content = json.loads(data)
+    if not isinstance(content, dict):
+        raise TypeError("is no JSON object")
+    checksum = content.pop(_KEY, None)
+    if checksum is None and checked:
+        raise ValueError("has no checksum")
+    if checksum is not None and checksum != _digest(content):
+        raise ValueError("its checksum is wrong")
+    return content
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()

@@ -1,0 +1,183 @@
+"""Runs leave a store, or give way to what they are now.
+
+A part never changes: one without some of its rows is written beside it, and only then the old one is removed. Killed at any
+instant, a store has lost nothing else. A compaction at the same time may bring a run back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from olscale.errors import ParameterError, StoreError, UnknownNameError
+from olscale.results.checked_json import DAMAGE, json_content
+from olscale.results.loose import is_damage, read_loose, stem, why
+from olscale.results.parts import SCHEMAS, part_bytes, part_name, prefix_of, read_part
+from olscale.results.plans import plan_file, read_plans
+from olscale.results.record import Record
+from olscale.results.rows import record_of, run_bytes, timing_bytes
+from olscale.results.scratch import Scratch
+from olscale.results.selections import read_selections, selection_file
+from olscale.results.store import Store, file_of
+
+__all__ = ["forget", "forget_checkpoints", "forget_matching", "replace_record", "result_digests", "take_out_of_parts"]
+
+
+def forget_matching(
+    store: Store, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False
+) -> int:
+    """Remove the runs of these learners on these datasets with all that belongs to them; see `Store.forget`."""
+    if everything == bool(learners or datasets):
+        raise ParameterError(
+            "name learners or datasets whose runs are forgotten, or ask for everything, and not for both"
+        )
+    if everything:
+        return _forget_everything(store)
+    table = store.read(["id", "learner", "dataset"], on_damage="skip")
+    damaged, store.damaged = store.damaged, ()
+    selections, plans = read_selections(store, "skip"), read_plans(store, "skip")
+    store.damaged = (*damaged, *store.damaged)
+    rows = table.to_pylist()
+    kinds = [(row["learner"], row["dataset"]) for row in rows]
+    kinds += [(str(one.definition["learner"]["name"]), str(one.definition["dataset"]["name"])) for one in selections]
+    for what, asked, known in (
+        ("learner", learners, {learner for learner, _ in kinds}),
+        ("dataset", datasets, {dataset for _, dataset in kinds}),
+    ):
+        for name in asked:
+            if name not in known:
+                raise UnknownNameError(f"{what} in the metrics store {store.path}", name, known)
+    is_asked = [
+        (not learners or learner in learners) and (not datasets or dataset in datasets) for learner, dataset in kinds
+    ]
+    ids = {row["id"] for row, asked in zip(rows, is_asked, strict=False) if asked}
+    left = {row["id"] for row in rows} - ids
+    forget(store, ids)
+    # After the runs: without its selection, what tuning compared would be taken for results.
+    store.discard(selection_file(one) for one, asked in zip(selections, is_asked[len(rows) :], strict=True) if asked)
+    store.discard(plan_file(plan) for plan in plans if ids.intersection(plan.runs) and left.isdisjoint(plan.runs))
+    forget_checkpoints(store, ids, learners, datasets)
+    return len(ids)
+
+
+def _forget_everything(store: Store) -> int:
+    ids = store.done() | store.lost()
+    for kind in ("runs", "lost", "timings"):
+        store.discard([*store.loose(kind), *(store.parts(kind) if kind in SCHEMAS else ())])
+    store.discard([*store.names("selections"), *store.names("plans")])
+    _forget_packs(store, lambda about: True)
+    return len(ids)
+
+
+def forget(store: Store, ids: set[str]) -> None:
+    """Remove runs from loose files and parts, so that they are computed again.
+
+    A compaction at the same time may bring one back; its new result then counts if its outcome is better.
+    """
+    for kind in ("runs", "lost", "timings"):
+        store.discard([name for name in store.loose(kind) if stem(name) in ids])
+        if kind in SCHEMAS:
+            _drop_rows(store, kind, ids)
+
+
+def take_out_of_parts(store: Store, ids: set[str]) -> None:
+    """Put the results of runs that are in parts into loose files, where they can be replaced in one step."""
+    for name, of in store.ids_of_parts("runs").items():
+        rows = _rows(store, "runs", name).filter(pc.is_in(of, value_set=_array(ids))) if _has_any(of, ids) else None
+        for row in rows.to_pylist() if rows is not None else ():
+            if not store.exists(file_of("runs", row["id"])):
+                store.put(file_of("runs", row["id"]), run_bytes(record_of(row, None)))
+    _drop_rows(store, "runs", ids)
+
+
+def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
+    """Return a digest of what loose files have of each of these runs, whichever version of a library wrote them."""
+    names = [file_of(kind, id) for kind in ("lost", "runs") for id in sorted(ids)]
+    found = read_loose(store.files, names, SCHEMAS["runs"], SCHEMAS["runs"].names, store.checked)
+    rows = (row for table in found.tables for row in table.to_pylist())
+    return {row["id"]: hashlib.sha256(run_bytes(record_of(row, None))).digest() for row in rows}
+
+
+def replace_record(store: Store, record: Record) -> None:
+    """Write a finished run in the place of what the store has of it.
+
+    An outcome of ``"lost"`` takes the place of a result too: what was computed before may be out of date.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written to.
+    """
+    results = run_bytes(record)
+    store.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
+    if record.outcome == "lost":
+        store.put(file_of("lost", record.id), results)
+        store.discard([file_of("runs", record.id)])
+    else:
+        store.put(file_of("runs", record.id), results)
+    _drop_rows(store, "runs", {record.id})
+
+
+def _drop_rows(store: Store, kind: str, ids: set[str]) -> None:
+    for name, of in store.ids_of_parts(kind).items():
+        if not _has_any(of, ids):
+            continue
+        rows = _rows(store, kind, name)
+        kept = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=_array(ids))))
+        if kept.num_rows:
+            data = part_bytes(kept)
+            store.put(part_name(kind, prefix_of(name), data), data)
+        store.discard([name])
+
+
+def _has_any(found: pa.ChunkedArray, ids: set[str]) -> bool:
+    return not ids.isdisjoint(found.to_pylist())
+
+
+def _array(ids: Iterable[str]) -> pa.Array:
+    return pa.array(sorted(ids), pa.string())
+
+
+def _rows(store: Store, kind: str, name: str) -> pa.Table:
+    try:
+        return read_part(store.files, kind, name, SCHEMAS[kind].names)
+    except (OSError, ValueError, pa.ArrowException) as fault:
+        cure = "olscale compact sets it aside" if is_damage(fault) else "try again"
+        raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}; {cure}") from fault
+
+
+def forget_checkpoints(
+    store: Store, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
+) -> None:
+    """Remove the checkpoints of packs that have one of these runs, or one of the learners on one of the datasets."""
+
+    def is_asked(about: dict[str, Any]) -> bool:
+        if not set(ids).isdisjoint(map(str, about.get("runs", ()))):
+            return True
+        mine = not learners or not set(learners).isdisjoint(map(str, about.get("learners", ())))
+        return bool(learners or datasets) and mine and (not datasets or about.get("dataset") in datasets)
+
+    _forget_packs(store, is_asked)
+    store.discard(name for name in store.names("checkpoints") if name.rpartition("/")[2].removesuffix(".json") in ids)
+
+
+def _forget_packs(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
+    """Remove the checkpoints of the packs that are asked for, and what their class shards have left."""
+    names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
+    for name, data in store.files.read(names):
+        try:
+            about = json_content(data, store.checked) if isinstance(data, bytes) else {}
+            asked = is_asked(about)
+        except DAMAGE:  # nobody continues it
+            about, asked = {}, True
+        if asked:
+            with suppress(OSError):
+                store.files.remove(name.rpartition("/")[0])
+            for id in about.get("runs", ()):
+                Scratch(store, str(id)).clear()

@@ -1,0 +1,75 @@
+"""A store whose store.json is damaged gets another one, of the version that its files tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from olscale.errors import StoreError
+from olscale.results.checked_json import DAMAGE, json_content
+from olscale.results.rows import whole
+from olscale.results.store import Store
+from olscale.results.version import PARTS, VERSION, DamagedVersionError, version_bytes
+
+__all__ = ["mend_version"]
+
+
+def mend_version(path: str) -> bool:
+    """Put store.json of a store anew, if it is damaged, and keep the damaged one in ``damaged/``.
+
+    Parameters
+    ----------
+    path : str
+        Where there may be a store.
+
+    Returns
+    -------
+    bool
+        Whether it was damaged.
+
+    Raises
+    ------
+    StoreError
+        If store.json is damaged and nothing else is there of a store, or the store cannot be written to.
+    """
+    store = Store(path)
+    try:
+        if not store.exists("store.json"):
+            return False
+        _ = store.version
+    except DamagedVersionError:
+        if next(_files(store), None) is None:
+            raise
+        [(_, data)] = store.files.read(["store.json"])
+        version = VERSION if all(map(_is_checked, _contents(store))) else PARTS
+        if isinstance(data, bytes):
+            store.put("damaged/store.json", data)
+        store.put("store.json", version_bytes(version))
+        return True
+    return False
+
+
+def _files(store: Store) -> Iterator[str]:
+    """Yield the files that tell a store from anything else."""
+    for kind in ("runs", "lost", "timings"):
+        yield from store.loose(kind)
+        yield from store.parts(kind) if kind != "lost" else ()
+    for folder in ("plans", "selections"):
+        yield from (name for name in store.names(folder) if name.endswith(".json"))
+
+
+def _contents(store: Store) -> Iterator[bytes]:
+    for name, data in store.files.read(name for name in _files(store) if not name.startswith("compacted/")):
+        if isinstance(data, Exception):
+            raise StoreError(f"cannot read {name} of the metrics store {store.path}: {data}") from data
+        yield data
+
+
+def _is_checked(data: bytes) -> bool:
+    """Return whether a file carries a checksum that is right."""
+    if data.startswith(b"PAR1"):
+        return whole(data, checked=True)
+    try:
+        json_content(data, checked=True)
+    except DAMAGE:
+        return False
+    return True
