@@ -19,7 +19,7 @@ HISTORY = "decisions.md"
 
 PAGES = [
     ROOT / "README.md",
-    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != HISTORY),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != HISTORY),
     ROOT / "cluster" / "README.md",
 ]
 ELSEWHERE = {

@@ -16,7 +16,6 @@ import pytest
 import yaml
 
 from olscale.errors import ExecutionError
-from olscale.evaluation.versions import learner_versions
 from olscale.execution import agreement
 from olscale.execution.agreement import agree, different_versions, differing_settings, misfit, settings
 from tests.execution.test_tls import ROOT, environment
@@ -121,7 +120,7 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], e
 class OneWorker:
     """A client of a cluster of one worker, which has the learners `there` and is otherwise like this process."""
 
-    def __init__(self, there: dict[str, str]) -> None:
+    def __init__(self, there: dict[str, tuple[str, str]]) -> None:
         self._there = there
 
     async def get_versions(self, **_: Any) -> dict[str, Any]:
@@ -129,7 +128,7 @@ class OneWorker:
         return {"client": ours, "scheduler": ours, "workers": {"tcp://w:1": ours}}
 
     async def run(self, asked: Any, *args: Any, **_: Any) -> dict[str, Any]:
-        answer = {name: self._there[name] for name in args[0]} if asked is learner_versions else asked(*args)
+        answer = {name: self._there[name] for name in args[0]} if asked is agreement.learner_modules else asked(*args)
         return {"tcp://w:1": answer}
 
     async def run_on_scheduler(self, asked: Any, *args: Any) -> Any:
@@ -139,15 +138,21 @@ class OneWorker:
 @pytest.mark.parametrize(
     ("there", "said"),
     [
-        ("0+bb", "has another source of learner mine:A (version 0+bb, here 0+aa); restart it"),
-        ("!learner 'mine:A' cannot be imported: No module named 'mine'", "put its module where workers find it"),
+        (("0+bb", ""), "has another source of learner 'mine:A' (version 0+bb, the driver 0+aa); give it the same file"),
+        (
+            ("", "learner 'mine:A' cannot be imported (No module named 'mine'); expected"),
+            "(No module named 'mine'); put its module",
+        ),
     ],
 )
-def test_a_worker_with_another_source_of_a_learner_gets_no_work(there: str, said: str) -> None:
+def test_a_worker_with_another_source_of_a_learner_gets_no_work(
+    there: tuple[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one that has imported it before an edit, or cannot import it: neither may compute under this id."""
-    client = OneWorker({"mine:A": there})
+    monkeypatch.setattr(agreement, "learner_modules", lambda names: {"mine:A": ("0+aa", "")})
+    client, like_ours = OneWorker({"mine:A": there}), OneWorker({"mine:A": ("0+aa", "")})
     with pytest.raises(ExecutionError) as caught:
-        asyncio.run(agree(client, {"mine:A": "0+aa"}))
+        asyncio.run(agree(client, ["mine:A"]))
     assert said in str(caught.value)
-    assert said in asyncio.run(misfit(client, "tcp://w:1", {"mine:A": "0+aa"}))
-    assert asyncio.run(misfit(OneWorker({"mine:A": "0+aa"}), "tcp://w:1", {"mine:A": "0+aa"})) == ""
+    assert said in asyncio.run(misfit(client, "tcp://w:1", ["mine:A"]))
+    assert asyncio.run(misfit(like_ours, "tcp://w:1", ["mine:A"])) == ""

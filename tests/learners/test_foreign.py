@@ -213,7 +213,7 @@ def test_what_is_no_class_is_an_error(name: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("Scord", {}, r"has no attribute 'Scord'; did you mean 'Scored'\?"),
+        ("Scord", {}, r"has no attribute 'Scord'\); did you mean 'Scored'\?"),
         ("Scored", {"etta": 1}, r"unknown parameter of learner .* 'etta'; did you mean 'eta'\? there are: eta"),
         ("around", {"alfa": 1}, r"'alfa'; did you mean 'alpha'\?"),
         ("model", {"alfa": 1}, "Invalid parameter 'alfa'"),
@@ -240,10 +240,10 @@ def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], 
         ("sklearn.cluster:MiniBatchKMeans", "is a clusterer"),
         ("sklearn.preprocessing:StandardScaler", "has partial_fit but no predict"),
         ("sklearn.linear_model:SGDClassifer", "did you mean 'SGDClassifier'"),
-        ("broken_module:Model", "ended in ZeroDivisionError in line 2 of .*broken_module.py: division by zero"),
-        ("exits:Model", "ended in SystemExit"),
-        ("needs_more:Model", "ended in ModuleNotFoundError in line 1 of .*: No module named 'not_there_at_all'"),
-        ("whole.py:Model", "a module is named without .py; write whole"),
+        ("broken_module:Model", r"\(ZeroDivisionError: division by zero\); .* raised in line 2 of .*broken_module.py"),
+        ("exits:Model", r"\(SystemExit: 3\)"),
+        ("needs_more:Model", r"\(ModuleNotFoundError: No module named 'not_there_at_all'\); .* raised in line 1 of"),
+        ("whole.py:Model", "a module is named without .py: write whole"),
         ("mine.Model", "one of your own is named module:Class, perhaps mine:Model"),
     ],
 )
