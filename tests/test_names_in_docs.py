@@ -37,6 +37,8 @@ ELSEWHERE = {
         "y_train",
         "y_test",
         "seen",
+        "basket",  # of guides
+        "patient.py",
     ),
     *("none", "nan", "NaN", "NA", "null", "true", "false", "i", "idx", "DIR", "FILE", "Target", "Day2", "Day10"),
 }
@@ -129,8 +131,8 @@ def wrong(span: str) -> str:
     return ""
 
 
-OTHERS = frozenset({"--sgd", "--first", "--inputs"})
-"""Options of Vowpal Wabbit, and of ``python -m tests.fuzz``."""
+OTHERS = frozenset({"--host", "--sgd", "--first", "--inputs"})
+"""Options of Dask, Vowpal Wabbit, and of ``python -m tests.fuzz``."""
 
 
 def _wrong_object(path: str) -> str:
