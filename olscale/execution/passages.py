@@ -172,15 +172,15 @@ class Journey:
         return self.position == self.passage.chunks
 
     def advance(self, last: int, seconds: float = inf) -> None:
-        """Feed the chunks up to number `last` - 1, or as much of them as `seconds` allow, a second's rows at least.
+        """Feed the chunks up to number `last` - 1; save, whenever it is time to.
 
-        Save, whenever it is time to.
+        Past so many `seconds` return from within a chunk that is fed in pieces, after one of them at least.
         """
         start = monotonic()
         while self.position < last and not self.ended:
             self.passage.advance()
             self._checkpoints.save_if_due(self.passage)
-            if monotonic() - start >= seconds:
+            if self.passage.within and monotonic() - start >= seconds:
                 break
 
     def save(self) -> None:

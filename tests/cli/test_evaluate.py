@@ -148,12 +148,12 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
         "import sys, time\n"
         "from olscale.evaluation.pack import Passage\n"
         "from olscale.__main__ import main\n"
-        "step = Passage.step\n"
-        "def slow(self, i):\n"
-        "    step(self, i)\n"
-        "    print('chunk', i, flush=True)\n"
+        "advance = Passage.advance\n"
+        "def slow(self):\n"
+        "    advance(self)\n"
+        "    print('chunk', self.position - 1, flush=True)\n"
         "    time.sleep(0.5)\n"
-        "Passage.step = slow\n"
+        "Passage.advance = slow\n"
         "main(sys.argv[1:])\n"
     )
     command = [sys.executable, "-c", script, *map(str, args)]

@@ -335,12 +335,13 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
     for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
         assert StreamActor(pack, store.path).advance(0, last).position == last
     fed: list[tuple[str, int]] = []
-    step = Passage.step
-    monkeypatch.setattr(
-        Passage,
-        "step",
-        lambda self, i: fed.extend((run.learner, i) for run in self.pack.runs) or step(self, i),  # type: ignore[func-returns-value]
-    )
+    advance = Passage.advance
+
+    def noted(passage: Passage) -> None:
+        fed.extend((run.learner, passage.position) for run in passage.pack.runs)
+        advance(passage)
+
+    monkeypatch.setattr(Passage, "advance", noted)
     # One of the runs has been finished by somebody else meanwhile.
     store.write(expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id))
     evaluate(spec(shelf, learners), store.path, in_process=True)

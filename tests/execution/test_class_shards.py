@@ -155,12 +155,12 @@ def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Pat
 def test_a_fault_in_a_shard_is_one_line_and_leaves_nothing(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def step(self: Any, i: int) -> None:
+    def advance(self: Any) -> None:
         if self.pack.shard == 1:
             raise ValueError("no more")
-        passages.Passage.step(self, i)
+        passages.Passage.advance(self)
 
-    monkeypatch.setattr(passages.ShardPassage, "step", step)
+    monkeypatch.setattr(passages.ShardPassage, "advance", advance)
     with pytest.raises(ExecutionError, match="ValueError: no more"):
         evaluate(experiment(faces), tmp_path / "store", in_process=True, class_shards=2)
     assert files(tmp_path / "store", "tmp") == {}

@@ -69,15 +69,16 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     wanted = evaluate(experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True).store
     monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
-    store, step, fed = f"{bucket}/interrupted-{order}", Passage.step, list[int]()
+    store, advance, fed = f"{bucket}/interrupted-{order}", Passage.advance, list[int]()
 
-    def noted(passage: Passage, i: int) -> None:
+    def noted(passage: Passage) -> None:
+        i = passage.position
         if i == 7 and len(fed) == 7:
             raise KeyboardInterrupt
         fed.append(i)
-        step(passage, i)
+        advance(passage)
 
-    monkeypatch.setattr(Passage, "step", noted)
+    monkeypatch.setattr(Passage, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
     far = open_store(store)

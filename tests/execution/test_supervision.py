@@ -207,13 +207,13 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask ends no task that runs; it would go on to its end beside the one that the next driver starts."""
-    pack, step = one_pack(shelf, "permuted"), Passage.step
+    pack, advance = one_pack(shelf, "permuted"), Passage.advance
 
-    def slow(passage: Passage, i: int) -> None:
+    def slow(passage: Passage) -> None:
         time.sleep(0.2)
-        step(passage, i)
+        advance(passage)
 
-    monkeypatch.setattr(Passage, "step", slow)
+    monkeypatch.setattr(Passage, "advance", slow)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
