@@ -14,7 +14,8 @@ from olscale.evaluation.forecast import check_workers, long_runs
 from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
-from olscale.execution.passages import run_pack
+from olscale.execution import passages
+from olscale.execution.passages import StreamActor, run_pack
 from olscale.learners.passive_aggressive import PA1
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -123,6 +124,23 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     assert sum(CALLS) == 400, "rows were learned twice"
     alone = records(Passage(pack))
     assert [run_bytes(open_store(store).get(pack.runs[0].id))] == alone
+
+
+def test_an_actor_answers_within_a_chunk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that its driver tells of progress, and can have it saved and stopped."""
+    monkeypatch.setattr(passages, "_CALL_SECONDS", 0.0)
+    store = str(tmp_path / "store")
+    open_store(store, create=True)
+    CALLS.clear()
+    actor = StreamActor(pack_of(shelf / "dense", {"name": SLOW}), store)
+    answer = actor.advance(0, 7)
+    assert (answer.position, answer.rows) == (0, 10)
+    while answer.position < answer.chunks:
+        rows = answer.rows
+        answer = actor.advance(answer.position, 7)
+        assert answer.rows > rows
+    assert list(actor.finish(answer.position).outcomes.values()) == ["ok"]
+    assert sum(CALLS) == 400
 
 
 def test_long_runs_are_announced_with_what_to_do_instead(tmp_path: Path) -> None:
