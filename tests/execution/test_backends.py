@@ -154,7 +154,7 @@ def test_a_worker_that_cannot_run_packs_is_one_line(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "run_pack", raising_task)
-    with pytest.raises(ExecutionError, match="cannot run on the workers"):
+    with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
         evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", workers=1)
 
 

@@ -138,7 +138,7 @@ OOM = ("oom", "took more than its budget of 300000000 bytes (max_memory)")
 def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
     shelf: Path, tmp_path: Path, greedy: str, order: str, names: tuple[str, ...]
 ) -> None:
-    """Compiled code and memory taken without end in an actor; in a task a call that keeps Python's lock, and a loop in `begin`."""
+    """Compiled code and memory without end in an actor; in a task a call that keeps Python's lock, a loop in `begin`."""
     guilty = tuple(f"{greedy}:{name}" for name in names)
     undisturbed = evaluate(experiment(shelf, OURS, order), tmp_path / "undisturbed", in_process=True)
     limits: dict[str, Any] = {"max_seconds": 3, "max_memory": "300MB"}

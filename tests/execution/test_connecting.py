@@ -128,7 +128,7 @@ LACKS = (
             ("", LACKS),
             r"worker tcp://w:1 cannot import learner 'mine_here:Mine' \(No module named 'mine_here'\); put its ",
         ),
-        (("0" * 64, ""), "worker tcp://w:1 has another module of learner 'mine_here:Mine' than the driver"),
+        (("0" * 64, ""), "worker tcp://w:1 has another source of learner 'mine_here:Mine' "),
     ],
 )
 def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(
