@@ -13,7 +13,7 @@ from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.json_files import read_json_files
 from olscale.results.loose import why
-from olscale.results.record import is_run_id
+from olscale.results.record import canonical_json, is_run_id
 from olscale.results.store import OnDamage, Store
 
 __all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "plan_file", "read_plans", "write_plan"]
@@ -225,20 +225,23 @@ def _plan(content: Any, file: str) -> Plan:
         PlannedDataset(str(one["name"]), str(one["fingerprint"]), tuple(map(str, one["transforms"])), str(one["label"]))
         for one in content.get("datasets", ())
     )
-    learners = tuple(
-        PlannedLearner(
-            str(one["name"]),
-            str(one["version"]),
-            dict(one["params"]),
-            tuple(map(int, one["datasets"])),
-            str(one["label"]),
-        )
-        for one in content.get("learners", ())
-    )
+    learners = tuple(map(_learner, content.get("learners", ())))
     if any(not 0 <= place < len(datasets) for learner in learners for place in learner.datasets):
         raise ValueError("a learner is said to meet a dataset that the plan has not")
-    plan = Plan(str(content["experiment"]), runs, left_out, datasets, learners, int(content.get("number", 0)))
+    plan = Plan(str(content["experiment"]), runs, left_out, datasets, learners, _whole(content.get("number", 0)))
     texts = (text for part in left_out for text in (part.kind, part.name, part.reason))
     if not all(map(is_run_id, runs)) or not all(isinstance(text, str) for text in texts) or plan_file(plan) != file:
         raise ValueError("is not the plan that its name tells of")
     return plan
+
+
+def _learner(one: Any) -> PlannedLearner:
+    params = json.loads(canonical_json(dict(one["params"])))  # what is no plain JSON is refused
+    places = tuple(map(_whole, one["datasets"]))
+    return PlannedLearner(str(one["name"]), str(one["version"]), params, places, str(one["label"]))
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"{value!r} is no whole number")
+    return value

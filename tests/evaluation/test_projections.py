@@ -124,7 +124,7 @@ def test_projections_are_averaged(shelf: Path, tmp_path: Path) -> None:
     evaluate(experiment, tmp_path / "store", in_process=True)
     found = [s for s in summarise(open_store(str(tmp_path / "store"))) if s.metric == "cumulative_error"]
     assert [(s.learner, s.n, dict(s.protocol)) for s in found] == [
-        ("lol", 3, {"order": "time"}),
         ("pa1", 3, {"order": "time"}),
+        ("lol", 3, {"order": "time"}),
     ]
     assert all(s.std > 0.0 and np.isfinite(s.mean) for s in found)

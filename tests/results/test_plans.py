@@ -24,6 +24,41 @@ def test_plan_is_written_once_whatever_the_order(tmp_path):
     assert len(list((tmp_path / "plans").iterdir())) == 1
 
 
+NAMED = {
+    "experiment": "e",
+    "runs": ["a" * 32],
+    "datasets": [{"name": "d", "fingerprint": "f", "transforms": [], "label": ""}],
+    "learners": [{"name": "pa", "version": "1", "params": {}, "datasets": [0], "label": ""}],
+    "number": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("number", "1"), ("number", float("inf")), ("datasets", [0]), ("datasets", [[]]), ("learners", {"a": 1})]
+    + [("learners", [NAMED["learners"][0] | change]) for change in ({"datasets": [1]}, {"datasets": [0.5]})]
+    + [("learners", [NAMED["learners"][0] | {"params": params}]) for params in ([1], None, {"C": float("nan")})],
+)
+def test_names_in_a_plan_that_are_damaged_are_named(tmp_path, part, value):
+    store = open_store(tmp_path, create=True)
+    store.put("plans/x.json", json.dumps(NAMED).encode())
+    assert read_plans(store)[0].learners[0].name == "pa"
+    store.put("plans/x.json", json.dumps({**NAMED, part: value}).encode())
+    with pytest.raises(StoreError, match=r"damaged plan plans/x\.json"):
+        read_plans(store)
+
+
+def test_a_damaged_plan_of_another_experiment_stops_no_evaluation_and_its_own_is_written_anew(tmp_path):
+    store = open_store(tmp_path, create=True)
+    write_plan(store, "mine", ["a" * 32])
+    [file] = store.files.names("plans")
+    store.put(file, b"[")
+    write_plan(store, "mine", ["a" * 32])
+    assert [plan.experiment for plan in read_plans(store)] == ["mine"]
+    store.put("plans/other.json", b"[")
+    assert write_plan(store, "mine", ["b" * 32]).runs == ("b" * 32,)
+
+
 @pytest.mark.parametrize("content", [b"[]", b"\xff", b"[" * 5000, b'{"runs": ' + b"9" * 5000 + b"}"])
 def test_damaged_plan_is_named(tmp_path, content: bytes):
     store = open_store(tmp_path, create=True)
