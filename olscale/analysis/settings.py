@@ -126,9 +126,11 @@ def _choices(
             selection
             for selection in selections
             if selection.definition["dataset"]["name"] == dataset
-            and canonical_json({key: selection.definition[key] for key in searched}) == canonical_json(searched)
+            and canonical_json(_of_any_version({key: selection.definition[key] for key in searched}))
+            == canonical_json(searched)
         ]
-        yield str(version), matching[0].chosen if matching else None, matching[0].summary() if matching else None
+        newest = max(matching, key=lambda one: one.definition["protocol"].get("transforms_version", 1), default=None)
+        yield str(version), newest.chosen if newest else None, newest.summary() if newest else None
 
 
 def _protocols(
@@ -160,7 +162,9 @@ def figures(summaries: Iterable[Summary]) -> Figures:
             )
         key = _key(s.dataset, s.transforms, s.learner, s.version, canonical_json(dict(s.params)), s.protocol)
         other = found[key].setdefault(s.metric, s)
-        if other.protocol != s.protocol:
+        if _version(other) != _version(s):
+            found[key][s.metric] = max(s, other, key=_version)
+        elif other.protocol != s.protocol:
             raise StoreError(
                 f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
                 f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): take a store of its own"
@@ -171,6 +175,15 @@ def figures(summaries: Iterable[Summary]) -> Figures:
 def _key(
     dataset: str, transforms: tuple[str, ...], learner: str, version: str, params: str, protocol: Mapping[str, Any]
 ) -> tuple[str, ...]:
-    # A setting names the column of delays; where it is only a dataset knows.
-    named = {name: value for name, value in protocol.items() if name != "delay_position"}
+    # A setting names the column of delays; where it is, and of what version its transforms are, only a dataset knows.
+    named = {name: value for name, value in protocol.items() if name not in ("delay_position", "transforms_version")}
     return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(named)
+
+
+def _version(s: Summary) -> int:
+    return int(s.protocol.get("transforms_version", 1))
+
+
+def _of_any_version(search: dict[str, Any]) -> dict[str, Any]:
+    how = {name: value for name, value in search["protocol"].items() if name != "transforms_version"}
+    return {**search, "protocol": how}

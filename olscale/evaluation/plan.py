@@ -11,6 +11,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.permutation.held import held_bytes
 from olscale.data.stream import Part, Shuffle, delay_position
 from olscale.data.transforms import has_projection, size_after, width_after
+from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.metrics.drift import detector_version
@@ -145,6 +146,12 @@ class _Input:
     spec: DatasetSpec
     dataset: Dataset
     transforms: tuple[str, ...]
+    transforms_version: int = 1
+
+    @property
+    def version(self) -> dict[str, int]:
+        """What the definition of a search says of the version of the transforms: nothing of the first."""
+        return {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
         """Yield the learners that meet this dataset with each of their settings."""
@@ -167,7 +174,7 @@ class _Input:
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
-            protocol=experiment.tuning.definition(experiment.seed),
+            protocol=experiment.tuning.definition(experiment.seed) | self.version,
             points=tuple(asked(spec.name, "resolved_params", point.resolved_params) for point in points),
         )
 
@@ -243,6 +250,7 @@ class _Builder:
             for name, learner in learners
         ]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
+            key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
             _check_scoring(key, dataset, length)
             if (column := key.scoring.delay_column) is not None:
@@ -264,7 +272,8 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
             raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
-        yield _Input(spec, dataset, experiment.transforms if spec.transforms is None else spec.transforms)
+        transforms = experiment.transforms if spec.transforms is None else spec.transforms
+        yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
 
 
 def stream_keys(

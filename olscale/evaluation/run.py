@@ -17,7 +17,8 @@ __all__ = ["Run", "StreamKey"]
 class StreamKey:
     """What runs must share to be fed from one stream: dataset, transforms, order, part of the rows, passes and scoring.
 
-    `projection` is the number of the random projection, None without one.
+    `projection` is the number of the random projection, None without one. `transforms_version` is that of
+    `olscale.data.transforms.revision`.
     """
 
     dataset: str
@@ -28,6 +29,7 @@ class StreamKey:
     passes: int = 1
     projection: int | None = None
     scoring: Scoring = PLAIN
+    transforms_version: int = 1
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class Run:
             protocol["passes"] = self.stream.passes
         if self.stream.projection is not None:
             protocol["projection"] = self.stream.projection
+        if self.stream.transforms_version > 1:
+            protocol["transforms_version"] = self.stream.transforms_version
         protocol |= self.stream.scoring.definition()
         if self.fold is not None:
             protocol["fold"] = self.fold

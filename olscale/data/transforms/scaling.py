@@ -70,6 +70,9 @@ def _square_norms(X: FloatArray) -> FloatArray:
 class _Scaling(Transform):
     """Base of transforms that subtract a number from each feature and divide it by another."""
 
+    differs = False
+    """Whether version 0.1 would have fitted other numbers: such streams have ids of their own."""
+
     _unit: FloatArray | None = None
     _centre: FloatArray
     _scale: FloatArray
@@ -108,6 +111,7 @@ class Standardize(_Scaling):
         # The sum of many equal values is not exact, nor are squares beyond the range of numbers: such features are few.
         ranged = (square >= _LEAST) & (square < np.inf)
         again = known & (low < high) & ~(ranged & (rounding | ~lost))
+        self.differs = bool(equal.any() or again.any())
         if again.any():
             self._fit_again(chunks, rows, np.flatnonzero(again), low[again], high[again])
 

@@ -1,0 +1,54 @@
+"""Streams on which a transform is fitted otherwise than by version 0.1 of olscale: their runs have ids of their own.
+
+Version 0.1 took a constant feature for one that varies where rounding made the sum of its values inexact. Figures on such
+data were wrong, and a store that has them must not pass them off for those of today; all other runs keep their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from olscale.data.chunk import Chunk, to_dense
+from olscale.data.dataset import Dataset
+from olscale.data.transforms.pipeline import fit_transforms
+from olscale.data.transforms.scaling import Standardize
+
+__all__ = ["transforms_version"]
+
+
+def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
+    """Return 2 where `texts`, fitted on the training split, differ from what version 0.1 made of them, else 1.
+
+    The first chunk rules out nearly all data sets; only one with a feature that may be concerned is read as a whole.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    texts : sequence of str
+        Transforms with their parameters, in order.
+    """
+    scalings = [number for number, text in enumerate(texts) if text == Standardize.name]
+    if not scalings or not dataset.rows("train"):
+        return 1
+    first = [dataset.chunk("train", 0)]
+    if not any(_may_differ(texts[:number], first, dataset.columns) for number in scalings):
+        return 1
+    done = _steps(texts[: scalings[-1] + 1], lambda: dataset.chunks("train"), dataset.columns)
+    return 2 if any(step.differs for step in done) else 1
+
+
+def _may_differ(before: Sequence[str], first: list[Chunk], columns: int) -> bool:
+    if any(step.differs for step in _steps([*before, Standardize.name], lambda: iter(first), columns)):
+        return True
+    done = fit_transforms(before, lambda: iter(first), columns)
+    X = to_dense(done.apply(first[0]).X, done.width)
+    values = X[0, (X[0] == X).all(axis=0)]
+    # Sums of a million of these are exact, however they are rounded on the way.
+    exact = (values * 2.0**16 == np.rint(values * 2.0**16)) & (np.abs(values) < 2.0**17)
+    return not exact.all()
+
+
+def _steps(texts: Sequence[str], chunks: Callable[[], Iterator[Chunk]], columns: int) -> list[Standardize]:
+    return [step for step in fit_transforms(texts, chunks, columns).steps if isinstance(step, Standardize)]
