@@ -86,7 +86,7 @@ def test_rows_that_cannot_be_clustered_end_this_run_only(tmp_path: Path) -> None
     fold = Fold(run_of(StreamKey("made", "f" * 64, (), None)), StreamShape(50, 2), 3)
     fold.prepare(X)
     fold.step(Chunk(X, (X[:, 0] > 0).astype(np.int64), 3))
-    assert (fold.outcome, "NaN" in fold.reason) == ("learner_error", True)
+    assert (fold.outcome, "NaN" in fold.reason) == ("diverged", True)
 
 
 def test_damaged_data_are_no_fault_of_the_learner(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,10 +292,10 @@ def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -
         ({"holdout_every": 390, "holdout_rows": 11}, "together were 401, but .* nothing would be measured"),
         ({"window": 0}, "protocol.window was 0"),
         ({"fading": 1.0}, "protocol.fading was 1.0"),
-        ({"delay": -1}, "protocol.delay was -1: .* expected a number of rows, 0 or more, or the name of a column"),
+        ({"delay": -1}, "protocol.delay was -1: expected a number of rows, 0 or more, or the name of a column"),
         ({"delay": 1.5}, "protocol.delay was 1.5"),
         ({"delay": ""}, "protocol.delay was ''"),
-        ({"drift": "kswin"}, "protocol.drift was 'kswin': Input should be 'adwin', 'ddm' or 'page-hinkley'"),
+        ({"drift": "kswin"}, "protocol.drift was 'kswin'; .* there are: adwin, ddm, page-hinkley"),
     ],
 )
 def test_what_does_not_fit_is_one_line(shelf: Path, protocol: dict[str, Any], said: str) -> None:

@@ -21,6 +21,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.passages import merge_pack, run_pack, write_lost, written
 from olscale.execution.progress import Silent
 from olscale.learners import passive_aggressive
+from olscale.raised import UserInterrupt
 from olscale.results import Record, Store, files, open_store
 from olscale.results.compact import compact
 from olscale.results.files import LocalFiles
@@ -95,20 +96,20 @@ def test_what_an_edited_learner_gives_takes_the_place_of_what_was(
 
 def test_a_record_stays_until_the_new_one_is_there(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted at any chunk, the store has all runs, and the same call computes all of them again."""
-    before, step = results(store), Passage.step
+    before, advance = results(store), Passage.advance
     fed: list[int] = []
 
-    def interrupted(passage: Passage, i: int) -> None:
+    def interrupted(passage: Passage) -> None:
         if len(fed) == 9:
-            raise KeyboardInterrupt
-        fed.append(i)
-        step(passage, i)
+            raise UserInterrupt
+        fed.append(passage.position)
+        advance(passage)
 
     with edited(monkeypatch):
-        monkeypatch.setattr(Passage, "step", interrupted)
+        monkeypatch.setattr(Passage, "advance", interrupted)
         with pytest.raises(KeyboardInterrupt):
             evaluate(experiment(shelf), store.path, in_process=True, force=True)
-        monkeypatch.setattr(Passage, "step", step)
+        monkeypatch.setattr(Passage, "advance", advance)
         between = results(open_store(store.path))
         assert between.keys() == before.keys()
         assert any(between[id] != before[id] for id in before)
@@ -123,15 +124,15 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
     monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
     fed: list[int] = []
-    step = Passage.step
+    advance = Passage.advance
 
-    def noted(passage: Passage, i: int) -> None:
+    def noted(passage: Passage) -> None:
         if len(fed) == 4:
-            raise KeyboardInterrupt
-        fed.append(i)
-        step(passage, i)
+            raise UserInterrupt
+        fed.append(passage.position)
+        advance(passage)
 
-    monkeypatch.setattr(Passage, "step", noted)
+    monkeypatch.setattr(Passage, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(plain, tmp_path, in_process=True)
     assert any(name.endswith(".npz") for name in open_store(tmp_path).names("checkpoints"))

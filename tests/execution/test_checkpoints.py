@@ -510,9 +510,9 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     """It would go into the record of the run, and its bytes would be others."""
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     kept = Checkpoints(store, pack)
-    kept.condemn(Passage(pack)._folds, Excess("timeout", "too long"))
-    assert kept.verdicts() == {pack.runs[0].id: Excess("timeout", "too long")}
     name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
+    store.put(name, json_bytes({"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}))
+    assert kept.verdicts() == {pack.runs[0].id: Excess("timeout", "too long")}
     [(_, data)] = store.files.read([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"long", b"long."))

@@ -15,6 +15,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.pack import Passage
 from olscale.execution import checkpoints
 from olscale.execution.evaluate import evaluate
+from olscale.raised import UserInterrupt
 from olscale.results.store import Store, open_store
 
 CHUNKS = 25
@@ -74,7 +75,7 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     def noted(passage: Passage) -> None:
         i = passage.position
         if i == 7 and len(fed) == 7:
-            raise KeyboardInterrupt
+            raise UserInterrupt
         fed.append(i)
         advance(passage)
 

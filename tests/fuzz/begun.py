@@ -15,11 +15,11 @@ import numpy as np
 
 from olscale.data.ingest import ingest
 from olscale.errors import ExecutionError
-from olscale.evaluation.budget import Excess
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.execution.checkpoints import Checkpoints, resumable_packs, sweep_checkpoints
+from olscale.results.checked_json import json_bytes
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
@@ -64,7 +64,9 @@ def begun() -> list[Files]:
             for _ in range(3):
                 passage.step(passage.position)
                 kept.save(passage)
-            kept.condemn(passage._folds[:condemned], Excess("timeout", "too long"))
+            verdict = {"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}
+            for run in pack.runs[:condemned]:
+                store.put(f"checkpoints/{pack.key}/{run.id}.json", json_bytes(verdict))
             found.append(files_of(Path(folder, "store")))
     return found
 

@@ -260,15 +260,16 @@ def test_the_length_of_a_row_is_of_no_effect(dtype: str, classes: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_model_without_distances_goes_on_within_its_memory(dtype: str) -> None:
-    """Rows too long for their squares leave no prototype near; nothing outside of the state may then be moved."""
+def test_rows_without_distances_end_learning(dtype: str) -> None:
+    """Rows too long for their squares leave no prototype near: none of them moves anything, nor does a row that follows."""
     X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
     X[20:30] *= 1e200
     learner = SoftLOL(k=4, dtype=dtype)
     learner.begin(5, 2)
     with np.errstate(all="ignore"):
-        learner.learn(X, y)
-    assert learner.state_["members"].sum() == 40.0
+        scores = learner.learn(X, y)
+    assert learner.state_["members"].sum() == 20.0
+    np.testing.assert_array_equal(np.isnan(scores[:, 0]), np.arange(40) >= 20)
 
 
 def test_float32_makes_nearly_the_same_predictions() -> None:

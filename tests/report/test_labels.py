@@ -17,6 +17,7 @@ from olscale.cli import olscale as command
 from olscale.report import as_csv, as_json, latex, plain, status_text, tables
 from olscale.report.figures.choice import labelled, streams
 from olscale.results import LeftOut, PlannedDataset, PlannedLearner, Store, open_store, read_plans, write_plan
+from olscale.results.version import version_bytes
 
 ZOO, ANT = PlannedDataset("zoo", "f" * 64, ("bias",), "The zoo"), PlannedDataset("ant", "f" * 64, ())
 
@@ -175,6 +176,8 @@ def test_plans_of_the_first_version_are_read_and_get_their_order_at_the_next_eva
     ids = fill("pa1", 0.2)
     plan = write_plan(store, "demo", ids, [LeftOut("dataset", "gone", "once")])
     [file] = [name for name in store.files.names("plans") if name.endswith(".json")]
+    store.put("store.json", version_bytes(2))
+    store = open_store(store.path)
     parts = [{"kind": "dataset", "name": "gone", "reason": "once"}]
     store.put(file, json.dumps({"experiment": "demo", "runs": plan.runs, "left_out": parts}).encode())
     assert tables(summarise(store))[0].columns == ("ant", "zoo")

@@ -40,11 +40,13 @@ NAMED = {
     + [("learners", [NAMED["learners"][0] | {"params": params}]) for params in ([1], None, {"C": float("nan")})],
 )
 def test_names_in_a_plan_that_are_damaged_are_named(tmp_path, part, value):
-    store = open_store(tmp_path, create=True)
-    store.put("plans/x.json", json.dumps(NAMED).encode())
+    """In a store of olscale 0.1.0: later ones have checksums besides."""
+    open_store(tmp_path, create=True).put("store.json", version_bytes(2))
+    store, file = open_store(tmp_path), plan_file(Plan("e", ("a" * 32,)))
+    store.put(file, json.dumps(NAMED).encode())
     assert read_plans(store)[0].learners[0].name == "pa"
-    store.put("plans/x.json", json.dumps({**NAMED, part: value}).encode())
-    with pytest.raises(StoreError, match=r"damaged plan plans/x\.json"):
+    store.put(file, json.dumps({**NAMED, part: value}).encode())
+    with pytest.raises(StoreError, match=rf"damaged file {file}"):
         read_plans(store)
 
 
