@@ -65,7 +65,8 @@ async def connect(where: Where) -> AsyncIterator[Any]:
     if where.scheduler is not None:
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
-            client = Client(where.scheduler, asynchronous=True, timeout=CONNECT_SECONDS, security=secured)
+            # Dask gives up after ours, so that one clock decides and one message says so.
+            client = Client(where.scheduler, asynchronous=True, timeout=2 * CONNECT_SECONDS, security=secured)
             try:
                 await _answered(client, where.scheduler)
                 yield client

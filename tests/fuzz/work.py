@@ -106,6 +106,7 @@ def fails(target: Target, base: int, changed: dict[str, bytes], folder: Path) ->
         code = 0
         faulthandler.disable()  # of a crash that is expected
         try:
+            limit_memory()
             start_deadline()
             Bench(target, folder).attempt(base, changed)
         except BaseException as error:
@@ -123,7 +124,6 @@ def shrink(target: Target, number: int, seed: int, tries: int = 2_000) -> tuple[
     base, changed = target.input(number, seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        limit_memory()
         kind = fails(target, base, changed, folder)
         if kind is None:
             return None, base, changed
