@@ -12,9 +12,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from olscale import old_names
+
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
     from olscale.evaluation.experiment import Experiment, load_experiment
     from olscale.execution.evaluate import Evaluation, evaluate
     from olscale.learners.registry import make_learner
@@ -45,12 +47,14 @@ _HOMES = {
     "Results": "olscale.report.notebook",
     "Store": "olscale.results.store",
     "evaluate": "olscale.execution.evaluate",
-    "ingest": "olscale.data.ingest",
+    "ingest": "olscale.data.ingest.ingest",
     "load_experiment": "olscale.evaluation.experiment",
     "make_learner": "olscale.learners.registry",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",
 }
+
+old_names.accept()
 
 
 def __getattr__(name: str) -> Any:

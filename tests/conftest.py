@@ -37,7 +37,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
     from sklearn.datasets import dump_svmlight_file
 
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     folder = tmp_path_factory.mktemp("shelf")
     rng = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def late(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of 400 rows and 100 to test on, six features and, as third column, `late`: the delay of the label."""
     import numpy as np
 
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     folder, rng = tmp_path_factory.mktemp("late"), np.random.default_rng(5)
     for name, rows in (("train", 400), ("test", 100)):
@@ -82,7 +82,7 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
     """
     import hashlib
 
-    from olscale.data.catalogue import CatalogueEntry
+    from olscale.data.catalogue.entries import CatalogueEntry
 
     monkeypatch.setenv("OLSCALE_DATA", str(tmp_path / "mirror"))
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
@@ -102,7 +102,7 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
         "gone": CatalogueEntry(name="gone", absent="its owner keeps it", **common),
         "lost": CatalogueEntry(name="lost", files=lost, mirror_only="its form is another", **common),
     }
-    monkeypatch.setattr("olscale.data.catalogue.catalogue", lambda: entries)
+    monkeypatch.setattr("olscale.data.catalogue.entries.catalogue", lambda: entries)
     return entries
 
 
@@ -112,7 +112,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import numpy as np
 
     from olscale.data.generators.multipie_like import batches
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     folder = tmp_path_factory.mktemp("faces")
     (batch,) = batches(1_500, seed=0)

@@ -179,7 +179,7 @@ def test_every_name_of_a_page_is_there(page: Path) -> None:
     "span",
     [
         "square_norm",
-        "olscale.learners.rows.square_norm",
+        "olscale.compiled.rows.square_norm",
         "olscale.learnerz",
         "olscale reslts STORE",
         "olscale datasets lst",

@@ -13,8 +13,8 @@ from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE
 from olscale.analysis.published import PublishedCell
 from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import Summary, summarise
-from olscale.data.catalogue import find_entry
-from olscale.data.fetch import HOME
+from olscale.data.catalogue.entries import find_entry
+from olscale.data.catalogue.fetch import HOME
 from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.results import Store, read_plans

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.compiled.pages import filled_bytes
 from olscale.data.generators.url_like import chunks
-from olscale.data.pages import filled_bytes
-from olscale.learners.base import Learner
+from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
-from olscale.results.checked_arrays import read_arrays, write_arrays
 from olscale.results.files import LocalFiles
+from olscale.storage.checked_arrays import read_arrays, write_arrays
 
 __all__ = ["figures"]
 

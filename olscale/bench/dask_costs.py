@@ -48,9 +48,9 @@ def figures() -> list[Figure]:
 
 async def _measured() -> list[Figure]:
     from olscale.execution.cluster import connect
-    from olscale.execution.where import Where
+    from olscale.execution.cluster_options import ClusterOptions
 
-    async with connect(Where(workers=1)) as client:
+    async with connect(ClusterOptions(workers=1)) as client:
         actor: Any = await client.submit(_Stream, actor=True)
         await client.submit(_nothing, -1)
         await actor.nothing(-1)

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from olscale.data.chunk import CSR
-from olscale.jit import kernel, prefetch
+from olscale.compiled.csr import CSR
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import prefetch
 
 __all__ = ["bare_gather", "bare_max_out", "bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
 
 _AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
 
 
-@kernel
+@compiled
 def bare_pa1(X: Any, steps: Any, w: Any) -> float:
     """Do the dot product of every row and the axpy of those with a step, and nothing else."""
     total = 0.0
@@ -36,14 +37,14 @@ def bare_pa1(X: Any, steps: Any, w: Any) -> float:
     return total
 
 
-@kernel
+@compiled
 def gemv_float32(X: Any, P: Any, out: Any) -> None:
     """Multiply the matrix `P` of shape (k, features) with every row: one BLAS gemv each."""
     for i in range(X.shape[0]):
         np.dot(P, X[i], out)
 
 
-@kernel
+@compiled
 def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
     """Multiply the hyperplanes `P`, k a dimension, with every row, and move one a dimension where a row has `moved`."""
     for i in range(X.shape[0]):
@@ -56,7 +57,7 @@ def bare_max_out(X: Any, moved: Any, P: Any, k: int, out: Any) -> None:
                     plane[j] += step * x[j]
 
 
-@kernel
+@compiled
 def prototype_major(X: Any, P: Any, squares: Any) -> int:
     """Find the nearest prototype of each sparse row, prototypes of shape (k, features) one after another."""
     total = 0
@@ -72,7 +73,7 @@ def prototype_major(X: Any, P: Any, squares: Any) -> int:
     return total
 
 
-@kernel
+@compiled
 def bare_gather(X: Any, matrix: Any, out: Any) -> None:
     """Add up the rows of `matrix` for each sparse row, to `out`."""
     for i in range(out.shape[0]):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure
-from olscale.data.chunk import CSR, Chunk
+from olscale.compiled.csr import CSR
+from olscale.data.chunk import Chunk
 
 __all__ = ["missing", "river_pa1", "sklearn_pa1", "vowpal_wabbit"]
 

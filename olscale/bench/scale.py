@@ -23,7 +23,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate, generate_archive
 from olscale.data.generators.url_like import ROWS as URL_ROWS
 from olscale.data.generators.webspam_like import ROWS as WEBSPAM_ROWS
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import DatasetSpec, parse_experiment
 from olscale.evaluation.pipelines import load_pipeline
 from olscale.execution.evaluate import evaluate
@@ -67,7 +67,7 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
     def contestant(layout: str, cores: str) -> Contestant:
         name, dest = f"ingest to {layout}, {cores}", folder / layout
         watches[name] = []
-        # Compiles the kernels, or loads them.
+        # Compiles the compiled loops, or loads them.
         ingest(few, folder / f"few-{layout}-{cores}", segments="files", layout=layout)
 
         def run(_: object) -> None:
@@ -136,7 +136,7 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     experiment = parse_experiment(
         {"name": name, "protocol": {"order": "time"}, "datasets": [{"path": dataset.path}], "learners": learners}
     )
-    few = generate(name, folder / f"{name}-few", rows=200)  # compiles the kernels, or loads them
+    few = generate(name, folder / f"{name}-few", rows=200)  # compiles the compiled loops, or loads them
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
     with MemoryWatch() as watch:

@@ -6,7 +6,8 @@ import numpy as np
 
 from olscale.bench.base import Figure, compare
 from olscale.bench.linear import learner
-from olscale.data.chunk import Chunk, to_csr
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
 
 __all__ = ["figures"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from olscale.bench.base import Figure, compare
 from olscale.bench.linear import learner
-from olscale.data.chunk import CSR, Chunk, read_only
+from olscale.compiled.csr import CSR, read_only
+from olscale.data.chunk import Chunk
 
 __all__ = ["figures"]
 

@@ -17,7 +17,7 @@ from olscale.analysis.summary import aggregated, summarise
 from olscale.bench.base import Figure
 from olscale.results import Record, Store, open_store, run_id
 from olscale.results.compact import compact
-from olscale.results.parts import part_bytes, part_name
+from olscale.results.compacted import part_bytes, part_name
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA, run_bytes, run_row, timing_bytes, timing_row
 
 __all__ = ["figures", "fill_compacted", "fill_loose", "records"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from olscale.data.chunk import to_csr
+from olscale.compiled.csr import to_csr
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
 from olscale.data.generators.url_like import chunks
@@ -70,7 +70,7 @@ def bench_svmlight(source: str | None = None, megabytes: float = 48, repeats: in
             pass
 
     size = Path(source).stat().st_size / 1e6
-    next(iter(read_svmlight(source, ReadOptions(chunk_rows=1))))  # compiles or loads the kernel
+    next(iter(read_svmlight(source, ReadOptions(chunk_rows=1))))  # compiles or loads the compiled loop
     streamed = size / _best(stream, repeats)
     collected = size / _best(lambda: list(read_svmlight(source, ReadOptions())), repeats)
     peer = size / _best(lambda: load_svmlight_file(source), repeats)

@@ -24,14 +24,14 @@ import numpy as np
 
 from olscale.bench.base import Figure
 from olscale.bench.forecast import Costs, Load, forecast
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.run_group import RunGroup, cut_groups
+from olscale.execution.cluster_options import ClusterOptions
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import TOPIC, run_pack
-from olscale.execution.where import Where
+from olscale.execution.on_worker import TOPIC, run_as_task
 from olscale.execution.workers import LEAST_REPORT_SECONDS, MOST_REPORTS
 from olscale.results.store import open_store
 
@@ -119,9 +119,9 @@ def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Ex
     return parse_experiment(content, "bench")
 
 
-def _packs(experiment: Experiment) -> list[Pack]:
+def _packs(experiment: Experiment) -> list[RunGroup]:
     plan = make_plan(experiment)
-    return cut_packs(plan.runs, plan.sources, 1)
+    return cut_groups(plan.runs, plan.sources, 1)
 
 
 def _measure(here: Path, cluster: _Running) -> Costs:
@@ -148,15 +148,15 @@ def _seconds(work: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
-def _timed(packs: list[Pack], store: Path) -> list[float]:
+def _timed(packs: list[RunGroup], store: Path) -> list[float]:
     """Run packs in this process; return the seconds of each, the first having been run once before."""
     open_store(store, create=True)
     open_store(f"{store}-before", create=True)
-    run_pack(packs[0], f"{store}-before", _deaf)
+    run_as_task(packs[0], f"{store}-before", _deaf)
     seconds = []
     for pack in packs:
         start = perf_counter()
-        envelope = run_pack(pack, str(store), _deaf)
+        envelope = run_as_task(pack, str(store), _deaf)
         seconds.append(perf_counter() - start)
         if envelope.fault:
             raise ExecutionError(envelope.fault)
@@ -196,7 +196,7 @@ async def _asked(cluster: _Running) -> tuple[float, float, float]:
     """Return the driver's and the scheduler's seconds a report, and the seconds of a task that does nothing."""
     from olscale.execution.cluster import connect
 
-    async with connect(Where(scheduler=cluster.address)) as client:
+    async with connect(ClusterOptions(scheduler=cluster.address)) as client:
         heard = 0
 
         def hear(event: Any) -> None:
@@ -240,7 +240,7 @@ async def _files(here: Path, cluster: _Running) -> float:
     """Return the seconds a record when two workers write to one store at once."""
     from olscale.execution.cluster import connect
 
-    async with connect(Where(scheduler=cluster.address)) as client:
+    async with connect(ClusterOptions(scheduler=cluster.address)) as client:
         workers = await client.scheduler.ncores()
         start = [
             client.submit(_write_again, str(here / "packs-0"), str(here / f"at-once-{i}"), _RECORDS, workers=[worker])

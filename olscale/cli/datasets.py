@@ -41,7 +41,7 @@ def list_datasets(root: str | None) -> None:
 
 
 def _list_here(root: str) -> None:
-    from olscale.data.shelf import datasets_under
+    from olscale.data.listing import datasets_under
 
     table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)
@@ -68,8 +68,8 @@ def _list_here(root: str) -> None:
 
 
 def _list_catalogue() -> None:
-    from olscale.data.catalogue import catalogue
-    from olscale.data.fetch import availability
+    from olscale.data.catalogue.entries import catalogue
+    from olscale.data.catalogue.fetch import availability
 
     table = _table("catalogue", "what", "train", "test", "columns", "classes", "at")
     for name, entry in catalogue().items():
@@ -113,8 +113,8 @@ def fetch(name: str, dest: str) -> None:
 
     Files are taken from the folder that OLSCALE_DATA names, else downloaded.
     """
-    from olscale.data.catalogue import find_entry
-    from olscale.data.fetch import fetch as run
+    from olscale.data.catalogue.entries import find_entry
+    from olscale.data.catalogue.fetch import fetch as run
 
     with meter("reading") as progress:
         made = run(name, dest, say=lambda line: say(line, err=True), progress=progress)
@@ -164,7 +164,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
 def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield what newer manifests keep of classes and columns."""
     from olscale.cli.columns import classes_line, columns_line, missing_lines
-    from olscale.data.hints import column_hints
+    from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
         if (classes := classes_line(manifest, split)) is not None:

@@ -166,8 +166,8 @@ def _experiment(
 
 def _dataset(path: str) -> dict[str, str]:
     """Take a word that is no directory but in the catalogue for a name there."""
-    from olscale.data.catalogue import catalogue
-    from olscale.data.storage import Directory
+    from olscale.data.catalogue.entries import catalogue
+    from olscale.storage.directory import Directory
 
     if path not in catalogue() or Directory(path).exists():
         return {"path": path}

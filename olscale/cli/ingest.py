@@ -103,7 +103,7 @@ def ingest(
     """
     import time
 
-    from olscale.data.ingest import ingest as run
+    from olscale.data.ingest.ingest import ingest as run
 
     start = time.perf_counter()
     with ExitStack() as stack:
@@ -155,7 +155,7 @@ def _target(manifest: Manifest) -> str:
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield what is said of classes and columns; `given` tells that the label was not chosen by us."""
     from olscale.cli.columns import classes_line, columns_line, missing_lines
-    from olscale.data.hints import column_hints
+    from olscale.data.ingest.hints import column_hints
 
     if (classes := classes_line(manifest, "train")) is not None:
         yield "classes", classes

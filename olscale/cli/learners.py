@@ -41,8 +41,8 @@ def list_() -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Describe learner NAME: its update, parameters, cost and source."""
+    from olscale.learners.contract.version import learner_version, source_note
     from olscale.learners.registry import is_learner, learner_class, learner_path
-    from olscale.learners.version import learner_version, source_note
 
     find_modules_here()
     found, path = learner_class(name), learner_path(name)
@@ -83,7 +83,7 @@ def _show_arguments(found: Any) -> None:
 def check(target: str) -> None:
     """Check a learner of your own, MODULE:CLASS or MODULE:CLASS:param=value, or a registered name.
 
-    A subclass of olscale.learners.base.Learner is held to the learner contract; of a scikit-learn or River estimator it is
+    A subclass of olscale.learners.Learner is held to the learner contract; of a scikit-learn or River estimator it is
     checked what an evaluation relies on: that it can be made anew, learns, predicts classes, gives the same twice and
     in another process, leaves the rows alone, and does not go on with broken numbers.
     """

@@ -2,114 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CSR",
-    "Chunk",
-    "Rows",
-    "nbytes",
-    "read_only",
-    "rows_of",
-    "slice_rows",
-    "stack_rows",
-    "take_rows",
-    "to_csr",
-    "to_dense",
-    "values_of",
-]
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows
 
-
-class CSR(NamedTuple):
-    """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.
-
-    `indptr` need not start at 0, so a slice of rows shares the arrays of the whole.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-
-
-Rows: TypeAlias = NDArray[np.float64] | CSR
-"""Dense rows, a C-order float64 array of shape (rows, columns), or `CSR` rows."""
-
-
-def rows_of(X: Rows) -> int:
-    """Return the number of rows in `X`."""
-    return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
-
-
-def nbytes(X: Rows) -> int:
-    """Return the bytes of the values of `X`, and of the indices where they are sparse."""
-    if not isinstance(X, CSR):
-        return X.nbytes
-    return int(X.indptr[-1] - X.indptr[0]) * (X.indices.itemsize + X.data.itemsize)
-
-
-def values_of(X: Rows) -> int:
-    """Return the number of values of `X` that are stored."""
-    return int(X.indptr[-1] - X.indptr[0]) if isinstance(X, CSR) else X.size
-
-
-def slice_rows(X: Rows, start: int, stop: int) -> Rows:
-    """Return rows `start` to `stop` of `X` without copying."""
-    if isinstance(X, CSR):
-        return CSR(X.indptr[start : stop + 1], X.indices, X.data)
-    return X[start:stop]
-
-
-def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
-    """Return the rows of `X` at `index`, in that order, as a copy."""
-    if not isinstance(X, CSR):
-        return X[index]
-    from olscale.data._gather import gather
-
-    indptr = np.zeros(len(index) + 1, dtype=np.int64)
-    np.cumsum(X.indptr[index + 1] - X.indptr[index], out=indptr[1:])
-    indices, data = np.empty(indptr[-1], X.indices.dtype), np.empty(indptr[-1], X.data.dtype)
-    gather(*X, index, indptr, indices, data)
-    return CSR(indptr, indices, data)
-
-
-def stack_rows(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of `parts`, all dense or all `CSR`, one below the other, as a copy."""
-    if not isinstance(parts[0], CSR):
-        return np.concatenate([part for part in parts if not isinstance(part, CSR)])
-    sparse = [part for part in parts if isinstance(part, CSR)]
-    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
-    lengths = np.concatenate([np.diff(part.indptr) for part in sparse])
-    return CSR(
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([part.indices[span] for part, span in zip(sparse, spans, strict=True)]),
-        np.concatenate([part.data[span] for part, span in zip(sparse, spans, strict=True)]),
-    )
-
-
-def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
-    """Return `X` as a C-order array of shape (rows, columns)."""
-    if not isinstance(X, CSR):
-        return X
-    dense = np.zeros((rows_of(X), columns))
-    row = np.repeat(np.arange(rows_of(X)), np.diff(X.indptr))
-    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    dense[row, X.indices[span]] = X.data[span]
-    return dense
-
-
-def to_csr(X: Rows) -> CSR:
-    """Return `X` as CSR rows; zeros of dense rows are left out."""
-    if isinstance(X, CSR):
-        return X
-    row, column = np.nonzero(X)
-    indptr = np.zeros(len(X) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=len(X)), out=indptr[1:])
-    return CSR(indptr, column.astype(np.int32), X[row, column])
+__all__ = ["Chunk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +42,7 @@ class Chunk:
     delays: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        # One read-only type whatever the source: kernels then compile once, and no learner can write into its stream.
+        # One read-only type whatever the source: compiled loops then compile once, and no learner can write into its stream.
         arrays = self.X if isinstance(self.X, CSR) else (self.X,)
         frozen = [read_only(array) for array in arrays]
         object.__setattr__(self, "X", CSR(*frozen) if isinstance(self.X, CSR) else frozen[0])
@@ -158,10 +59,3 @@ class Chunk:
             raise ValueError(f"a chunk is cut into consecutive rows, step was {step}")
         delays = None if self.delays is None else self.delays[start:stop]
         return Chunk(slice_rows(self.X, start, stop), self.y[start:stop], self.columns, delays)
-
-
-def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous view of `array` that cannot be written to."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

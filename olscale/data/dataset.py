@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from olscale.data.allocation import keep_freed_memory
-from olscale.data.checksum import SplitHash, decoded_crc32, fingerprint
-from olscale.data.chunk import CSR, Chunk, nbytes
+from olscale.compiled.csr import CSR, nbytes
+from olscale.data.checksums import SplitHash, decoded_crc32, fingerprint
+from olscale.data.chunk import Chunk
 from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
-from olscale.data.storage import Directory
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
+from olscale.storage.directory import Directory
+from olscale.system.allocation import keep_freed_memory
 
 __all__ = ["Dataset", "Progress", "open_dataset"]
 

@@ -12,11 +12,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, nbytes, slice_rows, to_dense
+from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
-from olscale.data.storage import open_output
 from olscale.errors import DatasetError, UnknownNameError
+from olscale.storage.directory import open_output
 
 __all__ = ["export"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from olscale.data.chunk import CSR, stack_rows
+from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.layouts.base import Block, StoredRows
 
 __all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "join", "rebatch"]

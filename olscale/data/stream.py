@@ -13,14 +13,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Chunk, Rows, stack_rows, take_rows
+from olscale.compiled.csr import Rows, stack_rows, take_rows
+from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.memory import default_limit
-from olscale.data.parts import Part
-from olscale.data.permutation import ordered_rows
+from olscale.data.shuffle import ordered_rows
+from olscale.data.splits import Part
 from olscale.data.transforms import Pipeline, fit_transforms
 from olscale.data.transforms.drop import column_of
 from olscale.errors import DatasetError, UnknownNameError
+from olscale.system.memory import default_limit
 
 __all__ = ["Part", "Shuffle", "Stream", "Streams", "delay_position", "open_streams"]
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 __all__ = [
     "NO_BUDGET",
     "Budget",
-    "Excess",
+    "BudgetExceeded",
     "Meter",
     "Metered",
     "Spent",
@@ -82,13 +82,13 @@ class Budget(BaseModel):
         """Whether there is any limit."""
         return self.max_seconds is not None or self.max_memory is not None
 
-    def out_of_time(self) -> Excess:
+    def out_of_time(self) -> BudgetExceeded:
         """Return what a run ends with that has taken more than `max_seconds`."""
-        return Excess("timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)")
+        return BudgetExceeded("timeout", f"took more than its budget of {self.max_seconds or 0.0:g} s (max_seconds)")
 
-    def out_of_memory(self) -> Excess:
+    def out_of_memory(self) -> BudgetExceeded:
         """Return what a run ends with that has taken more than `max_memory`."""
-        return Excess("oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)")
+        return BudgetExceeded("oom", f"took more than its budget of {self.max_memory or 0} bytes (max_memory)")
 
 
 NO_BUDGET = Budget()
@@ -113,7 +113,7 @@ class Metered(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Excess:
+class BudgetExceeded:
     """A budget that is exceeded.
 
     Attributes
@@ -137,7 +137,7 @@ class TimeUp(BaseException):
         The budget that the call is over.
     """
 
-    def __init__(self, excess: Excess) -> None:
+    def __init__(self, excess: BudgetExceeded) -> None:
         super().__init__(excess.reason)
         self.excess = excess
 
@@ -221,7 +221,7 @@ class Meter:
         grown = (resident_bytes() - call.resident) / len(call.runs) if self.budget.max_memory else 0
         return Spent(seconds, max(0.0, spent.bytes + grown))
 
-    def _over(self, spent: Spent) -> Excess | None:
+    def _over(self, spent: Spent) -> BudgetExceeded | None:
         seconds, memory = self.budget.max_seconds, self.budget.max_memory
         if memory is not None and spent.bytes > memory:
             return self.budget.out_of_memory()

@@ -18,7 +18,7 @@ import numpy as np
 
 from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
-from olscale.raised import let_interrupt_out, text_of
+from olscale.system.interrupts import let_interrupt_out, text_of
 
 __all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "failure_of"]
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.permutation.held import held_bytes
+from olscale.data.shuffle.in_memory import held_bytes
 from olscale.data.stream import Part, Shuffle, delay_position
 from olscale.data.transforms import has_projection, size_after, width_after
 from olscale.data.transforms.revision import transforms_version
@@ -16,11 +16,11 @@ from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
-from olscale.evaluation.pack import Source
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import Source
 from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
-from olscale.learners.base import Learner
+from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import asked, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.record import canonical_json

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from olscale.data.catalogue.fetch import locate
 from olscale.data.dataset import open_dataset
-from olscale.data.fetch import locate
 from olscale.errors import ExperimentError, OlscaleError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.learners.registry import learner_class

@@ -53,7 +53,7 @@ class Scoring:
 
     @property
     def interrupts(self) -> bool:
-        """Whether the learner must be at hand between rows: no pass of a kernel is shared then, no run cut into shards."""
+        """Whether the learner must be at hand between rows: no pass is shared then, no run cut into shards."""
         return bool(self.delay or self.holdout_every or self.folds)
 
     @property

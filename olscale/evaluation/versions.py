@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable
 
 from olscale.errors import ExecutionError, OlscaleError
 from olscale.evaluation.run import Run
+from olscale.learners.contract.version import check_unedited, learner_version, source_note
 from olscale.learners.registry import is_ours, learner_class, learner_path
-from olscale.learners.version import check_unedited, learner_version, source_note
 
 __all__ = ["check_learners", "check_sources", "learner_versions"]
 

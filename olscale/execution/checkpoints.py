@@ -6,7 +6,7 @@
     STORE/checkpoints/<pack key>/<position>.npz     the state after so many chunks; the two newest are kept
     STORE/checkpoints/<pack key>/<run id>.json      verdict on a run whose process had to be ended
 
-A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.results.checked_arrays`). The pack's key is a hash of
+A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The pack's key is a hash of
 its definition, so any process that gets the pack - another worker, another driver, `--in-process` - finds it.
 """
 
@@ -20,14 +20,14 @@ from time import monotonic
 from typing import Any
 
 from olscale.errors import StoreError
-from olscale.evaluation.budget import Excess
-from olscale.evaluation.pack import Pack, Passage, Source
+from olscale.evaluation.budget import BudgetExceeded
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_group import GroupPass, RunGroup, Source
 from olscale.learners.registry import is_restorable
-from olscale.results.checked_arrays import LaterFormatError, read_arrays, write_arrays
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
+from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
 
 __all__ = ["Checkpoints", "read_arrays", "resumable_packs", "sweep_checkpoints", "write_arrays"]
 
@@ -60,7 +60,7 @@ class Checkpoints:
         What the user should know of checkpoints that could not be used.
     """
 
-    def __init__(self, store: Store, pack: Pack) -> None:
+    def __init__(self, store: Store, pack: RunGroup) -> None:
         self._store, self._pack = store, pack
         self.folder = f"{FOLDER}/{pack.key}"
         self._saves = all(is_restorable(run.learner) for run in pack.runs)
@@ -73,7 +73,7 @@ class Checkpoints:
         """Return how far the pack has come: the newest checkpoint there is to continue from, and the verdicts."""
         return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.verdicts())
 
-    def verdicts(self) -> dict[str, Excess]:
+    def verdicts(self) -> dict[str, BudgetExceeded]:
         """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
         folders = [self.folder, *([f"{FOLDER}/{self._pack.origin}"] if self._pack.origin else [])]
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._pack.runs]
@@ -84,12 +84,12 @@ class Checkpoints:
             outcome, reason = verdict.get("outcome"), verdict.get("reason")
             same = verdict.get("budget") == self._pack.budget.model_dump()
             if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
-                found[name[-37:-5]] = Excess(outcome, reason)
+                found[name[-37:-5]] = BudgetExceeded(outcome, reason)
         return found
 
-    def restored(self, make: Any) -> Passage:
+    def restored(self, make: Any) -> GroupPass:
         """Return what `make()` returns, a passage at its start, continued from the newest checkpoint that is whole."""
-        passage: Passage = make()
+        passage: GroupPass = make()
         damaged = []
         for name in self._states():
             try:
@@ -112,7 +112,7 @@ class Checkpoints:
         self._last, self._saved = monotonic(), (passage.position, passage.within)
         return passage
 
-    def save_if_due(self, passage: Passage) -> bool:
+    def save_if_due(self, passage: GroupPass) -> bool:
         """Save, if the work since the last time is worth it; return whether it was."""
         worked = monotonic() - self._last
         if worked < LEAST_SECONDS or not self._saves:
@@ -124,7 +124,7 @@ class Checkpoints:
             self._expected = passage.filled_bytes / FIRST_BYTES_A_SECOND
         return worked >= COST_RATIO * self._expected and self.save(passage)
 
-    def save(self, passage: Passage) -> bool:
+    def save(self, passage: GroupPass) -> bool:
         """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
         at = (passage.position, passage.within)
         if not self._saves or at == self._saved:
@@ -179,7 +179,7 @@ def _names(store: Store, folder: str) -> list[str]:
         return []
 
 
-def _about(pack: Pack) -> bytes:
+def _about(pack: RunGroup) -> bytes:
     classes = None if pack.shard is None else [pack.shards[pack.shard].start, pack.shards[pack.shard].stop]
     about: dict[str, Any] = {"runs": [run.id for run in pack.runs], "classes": classes, "chunk_rows": pack.chunk_rows}
     # By which `olscale store forget` finds it.
@@ -223,7 +223,7 @@ def _short(fault: Exception) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[Pack]:
+def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[RunGroup]:
     """Return packs that continue checkpoints in the store, with those of their `runs` that are to be done.
 
     However another evaluation has cut its packs (more workers, other runs beside these), what it has saved is used.
@@ -241,7 +241,7 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
         if source.chunk_rows == pack.chunk_rows:
             for run in mine:
                 del wanted[run.id]
-            found = Pack(source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows)
+            found = RunGroup(source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows)
             packs.append(found if found.key == pack.key else replace(found, origin=pack.key))
     return packs
 

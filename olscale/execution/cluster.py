@@ -18,12 +18,12 @@ import dask
 from distributed import Client, LocalCluster, nanny
 from distributed.process import AsyncProcess
 
-from olscale.data.ranges import Parsers
+from olscale.data.ingest.parallel import Parsers
 from olscale.errors import ExecutionError
-from olscale.execution.agreement import settings
+from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
+from olscale.execution.compatibility import settings
 from olscale.execution.tls import security
-from olscale.execution.where import WORKER_SHARE, Where
-from olscale.raised import text_of
+from olscale.system.interrupts import text_of
 
 __all__ = ["connect"]
 
@@ -52,7 +52,7 @@ def _configure() -> None:
 
 
 @asynccontextmanager
-async def connect(where: Where) -> AsyncIterator[Any]:
+async def connect(where: ClusterOptions) -> AsyncIterator[Any]:
     """Yield an asynchronous Dask client.
 
     Raises
@@ -88,7 +88,7 @@ async def connect(where: Where) -> AsyncIterator[Any]:
             raise
 
 
-async def _started(where: Where, secured: Any) -> Any:
+async def _started(where: ClusterOptions, secured: Any) -> Any:
     """Return a local cluster that runs; one whose workers end while they start is started again."""
     workers, why = where.workers or os.cpu_count() or 1, ""
     for _ in range(START_ATTEMPTS):
@@ -167,7 +167,7 @@ def _check_encryption(scheduler: str, tls: str | None) -> None:
 
 @contextmanager
 def parsers(workers: int) -> Iterator[Parsers]:
-    """Yield so many processes of a local cluster that parse text for `olscale.data.ingest.ingest`."""
+    """Yield so many processes of a local cluster that parse text for `olscale.data.ingest.ingest.ingest`."""
     _configure()
     with (
         LocalCluster(

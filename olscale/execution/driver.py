@@ -23,22 +23,22 @@ from typing import Any
 from uuid import uuid4
 
 from olscale.errors import ExecutionError
-from olscale.evaluation.pack import Pack
-from olscale.execution.agreement import misfit, modules_of
+from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.passages import (
+from olscale.execution.compatibility import misfit, modules_of
+from olscale.execution.on_worker import (
     TOPIC,
-    Envelope,
     StreamActor,
+    TaskReport,
     clear_scratch,
     merge_pack,
-    run_pack,
+    run_as_task,
     stop_tasks,
     write_lost,
     written,
 )
 from olscale.execution.progress import Progress
-from olscale.execution.stopping import Stop
+from olscale.execution.shutdown import Stop
 from olscale.execution.workers import (
     ANSWER_SECONDS,
     LEAST_REPORT_SECONDS,
@@ -56,7 +56,9 @@ SILENCE_SECONDS = 3600.0
 STOP_SECONDS = 30.0
 
 
-async def drive(client: Any, packs: Sequence[Pack], store: str, progress: Progress, stop: Stop | None = None) -> None:
+async def drive(
+    client: Any, packs: Sequence[RunGroup], store: str, progress: Progress, stop: Stop | None = None
+) -> None:
     """Run `packs` on the cluster behind `client`; when it returns, each run has a record in the store.
 
     Raises
@@ -84,7 +86,7 @@ class _Drive:
         self._heard: dict[str, tuple[str, float]] = {}
         self._left = 0
 
-    async def run(self, packs: Sequence[Pack]) -> None:
+    async def run(self, packs: Sequence[RunGroup]) -> None:
         for part in (part for pack in packs for part in pack.parts()):
             self._tell(part.name, 0, 0.0)
         self._learners = modules_of(run.learner for pack in packs for run in pack.runs)
@@ -101,7 +103,7 @@ class _Drive:
             with contextlib.suppress(Exception):
                 self._client.unsubscribe_topic(TOPIC)
 
-    async def _run_all(self, packs: Sequence[Pack]) -> None:
+    async def _run_all(self, packs: Sequence[RunGroup]) -> None:
         async with asyncio.TaskGroup() as group:
             for pack in packs:
                 group.create_task(self._run(pack))
@@ -153,7 +155,7 @@ class _Drive:
 
     # Packs.
 
-    async def _run(self, pack: Pack, suspect: bool = False) -> None:
+    async def _run(self, pack: RunGroup, suspect: bool = False) -> None:
         """Run a pack to its records, whatever happens to its workers."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -171,7 +173,7 @@ class _Drive:
             await self._without_the_guilty(pack)
         await asyncio.to_thread(clear_scratch, pack, self._store)
 
-    async def _without_the_guilty(self, pack: Pack) -> None:
+    async def _without_the_guilty(self, pack: RunGroup) -> None:
         """Run the halves of a pack that died again and again; give a single run up."""
         self._tell(pack.name, 0, 0.0)
         if len(pack.runs) > 1:
@@ -183,7 +185,7 @@ class _Drive:
         for run in await asyncio.to_thread(write_lost, pack, self._store, reason):
             self._progress.finish(run, "lost")
 
-    async def _attempt(self, pack: Pack, suspect: bool = False) -> _End:
+    async def _attempt(self, pack: RunGroup, suspect: bool = False) -> _End:
         """Run a pack, a class shard or the merge of one, until it ends or has died again and again at the same place.
 
         Half of a pack that did is run alone at once, and one more death is enough to look into its own halves.
@@ -210,7 +212,7 @@ class _Drive:
                 if not outcomes:
                     self._progress.note(_loss(pack, lost.worker, ended, place, deaths == last))
                     continue
-                envelope = Envelope(outcomes=outcomes)
+                envelope = TaskReport(outcomes=outcomes)
                 if not pack.shards:
                     self._tell(pack.name, pack.rows * len(pack.runs), float("nan"))
             for note in envelope.notes:
@@ -224,24 +226,24 @@ class _Drive:
             return _End.OK
         return _End.DIED
 
-    async def _once(self, pack: Pack, alone: bool) -> Envelope:
+    async def _once(self, pack: RunGroup, alone: bool) -> TaskReport:
         """Run a pack on a worker, from its newest checkpoint on."""
         if pack.shards and pack.shard is None:
             return await self._as_task(pack, merge_pack, alone)
         if not (pack.shuffled or pack.shards):
             return await self._as_actor(pack, alone)
         pause = self._workers.report_seconds
-        job = run_pack if pause == LEAST_REPORT_SECONDS else partial(run_pack, report_seconds=pause)
+        job = run_as_task if pause == LEAST_REPORT_SECONDS else partial(run_as_task, report_seconds=pause)
         envelope = await self._as_task(pack, job, alone)
         self._tell(pack.name, envelope.rows, envelope.error)
         return envelope
 
-    async def _as_task(self, pack: Pack, job: Callable[[Pack, str], Envelope], alone: bool) -> Envelope:
+    async def _as_task(self, pack: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
         async with self._placed(pack, actor=False, alone=alone) as worker:
             key = f"{self._name}-{uuid4().hex}"
             future = self._client.submit(job, pack, self._store, key=key, workers=[worker], pure=False)
             try:
-                envelope: Envelope = await self._workers.answer(pack.name, future, worker)
+                envelope: TaskReport = await self._workers.answer(pack.name, future, worker)
                 if envelope.stopped and not self._stop.asked:
                     raise WorkerLostError  # it is leaving and has saved the pack
                 return envelope
@@ -250,7 +252,7 @@ class _Drive:
                 await self._cancel(future)
                 raise
 
-    async def _as_actor(self, pack: Pack, alone: bool) -> Envelope:
+    async def _as_actor(self, pack: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(pack, actor=True, alone=alone) as worker:
             submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
             try:
@@ -261,15 +263,15 @@ class _Drive:
             finally:  # or the worker would keep the models for as long as we live
                 await self._cancel(submitted)
 
-    async def _through(self, pack: Pack, worker: str, actor: Any) -> Envelope:
+    async def _through(self, pack: RunGroup, worker: str, actor: Any) -> TaskReport:
         """Feed a stream to its end; the actor may stand at a checkpoint when it begins."""
-        envelope: Envelope = await self._workers.answer(pack.name, actor.begin(), worker)
+        envelope: TaskReport = await self._workers.answer(pack.name, actor.begin(), worker)
         span = 1
         while not envelope.fault and envelope.position < envelope.chunks:
             start, position, rows = monotonic(), envelope.position, envelope.rows
             self._tell(pack.name, envelope.rows, envelope.error)
             if self._stop.asked:
-                saved: Envelope = await self._workers.answer(pack.name, actor.save(), worker)
+                saved: TaskReport = await self._workers.answer(pack.name, actor.save(), worker)
                 return saved
             for note in envelope.notes:
                 self._progress.note(note)
@@ -281,13 +283,13 @@ class _Drive:
         if envelope.fault:
             return envelope
         self._tell(pack.name, envelope.rows, envelope.error)
-        finished: Envelope = await self._workers.answer(pack.name, actor.finish(envelope.position), worker)
+        finished: TaskReport = await self._workers.answer(pack.name, actor.finish(envelope.position), worker)
         if not finished.fault and not finished.outcomes:
             raise WorkerLostError
         return finished
 
     @contextlib.asynccontextmanager
-    async def _placed(self, pack: Pack, actor: bool, alone: bool) -> AsyncIterator[str]:
+    async def _placed(self, pack: RunGroup, actor: bool, alone: bool) -> AsyncIterator[str]:
         """Yield a worker that has room for the pack, and listen for it from then on."""
         async with self._workers.place(actor, alone) as worker:
             self._heard[pack.name] = worker, monotonic()
@@ -305,7 +307,7 @@ class _Drive:
                 await self._client.cancel([future], force=True)
 
 
-def _loss(pack: Pack, worker: str, ended: Sequence[str], place: Sequence[str], again: bool) -> str:
+def _loss(pack: RunGroup, worker: str, ended: Sequence[str], place: Sequence[str], again: bool) -> str:
     """Return a line on a worker that was lost: what it was at, and how that goes on."""
     what = f"was ended, as a learner {' and one '.join(ended)}" if ended else "was lost"
     chunk = next((int(name.removesuffix(".npz")) for name in place if name.endswith(".npz")), 0)

@@ -13,24 +13,24 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import olscale
-from olscale.data.memory import parse_size
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment import Experiment
-from olscale.evaluation.pack import Pack
 from olscale.evaluation.plan import make_plan, plan_searches
 from olscale.evaluation.resolve import resolve
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_sources
 from olscale.execution.checkpoints import sweep_checkpoints
-from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
+from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
+from olscale.execution.on_worker import TaskReport, clear_scratch, merge_pack, run_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent
-from olscale.execution.stopping import Stop
-from olscale.execution.where import WORKER_SHARE, Where
+from olscale.execution.shutdown import Stop
 from olscale.learners.second_order import memory_bytes
-from olscale.results.mend import mend_version
 from olscale.results.plans import LeftOut
+from olscale.results.repair import mend_version
 from olscale.results.store import Store, is_vacant, open_store, unmake
+from olscale.system.memory import parse_size
 
 if TYPE_CHECKING:
     from olscale.report.notebook import Results
@@ -182,7 +182,7 @@ def evaluate(
     searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
     learners = {run.learner for run in make_plan(found, left_out, [one.untried() for one in searches.searches]).runs}
-    where = Where(workers, scheduler, None if tls is None else str(tls), dashboard)
+    where = ClusterOptions(workers, scheduler, None if tls is None else str(tls), dashboard)
     if scheduler is not None and not in_process:
         _run_loop(_reach(where, progress, learners))
     new = is_vacant(str(store))
@@ -215,12 +215,12 @@ def evaluate(
     return done
 
 
-def _run_here(packs: list[Pack], store: str, progress: Progress, stop: Stop) -> None:
+def _run_here(packs: list[RunGroup], store: str, progress: Progress, stop: Stop) -> None:
     for pack in packs:
         try:
             for part in pack.parts():
                 progress.advance(part.name, 0, 0.0)
-                envelope = run_pack(part, store, partial(progress.advance, part.name), lambda: stop.asked)
+                envelope = run_as_task(part, store, partial(progress.advance, part.name), lambda: stop.asked)
                 _noted(envelope, progress)
                 if envelope.stopped:
                     raise stop.error(f"{part.name} was saved at chunk {envelope.position} of {envelope.chunks}")
@@ -234,7 +234,7 @@ def _run_here(packs: list[Pack], store: str, progress: Progress, stop: Stop) -> 
         clear_scratch(pack, store)
 
 
-def _noted(envelope: Envelope, progress: Progress) -> None:
+def _noted(envelope: TaskReport, progress: Progress) -> None:
     for note in envelope.notes:
         progress.note(note)
     if envelope.fault:
@@ -244,7 +244,7 @@ def _noted(envelope: Envelope, progress: Progress) -> None:
 
 
 def _run_on_dask(
-    phases: Iterator[list[Pack]], store: Store, new: bool, progress: Progress, where: Where, stop: Stop
+    phases: Iterator[list[RunGroup]], store: Store, new: bool, progress: Progress, where: ClusterOptions, stop: Stop
 ) -> None:
     """Run on a cluster; if there is none that could run anything, a `new` store is taken back."""
     first = next(phases, None)
@@ -253,8 +253,8 @@ def _run_on_dask(
     began = False
 
     async def run() -> None:
-        from olscale.execution.agreement import agree_on_learners, modules_of
         from olscale.execution.cluster import connect
+        from olscale.execution.compatibility import agree_on_learners, modules_of
         from olscale.execution.driver import drive
 
         nonlocal began
@@ -273,10 +273,10 @@ def _run_on_dask(
         raise
 
 
-async def _reach(where: Where, progress: Progress, learners: Iterable[str]) -> None:
+async def _reach(where: ClusterOptions, progress: Progress, learners: Iterable[str]) -> None:
     """See that the scheduler answers and the cluster fits, before a store is made for results that may never come."""
-    from olscale.execution.agreement import agree, modules_of
     from olscale.execution.cluster import connect
+    from olscale.execution.compatibility import agree, modules_of
 
     async with connect(where) as client:
         for line in await agree(client, modules_of(learners)):

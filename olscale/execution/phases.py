@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
+from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.forecast import check_workers, long_runs
-from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.run import Run
-from olscale.evaluation.shard import cut_shards
+from olscale.evaluation.run_group import RunGroup, cut_groups
 from olscale.execution.checkpoints import resumable_packs
 from olscale.execution.progress import Progress, Work
 from olscale.results.compact import set_damaged_aside
@@ -48,7 +48,7 @@ class Job:
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
 
-    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[Pack]]:
+    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[RunGroup]]:
         """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
         selections: list[Selection] = []
         if tuning.searches:
@@ -60,7 +60,7 @@ class Job:
         table = self.store.read(["outcome"], "skip", ids=self.ids)
         self.outcomes = Counter(table["outcome"].to_pylist())
 
-    def _packs(self, plan: Plan) -> Iterator[list[Pack]]:
+    def _packs(self, plan: Plan) -> Iterator[list[RunGroup]]:
         again = self._again(plan)
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done or run.id in again]
@@ -117,17 +117,17 @@ class Job:
     def _tell_damage(self, name: str) -> None:
         self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
 
-    def _cut(self, plan: Plan, missing: list[Run], again: set[str]) -> list[Pack]:
+    def _cut(self, plan: Plan, missing: list[Run], again: set[str]) -> list[RunGroup]:
         begun = resumable_packs(self.store, missing, plan.sources)
         fresh = set(missing).difference(*(pack.runs for pack in begun))
         left_over = [run for run in missing if run in fresh]
-        packs = cut_packs(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
+        packs = cut_groups(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
         packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
         packs = [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
         return [replace(pack, replaces=any(run.id in again for run in pack.runs)) for pack in packs]
 
 
-def _work(packs: Iterable[Pack], costs: Mapping[str, float]) -> dict[str, Work]:
+def _work(packs: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
     for pack in packs:

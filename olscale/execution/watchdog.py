@@ -1,6 +1,6 @@
 """The watchdog of a worker: has a process beside it end it when its learner is over its budget and does not return.
 
-Nothing else ends a loop that runs for ever. Before it does, the process (`olscale.execution.sentry`) leaves a verdict beside
+Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process` leaves a verdict beside
 the pack's checkpoints, so that whoever goes on with the pack gives that run its outcome and the others their results. It
 also ends a worker whose nanny is gone or whose event loop has stood still for too long, and what learners have started.
 """
@@ -29,7 +29,7 @@ from uuid import uuid4
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
-from olscale.execution.sentry import BEATS, SLOT, SLOTS
+from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
 from olscale.results.files import LocalFiles
 from olscale.results.store import Store, open_store
 
@@ -74,7 +74,7 @@ class Watchdog:
         with self._lock:
             if self._sentry is None or self._sentry.poll() is not None:
                 arguments = [self._file.fileno(), os.getpid(), os.getppid(), self._silence, self._mark]
-                script = Path(__file__).with_name("sentry.py")
+                script = Path(__file__).with_name("watchdog_process.py")
                 self._sentry = subprocess.Popen(
                     [_python(), "-I", "-S", str(script), *map(str, arguments)],
                     stdin=subprocess.PIPE,

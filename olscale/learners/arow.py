@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple
 
-from olscale.learners.domain import Domain, Real
+from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner, moves
 
 __all__ = ["AROW"]

@@ -7,14 +7,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from olscale.jit import kernel
-from olscale.learners.domain import Domain, Real
+from olscale.compiled.decorator import compiled
+from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner, moves
 
 __all__ = ["CW", "confidence_gained"]
 
 
-@kernel
+@compiled
 def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> float:
     """Return ``alpha phi / sqrt(u)``, ``sqrt(u) = (-a + sqrt(a^2 + factor v)) / 2`` with ``a = alpha v phi``.
 

@@ -16,11 +16,14 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows
-from olscale.jit import kernel, prefetch
-from olscale.learners.base import UNKNOWN, FloatArray
-from olscale.learners.pairs import moments_of_pairs, move_four
-from olscale.learners.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, borrowed_rows, is_csr
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import prefetch
+from olscale.compiled.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, borrowed_rows, is_csr
+from olscale.compiled.simd.mean_variance import moments_of_pairs, move_four
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -30,8 +33,6 @@ from olscale.learners.second_order import (
     margin_needed,
     step,
 )
-from olscale.learners.shards import count_update
-from olscale.learners.usable import unusable
 
 __all__ = ["learn_diagonal"]
 
@@ -57,17 +58,17 @@ def learn_diagonal(
 
 def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> tuple[float, float, float]:
     """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, mu_1, ...)``."""
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> bool:
     """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance; tell whether a variance is not `tiny` at least."""
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> float:
     """Set ``f = x_i M`` and ``v = x_i^2 S`` for ``A = [M, S]``; return ``|x_i|^2``."""
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float, tiny: float) -> bool:
@@ -75,7 +76,7 @@ def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float,
 
     Tell whether a variance is not `tiny` at least.
     """
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 # As in `rows`, the loops stand in the bodies themselves: a call that passes the arrays of a row costs its references.
@@ -208,7 +209,7 @@ def _move(X, i, A, c, rival, u, a, gamma, tiny):
     return csr if is_csr(X) else dense
 
 
-@kernel
+@compiled
 def _learn_two_classes(
     X: Any, y: NDArray[np.int64], A: Any, rule: Any, limits: Any, seen: Any, updates: Any, scores: FloatArray
 ) -> tuple[int, float, int]:
@@ -250,7 +251,7 @@ def _learn_two_classes(
     return reason, v, i
 
 
-@kernel
+@compiled
 def _learn_columns(
     X: Any,
     y: NDArray[np.int64],

@@ -16,10 +16,14 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows
-from olscale.jit import flat, kernel
-from olscale.learners.base import UNKNOWN, FloatArray
-from olscale.learners.rows import is_csr, row_scores
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import flat
+from olscale.compiled.rows import is_csr, row_scores
+from olscale.compiled.simd.covariance import subtract_multiply
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.second_order import (
     FINE,
     MEAN_NOT_FINITE,
@@ -29,14 +33,11 @@ from olscale.learners.second_order import (
     margin_needed,
     step,
 )
-from olscale.learners.shards import count_update
-from olscale.learners.square_lanes import subtract_multiply
-from olscale.learners.usable import unusable
 
 __all__ = ["learn_full"]
 
 
-@kernel
+@compiled
 def subtract_outer(S: Any, h: FloatArray) -> None:
     """Subtract ``h h'`` from `S`."""
     for j in range(S.shape[0]):
@@ -49,7 +50,7 @@ def subtract_outer(S: Any, h: FloatArray) -> None:
 
 def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> None:
     """Subtract ``h h'`` from `S` if that is `pending`, then set ``g = S x_i``, summed in ascending order."""
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 @overload(multiply)
@@ -68,7 +69,7 @@ def _multiply(X, i, S, h, pending, g):
     return csr if is_csr(X) else dense
 
 
-@kernel
+@compiled
 def learn_full(
     X: Any,
     y: NDArray[np.int64],

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from olscale.learners.base import FloatArray
+from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear import AggressiveLearner, implements, setting
 
 __all__ = ["OGD"]

@@ -18,24 +18,24 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
-from olscale.jit import is_ours, kernel, uncached
-from olscale.learners.base import UNKNOWN, FloatArray, Learner, State, frobenius_norm
-from olscale.learners.class_axes import ClassAxes, class_axis
-from olscale.learners.domain import Choice, Domain, Real
-from olscale.learners.estimator import Classifier
-from olscale.learners.grid import Grid
-from olscale.learners.lanes import aligned_copy
-from olscale.learners.rows import add_column, add_row, borrowed_rows, row_scores
-from olscale.learners.shards import count_update
-from olscale.learners.usable import unusable
+from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.decorator import compiled, is_ours, uncached
+from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
+from olscale.compiled.simd.columns import aligned_copy
+from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.fused_settings import Grid
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm
+from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.usable_rows import unusable
 
 __all__ = ["AggressiveLearner", "LinearLearner", "implements", "linear_scores"]
 
 
 def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
-    """Return the step of `rule` for setting `s`; kernels resolve it to the rule's own function at compile time."""
-    raise TypeError("for kernels only")
+    """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""
+    raise TypeError("for compiled loops only")
 
 
 def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
@@ -57,7 +57,7 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
     return register
 
 
-@kernel
+@compiled
 def _learn_one_vs_all(
     X: Any,
     y: NDArray[np.int64],
@@ -111,7 +111,7 @@ def _learn_one_vs_all(
     seen[0] = t
 
 
-@kernel
+@compiled
 def _learn_max_score(
     X: Any,
     y: NDArray[np.int64],
@@ -151,7 +151,7 @@ def _learn_max_score(
                     add_column(X, i, W, rival, -step)
 
 
-@kernel
+@compiled
 def _scores(X: Any, W: Any, limits: Any, scores: FloatArray) -> None:
     X, (low, high) = borrowed_rows(X), limits
     for i in range(scores.shape[0]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from olscale.learners.base import FloatArray
+from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear import AggressiveLearner, LinearLearner, implements, setting
 
 __all__ = ["PA", "PA1", "PA2"]

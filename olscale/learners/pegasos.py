@@ -13,16 +13,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
-from olscale.jit import kernel
-from olscale.learners.base import UNKNOWN, FloatArray, State, frobenius_norm
-from olscale.learners.class_axes import ClassAxes, class_axis
-from olscale.learners.domain import Choice, Domain, Flag, Real, Whole
-from olscale.learners.estimator import Classifier
+from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import add_column, borrowed_rows, row_scores
+from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
+from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
+from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear import linear_scores
-from olscale.learners.rows import add_column, borrowed_rows, row_scores
-from olscale.learners.shards import count_update
-from olscale.learners.usable import unusable
 
 __all__ = ["Pegasos"]
 
@@ -30,7 +30,7 @@ FOLD_BELOW = 1e-12
 """Projections are multiplied into the weights when their product falls below this, far from where ``1/c`` overflows."""
 
 
-@kernel
+@compiled
 def _project(V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: int) -> None:
     """Shrink column `k` onto the ball of radius ``1/sqrt(lam)``; `norms` holds ``|V|^2``."""
     norm = np.sqrt(max(norms[k], 0.0)) * c[k] / (lam * t)
@@ -39,7 +39,7 @@ def _project(V: Any, c: FloatArray, norms: FloatArray, lam: float, t: int, k: in
         c[k] *= radius / norm
 
 
-@kernel
+@compiled
 def _fold(V: Any, c: FloatArray, norms: FloatArray) -> None:
     """Multiply the projections into `V`."""
     for k in range(V.shape[1]):
@@ -49,7 +49,7 @@ def _fold(V: Any, c: FloatArray, norms: FloatArray) -> None:
         c[k] = 1.0
 
 
-@kernel
+@compiled
 def _learn(
     X: Any,
     y: NDArray[np.int64],

@@ -13,12 +13,12 @@ from functools import cache
 from typing import Any, TypeGuard, TypeVar
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
-from olscale.learners.base import Learner
-from olscale.learners.foreign.learner import ForeignLearner
-from olscale.learners.foreign.recipe import check_arguments
-from olscale.learners.lookup import look_up
-from olscale.learners.version import learner_version
-from olscale.raised import let_interrupt_out, text_of
+from olscale.learners.contract.foreign.learner import ForeignLearner
+from olscale.learners.contract.foreign.recipe import check_arguments
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.lookup import look_up
+from olscale.learners.contract.version import learner_version
+from olscale.system.interrupts import let_interrupt_out, text_of
 
 __all__ = [
     "asked",
@@ -44,12 +44,12 @@ _OURS = {
     "arow": "olscale.learners.arow:AROW",
     "scw1": "olscale.learners.soft_confidence_weighted:SCW1",
     "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
-    "lol": "olscale.learners.local:LOL",
-    "ilol": "olscale.learners.local:ILOL",
-    "soft-lol": "olscale.learners.soft_local:SoftLOL",
-    "ollc": "olscale.learners.two_regions:OLLC",
-    "pamo1": "olscale.learners.max_out:PAMO1",
-    "pamo2": "olscale.learners.max_out:PAMO2",
+    "lol": "olscale.learners.lol:LOL",
+    "ilol": "olscale.learners.lol:ILOL",
+    "soft-lol": "olscale.learners.soft_lol:SoftLOL",
+    "ollc": "olscale.learners.ollc:OLLC",
+    "pamo1": "olscale.learners.pamo:PAMO1",
+    "pamo2": "olscale.learners.pamo:PAMO2",
 }
 
 

@@ -27,13 +27,13 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows, rows_of
+from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.simd.columns import aligned_zeros, whole_lanes
 from olscale.errors import DivergedError, ParameterError
-from olscale.learners.base import FloatArray, State, frobenius_norm, score_columns
-from olscale.learners.class_axes import ClassAxes, ClassAxis, class_axis
-from olscale.learners.domain import Choice, Domain
-from olscale.learners.estimator import Classifier
-from olscale.learners.lanes import aligned_zeros, whole_lanes
+from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, class_axis
+from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.learner import FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.parameters import Choice, Domain
 from olscale.learners.linear import linear_scores
 
 __all__ = ["SecondOrderLearner", "margin_needed", "memory_bytes", "moves", "step"]
@@ -43,13 +43,13 @@ FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = r
 
 
 def step(rule: Any, m: float, v: float) -> tuple[float, float]:
-    """Return ``(alpha, gamma)`` of `rule`; kernels resolve it to the rule's own function at compile time."""
-    raise TypeError("for kernels only")
+    """Return ``(alpha, gamma)`` of `rule`; compiled loops resolve it to the rule's own function at compile time."""
+    raise TypeError("for compiled loops only")
 
 
 def margin_needed(rule: Any, square: float) -> float:
     """Return a margin at which `rule` does not move, given that ``v <= |x|^2 = square``."""
-    raise TypeError("for kernels only")
+    raise TypeError("for compiled loops only")
 
 
 def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from olscale.learners.confidence_weighted import confidence_gained
-from olscale.learners.domain import Domain, Real
+from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner, moves
 
 __all__ = ["SCW1", "SCW2"]

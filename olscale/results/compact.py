@@ -18,8 +18,7 @@ from itertools import product
 import pyarrow as pa
 
 from olscale.errors import StoreError
-from olscale.results.loose import is_damage, read_loose, stem, why
-from olscale.results.parts import (
+from olscale.results.compacted import (
     SCHEMAS,
     intact,
     one_row_each,
@@ -29,6 +28,7 @@ from olscale.results.parts import (
     read_part,
     salvage,
 )
+from olscale.results.single import is_damage, read_loose, stem, why
 from olscale.results.store import Store
 from olscale.results.version import PARTS, version_bytes
 

@@ -321,7 +321,7 @@ def files_at(path: str) -> Files:
     """Return the files below `path`, a directory or an fsspec URL (``s3://bucket/prefix``)."""
     if "://" not in path:
         return LocalFiles(path)
-    from olscale.data.remote import Reached, open_remote
+    from olscale.storage.remote import Reached, open_remote
 
     try:
         fs, root = open_remote(path)

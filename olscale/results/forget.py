@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 
 from olscale.errors import ParameterError, StoreError, UnknownNameError
 from olscale.results.checked_json import DAMAGE, json_content
-from olscale.results.loose import is_damage, read_loose, stem, why
-from olscale.results.parts import SCHEMAS, part_bytes, part_name, prefix_of, read_part
+from olscale.results.compacted import SCHEMAS, part_bytes, part_name, prefix_of, read_part
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
+from olscale.results.single import is_damage, read_loose, stem, why
 from olscale.results.store import Store, file_of
 
 __all__ = ["forget", "forget_checkpoints", "forget_matching", "replace_record", "result_digests", "take_out_of_parts"]

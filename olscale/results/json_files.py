@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
-from olscale.results.loose import is_damage, why
+from olscale.results.single import is_damage, why
 from olscale.results.store import OnDamage, Store
 
 __all__ = ["read_json_files", "write_json_file"]

@@ -12,8 +12,8 @@ from typing import Any
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.json_files import read_json_files
-from olscale.results.loose import why
 from olscale.results.record import canonical_json, is_run_id
+from olscale.results.single import why
 from olscale.results.store import OnDamage, Store
 
 __all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "plan_file", "read_plans", "write_plan"]

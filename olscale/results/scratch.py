@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from olscale.errors import StoreError
-from olscale.results.checked_arrays import read_arrays, write_arrays
 from olscale.results.store import Store
+from olscale.storage.checked_arrays import read_arrays, write_arrays
 
 __all__ = ["Scratch"]
 

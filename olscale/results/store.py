@@ -17,7 +17,7 @@ The file in ``runs/`` is the commit: it is written last, in one atomic step, and
 run to be computed again. There are no locks; any number of processes may write, because two that finish the same run write
 the same bytes. Every file carries a checksum.
 
-Readers look at loose files first and at parts (`olscale.results.parts`) afterwards. A run that was loose and is so no
+Readers look at loose files first and at parts (`olscale.results.compacted`) afterwards. A run that was loose and is so no
 longer is then in a part, because compaction removes nothing before the part is there.
 """
 
@@ -33,11 +33,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.errors import StoreError, UnknownNameError
+from olscale.results.compacted import DECIDES, SCHEMAS, Parts, encoded, one_row_each
 from olscale.results.files import Files, LocalFiles, files_at
-from olscale.results.loose import Found, is_damage, read_loose, stem, why
-from olscale.results.parts import DECIDES, SCHEMAS, Parts, encoded, one_row_each
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, timing_bytes
+from olscale.results.single import Found, is_damage, read_loose, stem, why
 from olscale.results.version import CHECKED, VERSION, is_store, parse_version, version_bytes
 
 __all__ = ["OnDamage", "Store", "file_of", "is_vacant", "open_store", "require_writable", "unmake"]

@@ -11,7 +11,7 @@ import json
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.files import Files
-from olscale.results.loose import why
+from olscale.results.single import why
 
 __all__ = ["CHECKED", "PARTS", "VERSION", "DamagedVersionError", "is_store", "parse_version", "version_bytes"]
 

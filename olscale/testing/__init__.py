@@ -1,6 +1,6 @@
 """Conformance checks for learners, shipped so that a learner of your own can be held to the same contract.
 
-`learner_checks` is for subclasses of `olscale.learners.base.Learner`, `foreign_checks` for estimators of other makes.
+`learner_checks` is for subclasses of `olscale.learners.Learner`, `foreign_checks` for estimators of other makes.
 
 >>> from olscale.learners.passive_aggressive import PA1
 >>> for name, check in learner_checks(PA1):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
-from olscale.learners.base import codes_of
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
 __all__ = ["foreign_checks", "predictions_digest"]

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Chunk, Rows, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, slice_rows, to_csr
+from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.base import UNKNOWN, Learner, codes_of, score_columns
-from olscale.learners.class_axes import join_classes
-from olscale.learners.domain import Choice, Flag, Real, Whole
-from olscale.learners.shards import ClassShard
-from olscale.learners.usable import learn_usable, score_usable
+from olscale.learners.contract.class_axes import join_classes
+from olscale.learners.contract.class_shards import ClassShard
+from olscale.learners.contract.learner import UNKNOWN, Learner, codes_of, score_columns
+from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
+from olscale.learners.contract.usable_rows import learn_usable, score_usable
 
 __all__ = ["learner_checks"]
 
@@ -30,7 +31,7 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
     Parameters
     ----------
     learner : type
-        A subclass of `olscale.learners.base.Learner` that can be made without arguments.
+        A subclass of `olscale.learners.contract.learner.Learner` that can be made without arguments.
 
     Returns
     -------

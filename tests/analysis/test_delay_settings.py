@@ -10,7 +10,7 @@ import pytest
 
 from olscale.analysis.settings import figures, settings
 from olscale.analysis.summary import summarise
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate

@@ -17,10 +17,10 @@ from olscale.bench.machine import machine
 from olscale.bench.peers import missing
 from olscale.bench.table import as_json
 from olscale.cli import COMMANDS, olscale
-from olscale.data.chunk import to_csr
+from olscale.compiled.csr import to_csr
 from olscale.data.generators.url_like import chunks
 from olscale.errors import UnknownNameError
-from olscale.learners.local import LOL
+from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
 
 

@@ -201,7 +201,7 @@ def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_workers_of_a_cluster_parse_to_the_same_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from olscale.data import ranges
+    from olscale.data.ingest import parallel as ranges
 
     monkeypatch.setattr(ranges, "RANGE_BYTES", 20_000)
     (tmp_path / "a.svm").write_text("".join(f"{1 - 2 * (i % 2)} {1 + i % 50}:1 60:0.{i}\n" for i in range(9_000)))

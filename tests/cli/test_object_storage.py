@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 from olscale.cli import main
 from olscale.cli import olscale as command
 from olscale.data.dataset import open_dataset
-from olscale.data.remote import Reached, open_remote
 from olscale.errors import DatasetError, StoreError
 from olscale.results import open_store
 from olscale.results.store import Store
+from olscale.storage.remote import Reached, open_remote
 
 
 def run(*args: object) -> Result:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from olscale.data.catalogue import CatalogueEntry, catalogue, find_entry
-from olscale.data.fetch import fetch
-from olscale.data.ingest import ingest
+from olscale.data.catalogue.entries import CatalogueEntry, catalogue, find_entry
+from olscale.data.catalogue.fetch import fetch
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import UnknownNameError
 
 LARGE = ("kdd99", "mnist", "ijcnn1", "ijcnn1-joined", "webspam", "url")

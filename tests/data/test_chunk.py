@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, Chunk, nbytes, rows_of, slice_rows, take_rows, to_csr, to_dense
+from olscale.compiled.csr import CSR, nbytes, rows_of, slice_rows, take_rows, to_csr, to_dense
+from olscale.data.chunk import Chunk
 
 
 @st.composite

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.data.chunk import CSR, to_dense
-from olscale.data.columns import Columns
+from olscale.compiled.csr import CSR, to_dense
 from olscale.data.formats.base import Batch
+from olscale.data.ingest.columns import Columns
 from olscale.errors import DatasetError
 
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from olscale.data.build import Build, Piece, claim
-from olscale.data.chunk import CSR, rows_of, to_csr, to_dense
+from olscale.compiled.csr import CSR, rows_of, to_csr, to_dense
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats.base import Batch
+from olscale.data.ingest.build import Build, Piece, claim
 from olscale.data.manifest import manifest_checksum
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 

@@ -14,7 +14,7 @@ import pytest
 
 from olscale.data.dataset import open_dataset
 from olscale.data.export import export
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError
 
 LAYOUTS = ("parquet", "zarr")

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, slice_rows, to_csr, to_dense
+from olscale.compiled.csr import CSR, slice_rows, to_csr, to_dense
 from olscale.data.transforms.drop import Drop, column_of
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.dataset import Dataset
 from olscale.data.export import export
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, UnknownNameError
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from olscale.data.catalogue import CatalogueEntry
+from olscale.data.catalogue.entries import CatalogueEntry
+from olscale.data.catalogue.fetch import availability, data_home, fetch, locate
 from olscale.data.dataset import open_dataset
-from olscale.data.fetch import availability, data_home, fetch, locate
 from olscale.errors import DatasetError, UnknownNameError
 
 ROWS = b"".join(b"%+d 1:%d 2:1\n" % (1 - 2 * (i % 2), i) for i in range(20))
@@ -121,7 +121,7 @@ def test_what_cannot_be_had_is_said_with_the_cure(
 
 
 def test_a_copy_of_ones_own_is_found_where_the_error_says(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     ingest(tmp_path / "mirror" / "ring" / "train", f"{data_home()}/gone")
     assert open_dataset(locate("gone")).rows() == 30
@@ -232,10 +232,10 @@ def test_a_data_home_that_cannot_be_written_is_one_line(
 def test_processes_that_ask_at_once_share_one_dataset(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "entry.json").write_text(small_catalogue["ring"].model_dump_json())
     code = (
-        "import sys, olscale.data.catalogue as c\n"
+        "import sys, olscale.data.catalogue.entries as c\n"
         "entry = c.CatalogueEntry.model_validate_json(open(sys.argv[1]).read())\n"
         "c.catalogue = lambda: {'ring': entry}\n"
-        "from olscale.data.fetch import locate\n"
+        "from olscale.data.catalogue.fetch import locate\n"
         "from olscale.data.dataset import open_dataset\n"
         "said = []\n"
         "open_dataset(locate('ring', say=said.append)).verify()\n"

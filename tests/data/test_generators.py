@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
 from olscale.data.generators import (
     gaussian_xor,
@@ -25,10 +25,10 @@ from olscale.data.generators import (
 )
 from olscale.data.generators.archive import svmlight_text, write_archive
 from olscale.data.generators.rotating_xor import batches
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
-from olscale.learners.base import codes_of
-from olscale.learners.local import LOL
+from olscale.learners.contract.learner import codes_of
+from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
 
 

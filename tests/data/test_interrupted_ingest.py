@@ -15,13 +15,13 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import SvmlightFormat
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError
 from tests.data.test_ingest import names, svm, tree
 
 SLOW = """
 import sys, time
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 ingest(sys.argv[1], sys.argv[2], chunk_rows=100, segments="files",
        progress=lambda name, rows, size: (print(rows, flush=True), time.sleep(0.2)))
 """

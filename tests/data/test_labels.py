@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from olscale.compiled.csr import CSR
 from olscale.data import dataset as datasets
-from olscale.data.chunk import CSR
-from olscale.data.columns import Columns
 from olscale.data.formats.base import Batch
-from olscale.data.ingest import ingest
+from olscale.data.ingest.columns import Columns
+from olscale.data.ingest.ingest import ingest
 from olscale.data.labels import ClassCodes, Labels
 from olscale.errors import DatasetError, FormatError
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import zarr
 
-from olscale.data.chunk import to_dense
+from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate
 from olscale.errors import DatasetError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError
 from olscale.evaluation.run import Run, StreamKey
 

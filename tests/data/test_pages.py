@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from olscale.data import pages
-from olscale.data.pages import (
+from olscale.compiled import pages
+from olscale.compiled.pages import (
     BLOCK,
     aligned_zeros,
     copy_of,
@@ -23,7 +23,7 @@ from olscale.data.pages import (
     put_blocks,
     take_blocks,
 )
-from olscale.results.checked_arrays import read_arrays, write_arrays
+from olscale.storage.checked_arrays import read_arrays, write_arrays
 
 WIDE = 1 << 28  # bytes
 

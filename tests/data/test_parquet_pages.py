@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
 from olscale.data.layouts import _parquet_file, parquet

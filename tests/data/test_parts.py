@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olscale.data.dataset import open_dataset
-from olscale.data.parts import PARTS, Part
+from olscale.data.splits import PARTS, Part
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ExperimentError
 

@@ -18,19 +18,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, Chunk, take_rows
+from olscale.compiled.csr import CSR, take_rows
+from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.generators import generate
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.layouts import Block
 from olscale.data.layouts.base import StoredRows
-from olscale.data.parts import PARTS, Part
-from olscale.data.permutation import buckets, scattered
-from olscale.data.permutation.buckets import Buckets
-from olscale.data.permutation.held import Held, let_go
-from olscale.data.permutation.ordered import InMemory, Picked
-from olscale.data.permutation.packed import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
-from olscale.data.permutation.scattered import Scattered
+from olscale.data.shuffle import external as scattered
+from olscale.data.shuffle import spill_file as buckets
+from olscale.data.shuffle.external import Scattered
+from olscale.data.shuffle.in_memory import Held, let_go
+from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
+from olscale.data.shuffle.spill_file import Buckets
+from olscale.data.shuffle.subset import InMemory, Picked
+from olscale.data.splits import PARTS, Part
 from olscale.data.stream import Shuffle, Stream, open_streams
 from olscale.errors import DatasetError, ParameterError
 
@@ -362,7 +364,7 @@ def test_memory_stays_under_the_limit(shapes: dict[tuple[str, str, int], str], t
 
 
 def test_what_is_held_gives_way(shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from olscale.data.permutation import held
+    from olscale.data.shuffle import in_memory as held
 
     let_go(0)
     one, other = (open_dataset(shapes["floats", "zarr", size]) for size in (5, 8))

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.chunk import CSR, Chunk, slice_rows, to_csr
+from olscale.compiled.csr import CSR, slice_rows, to_csr
+from olscale.data.chunk import Chunk
 from olscale.data.generators.url_like import chunks
 from olscale.data.transforms import canonical_transform, fit_transforms, make_transform, matrix, split_transforms
 from olscale.data.transforms.matrix import Listed, Table

@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data import ranges
 from olscale.data.formats.bzip2_blocks import decompress_block, find_blocks
-from olscale.data.ingest import ingest
-from olscale.data.ranges import Parsers
+from olscale.data.ingest import parallel as ranges
+from olscale.data.ingest.ingest import ingest
+from olscale.data.ingest.parallel import Parsers
 from olscale.errors import FormatError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, to_csr, to_dense
+from olscale.compiled.csr import CSR, to_csr, to_dense
 from olscale.data.layouts import Block
 from olscale.data.rebatch import default_chunk_rows, join, rebatch
 

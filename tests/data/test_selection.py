@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.build import Piece
 from olscale.data.dataset import open_dataset
 from olscale.data.formats.base import Batch
-from olscale.data.ingest import ingest
-from olscale.data.selection import Cut
+from olscale.data.ingest.build import Piece
+from olscale.data.ingest.ingest import ingest
+from olscale.data.ingest.selection import Cut
 from olscale.errors import DatasetError, FormatError, ParameterError, UnknownNameError
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data import spooled
-from olscale.data.archive import open_member
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
-from olscale.data.ingest import ingest
-from olscale.data.spooled import read_batches, write_batch
+from olscale.data.ingest import spill as spooled
+from olscale.data.ingest.archive import open_member
+from olscale.data.ingest.ingest import ingest
+from olscale.data.ingest.spill import read_batches, write_batch
 from olscale.errors import FormatError
 
 VALUES = st.one_of(st.just(1.0), st.floats(allow_nan=False), st.sampled_from([-0.0, float("nan")]))

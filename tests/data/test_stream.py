@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from olscale.data.chunk import to_dense
+from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, Stream, open_streams
 
 ROWS = 53

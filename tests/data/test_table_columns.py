@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from olscale.data.chunk import to_dense
+from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
-from olscale.data.hints import column_hints
-from olscale.data.ingest import ingest
+from olscale.data.ingest.hints import column_hints
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, UnknownNameError
 
 ROWS = [(f"k{i:03}", i, "red" if i % 3 else "blue", i % 5, i % 2) for i in range(120)]

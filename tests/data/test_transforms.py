@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, Chunk, rows_of, slice_rows, to_csr, to_dense
+from olscale.compiled.csr import CSR, rows_of, slice_rows, to_csr, to_dense
+from olscale.data.chunk import Chunk
 from olscale.data.transforms import Pipeline, fit_transforms, make_transform, transform_names, width_after
 from olscale.errors import DatasetError, UnknownNameError
 
@@ -127,7 +128,7 @@ def test_a_constant_feature_becomes_0_however_many_rows_there_are(value: float) 
 
 
 def test_a_feature_that_is_constant_on_a_part_only_becomes_0_there(tmp_path) -> None:
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
     from olscale.data.stream import Part, open_streams
 
     X = rows(0, 3000)
@@ -186,7 +187,7 @@ def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
 
 def test_only_the_training_split_is_seen(tmp_path) -> None:
     """Two datasets that differ in their test split alone give the same transforms, bit for bit."""
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
     from olscale.data.stream import open_streams
 
     streams = []

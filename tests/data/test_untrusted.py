@@ -17,7 +17,7 @@ import pytest
 import olscale
 from olscale.data.dataset import open_dataset
 from olscale.data.generators import generate
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, OlscaleError, StoreError
 from olscale.results import open_store
 from olscale.results.scratch import Scratch
@@ -120,7 +120,7 @@ def test_a_header_that_promises_a_long_name_is_refused(tmp_path):
 
 @pytest.mark.parametrize("more", ["indices", "values"])
 def test_lists_of_other_lengths_are_no_chunk(tmp_path, more):
-    """A kernel would read behind the shorter of the two; here no checksum stops it."""
+    """A compiled loop would read behind the shorter of the two; here no checksum stops it."""
     dataset = generate("url-like", tmp_path / "d", rows=3, columns=1_000, layout="parquet")
     manifest = json.loads((tmp_path / "d/manifest.json").read_text())
     manifest["format_version"] = 1

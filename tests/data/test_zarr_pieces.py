@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.layouts import zarr
 from olscale.data.layouts.base import Block, SplitShape
-from olscale.data.storage import Directory
+from olscale.storage.directory import Directory
 
 ENTRIES, PIECE = 1_000, 64
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from olscale.data.chunk import Chunk
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import open_streams
 from olscale.errors import DatasetError, ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.plan import make_plan, plan_searches
-from olscale.learners.base import codes_of
+from olscale.evaluation.run_state import RunState
+from olscale.learners.contract.learner import codes_of
 from olscale.results.rows import run_bytes
 from tests.evaluation.test_scoring import oracle, plan, records
 
@@ -87,7 +87,7 @@ def test_two_columns_whose_names_were_exchanged_make_other_runs(tmp_path: Path) 
 def test_labels_that_never_arrive_are_not_kept(late: Path) -> None:
     run = plan(late.parent, "late", delay="late").runs[0]
     stream = open_streams(str(late), delay_column=2).train
-    fold = Fold(run, StreamShape(stream.rows, 2, scoring=run.stream.scoring), stream.columns)
+    fold = RunState(run, StreamShape(stream.rows, 2, scoring=run.stream.scoring), stream.columns)
     fold.step(stream.chunk(0))
     state = fold.state()
     assert state["schedule.arrival"].max() < 400
@@ -103,7 +103,7 @@ def test_a_run_with_a_delay_column_is_restored_in_mid_stream(late: Path, protoco
     run = plan(late.parent, "late", ("lol",), delay="late", **protocol).runs[-1]
     stream = open_streams(str(late), delay_column=2).train
     shape = StreamShape(stream.rows, 2, scoring=run.stream.scoring)
-    whole, first, second = (Fold(run, shape, stream.columns) for _ in range(3))
+    whole, first, second = (RunState(run, shape, stream.columns) for _ in range(3))
     for i in range(len(stream)):
         if i == 3:
             second.restore(first.state())

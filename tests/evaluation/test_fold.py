@@ -10,10 +10,10 @@ import pytest
 from olscale.data.chunk import Chunk
 from olscale.data.stream import Stream, open_streams
 from olscale.errors import DivergedError
-from olscale.evaluation.fold import Fold
 from olscale.evaluation.metrics import StreamShape
-from olscale.evaluation.pack import Pack, Passage
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import GroupPass, RunGroup
+from olscale.evaluation.run_state import RunState
 from olscale.learners import registry
 from olscale.learners.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
@@ -56,11 +56,11 @@ class SaysSo(PA1):
         return super().learn(X, y)
 
 
-def made(name: str, stream: Stream) -> Fold:
+def made(name: str, stream: Stream) -> RunState:
     learner = make_learner(name, {})
     key = StreamKey(stream.dataset.name, stream.dataset.fingerprint, (), None)
     run = Run(key, name, learner.version, learner.resolved_params())
-    return Fold(run, StreamShape(stream.rows, len(stream.dataset.classes or ())), stream.columns)
+    return RunState(run, StreamShape(stream.rows, len(stream.dataset.classes or ())), stream.columns)
 
 
 @pytest.mark.parametrize("dataset", ["dense", "sparse", "digits"])
@@ -122,7 +122,7 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     def run(*names: str) -> list[Record]:
         learners = [(name, make_learner(name, {})) for name in names]
         runs = tuple(Run(key, name, learner.version, learner.resolved_params()) for name, learner in learners)
-        passage = Passage(Pack(str(shelf / "dense"), 400, runs))
+        passage = GroupPass(RunGroup(str(shelf / "dense"), 400, runs))
         for i in range(passage.chunks):
             passage.step(i)
         return passage.finish()
@@ -144,7 +144,7 @@ def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) ->
     script = """
 import sys
 from olscale.data.stream import open_streams
-from olscale.evaluation.fold import Fold
+from olscale.evaluation.run_state import Fold
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import make_learner
@@ -173,7 +173,7 @@ def test_a_row_with_a_missing_value_is_named_as_the_cause(tmp_path: Path) -> Non
     X[20, 1] = np.nan
     chunk = Chunk(X, (X[:, 0] > 0).astype(np.int64), 3)
     key = StreamKey("made", "f" * 64, (), None)
-    fold = Fold(Run(key, "pa", 1, {}), StreamShape(50, 2), 3)
+    fold = RunState(Run(key, "pa", 1, {}), StreamShape(50, 2), 3)
     fold.step(chunk)
     assert fold.outcome == "diverged"
     assert "row 20: score is not finite, and neither is the row" in fold.record().reason

@@ -9,14 +9,14 @@ import pytest
 
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import open_dataset
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, Stream
 from olscale.errors import FormatError
-from olscale.evaluation import pack as module
-from olscale.evaluation.fold import Fold
+from olscale.evaluation import run_group as module
 from olscale.evaluation.metrics import StreamShape
-from olscale.evaluation.pack import Pack, Passage
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import GroupPass, RunGroup
+from olscale.evaluation.run_state import RunState
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -32,7 +32,7 @@ def run_of(key: StreamKey, **params: object) -> Run:
 def records(path: Path, shuffle: Shuffle | None, *settings: dict[str, object]) -> list[Record]:
     dataset = open_dataset(str(path))
     key = StreamKey("d", dataset.fingerprint, (), shuffle)
-    passage = Passage(Pack(str(path), dataset.rows("train"), tuple(run_of(key, **params) for params in settings)))
+    passage = GroupPass(RunGroup(str(path), dataset.rows("train"), tuple(run_of(key, **params) for params in settings)))
     for i in range(passage.chunks):
         passage.step(i)
     return passage.finish()
@@ -68,7 +68,7 @@ def test_a_fold_restored_in_mid_stream_needs_no_second_look(shelf: Path) -> None
     dataset = open_dataset(str(shelf / "dense"))
     stream = module.open_streams(str(shelf / "dense")).train
     run = run_of(StreamKey("d", dataset.fingerprint, (), None))
-    whole, first, second = (Fold(run, StreamShape(stream.rows, 2), stream.columns) for _ in range(3))
+    whole, first, second = (RunState(run, StreamShape(stream.rows, 2), stream.columns) for _ in range(3))
     for fold in (whole, first):
         fold.prepare(stream.sample(1000))
     for i in range(len(stream)):
@@ -83,7 +83,7 @@ def test_a_fold_restored_in_mid_stream_needs_no_second_look(shelf: Path) -> None
 def test_rows_that_cannot_be_clustered_end_this_run_only(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(50, 3))
     X[20, 1] = np.nan
-    fold = Fold(run_of(StreamKey("made", "f" * 64, (), None)), StreamShape(50, 2), 3)
+    fold = RunState(run_of(StreamKey("made", "f" * 64, (), None)), StreamShape(50, 2), 3)
     fold.prepare(X)
     fold.step(Chunk(X, (X[:, 0] > 0).astype(np.int64), 3))
     assert (fold.outcome, "NaN" in fold.reason) == ("diverged", True)

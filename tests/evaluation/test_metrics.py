@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.evaluation.metrics import CURVE_POINTS, Prequential, StreamShape, TestError
+from olscale.evaluation.metrics import CURVE_POINTS, FinalError, Prequential, StreamShape
 
 NONE = np.zeros((0, 1))
 
@@ -49,11 +49,11 @@ def test_curve_is_evenly_spaced_and_ends_at_the_last_row(rows: int) -> None:
 
 def test_nothing_seen_is_nothing_measured() -> None:
     assert Prequential(StreamShape(0, 2)).values() == {}
-    assert TestError(StreamShape(5, 2)).values() == {}
+    assert FinalError(StreamShape(5, 2)).values() == {}
 
 
 def test_test_error_is_a_fraction_of_the_test_rows() -> None:
-    metric = TestError(StreamShape(5, 2))
+    metric = FinalError(StreamShape(5, 2))
     metric.test(np.array([0, 1]), np.array([0, 0]), NONE)
     metric.test(np.array([1, 1]), np.array([1, 1]), NONE)
     assert metric.values() == {"test_error": 0.25}

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from olscale.data.dataset import open_dataset
-from olscale.evaluation import pack as packing
+from olscale.evaluation import run_group as packing
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import check_workers, long_runs
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
-from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
-from olscale.execution import passages
-from olscale.execution.passages import StreamActor, run_pack
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
+from olscale.execution import on_worker as passages
+from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.learners.passive_aggressive import PA1
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -46,13 +46,13 @@ def plan_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> Plan:
     return make_plan(parse_experiment(content))
 
 
-def pack_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> Pack:
+def pack_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> RunGroup:
     plan = plan_of(path, *learners, **protocol)
-    (pack,) = cut_packs(plan.runs, plan.sources, 1)
+    (pack,) = cut_groups(plan.runs, plan.sources, 1)
     return pack
 
 
-def records(passage: Passage) -> list[bytes]:
+def records(passage: GroupPass) -> list[bytes]:
     while passage.position < passage.chunks:
         passage.advance()
     return [run_bytes(record) for record in passage.finish()]
@@ -61,20 +61,20 @@ def records(passage: Passage) -> list[bytes]:
 def test_a_slow_learner_gets_a_second_of_rows_at_a_time(shelf: Path) -> None:
     """400 rows in chunks of 64: ten rows at a time, and what is left of each chunk."""
     CALLS.clear()
-    records(Passage(pack_of(shelf / "dense", {"name": SLOW})))
+    records(GroupPass(pack_of(shelf / "dense", {"name": SLOW})))
     assert CALLS == 6 * [10, 10, 10, 10, 10, 10, 4] + [10, 6]
 
 
 def test_runs_of_a_pack_share_the_second(shelf: Path) -> None:
     CALLS.clear()
     two = [{"name": SLOW, "params": {"dtype": dtype}} for dtype in ("float64", "float32")]
-    passage = Passage(pack_of(shelf / "dense", *two))
+    passage = GroupPass(pack_of(shelf / "dense", *two))
     passage.advance()
     assert CALLS == [5, 5]
 
 
 def test_ordinary_learners_get_whole_chunks(shelf: Path) -> None:
-    passage = Passage(pack_of(shelf / "dense", {"name": "lol"}, {"name": "pa1"}))
+    passage = GroupPass(pack_of(shelf / "dense", {"name": "lol"}, {"name": "pa1"}))
     passage.advance()
     assert (passage.position, passage.within) == (1, 0)
 
@@ -83,14 +83,14 @@ def test_ordinary_learners_get_whole_chunks(shelf: Path) -> None:
 def test_pieces_leave_no_trace(shelf: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any]) -> None:
     """Also where a checkpoint is taken within a chunk and another passage goes on from it."""
     pack = pack_of(shelf / "dense", {"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 5}}, **protocol)
-    expected = records(Passage(pack))
+    expected = records(GroupPass(pack))
     monkeypatch.setattr(packing, "PIECE_NUMBERS", 1e3)
-    passage = Passage(pack)
+    passage = GroupPass(pack)
     while (passage.position, passage.within) < (3, 1):
         passage.advance()
     assert 0 < passage.within < 64
     state = {name: array.copy() for name, array in passage.state()}
-    again = Passage(pack)
+    again = GroupPass(pack)
     again.restore(state)
     assert (again.position, again.within, again.rows) == (passage.position, passage.within, passage.rows)
     assert records(passage) == expected
@@ -100,12 +100,12 @@ def test_pieces_leave_no_trace(shelf: Path, monkeypatch: pytest.MonkeyPatch, pro
 def test_class_shards_are_cut_alike(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their blocks must end at the same rows, though some have fewer classes."""
     (cut,) = cut_shards([pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})], 1, 3)
-    whole = records(Passage(pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})))
+    whole = records(GroupPass(pack_of(shelf / "digits", {"name": "lol", "params": {"k": 5}})))
     monkeypatch.setattr(packing, "PIECE_NUMBERS", 3e4)
-    monkeypatch.setattr("olscale.evaluation.shard.BLOCK_ROWS", 50)
+    monkeypatch.setattr("olscale.evaluation.class_shards.BLOCK_ROWS", 50)
     scratch = Scratch(open_store(tmp_path / "store", create=True), cut.runs[0].id)
     for part in cut.parts():
-        records(ShardPassage(part, scratch))
+        records(ShardPass(part, scratch))
     assert [run_bytes(merge_shards(cut, scratch))] == whole
 
 
@@ -116,13 +116,13 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     store = str(tmp_path / "store")
     open_store(store, create=True)
     CALLS.clear()
-    stopped = run_pack(pack, store, lambda rows, error: None, lambda: len(CALLS) == 9)
+    stopped = run_as_task(pack, store, lambda rows, error: None, lambda: len(CALLS) == 9)
     assert (stopped.stopped, stopped.fault, stopped.position, stopped.rows) == (True, "", 1, 64 + 20)
-    ended = run_pack(pack, store, lambda rows, error: None)
+    ended = run_as_task(pack, store, lambda rows, error: None)
     assert (ended.fault, list(ended.outcomes.values())) == ("", ["ok"])
     assert CALLS[:10] == [10, 10, 10, 10, 10, 10, 4, 10, 10, 10]
     assert sum(CALLS) == 400, "rows were learned twice"
-    alone = records(Passage(pack))
+    alone = records(GroupPass(pack))
     assert [run_bytes(open_store(store).get(pack.runs[0].id))] == alone
 
 
@@ -145,7 +145,7 @@ def test_an_actor_answers_within_a_chunk(shelf: Path, tmp_path: Path, monkeypatc
 
 def test_long_runs_are_announced_with_what_to_do_instead(tmp_path: Path) -> None:
     """Full AROW on 3,000 sparse features in 200,000 passes over a few rows; the diagonal is quick."""
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 3000:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
     ingest([str(tmp_path / "rows.svm")], str(tmp_path / "wide"))

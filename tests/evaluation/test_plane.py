@@ -7,7 +7,7 @@ import pytest
 
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError
-from olscale.evaluation.plane import Plane, features, plane_of, principal_plane, snapshots
+from olscale.evaluation.decision_boundary import DecisionBoundary, features, plane_of, principal_plane, snapshots
 from olscale.learners.registry import make_learner
 
 
@@ -64,7 +64,7 @@ def test_shuffling_keeps_rows_with_their_labels():
 
 
 def test_more_than_two_classes_are_refused():
-    plane = Plane("three", np.zeros((3, 2)), np.array([0, 1, 2]))
+    plane = DecisionBoundary("three", np.zeros((3, 2)), np.array([0, 1, 2]))
 
     with pytest.raises(ParameterError, match="three has 3 classes"):
         next(snapshots("pa", {}, plane))

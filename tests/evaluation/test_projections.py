@@ -13,9 +13,9 @@ from olscale.analysis.summary import summarise
 from olscale.data.stream import Shuffle
 from olscale.data.transforms import RandomProjection
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import PACK_NUMBERS, PROJECTED_RUNS, Passage, Source, cut_packs
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import PACK_NUMBERS, PROJECTED_RUNS, GroupPass, Source, cut_groups
 from olscale.execution.evaluate import evaluate
 from olscale.results import open_store
 
@@ -98,12 +98,12 @@ def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch:
         return made
 
     made = plan(shelf, TIME, learners=[{"name": name} for name in ("pa1", "arow", "lol", "ogd")])
-    packs = cut_packs(made.runs, made.sources, 1)
+    packs = cut_groups(made.runs, made.sources, 1)
     assert [len(pack.runs) for pack in packs] == [4, 4, 4]
     assert [pack.name.split(", ")[1:3] for pack in packs] == [["time order", f"projection {i}"] for i in range(3)]
     monkeypatch.setattr(RandomProjection, "apply", counting)
     for number, pack in enumerate(packs):
-        passage = Passage(pack)
+        passage = GroupPass(pack)
         for i in range(passage.chunks):
             passage.step(i)
             assert len(projected) == i + 1
@@ -116,7 +116,7 @@ def test_a_projection_is_worth_a_pack_of_several_runs() -> None:
     for projection, size in ((None, 1), (0, PROJECTED_RUNS)):
         key = StreamKey("d", "0" * 64, (), Shuffle(0, 0), projection=projection)
         runs = [Run(key, "pa1", 1, {"C": float(j)}) for j in range(16)]
-        assert {len(pack.runs) for pack in cut_packs(runs, {"0" * 64: source}, 1)} == {size}
+        assert {len(pack.runs) for pack in cut_groups(runs, {"0" * 64: source}, 1)} == {size}
 
 
 def test_projections_are_averaged(shelf: Path, tmp_path: Path) -> None:

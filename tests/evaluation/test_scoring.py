@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import Chunk, slice_rows, to_csr
+from olscale.compiled.csr import slice_rows, to_csr
+from olscale.data.chunk import Chunk
 from olscale.data.stream import open_streams
 from olscale.errors import ExperimentError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.fold import Fold
+from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
-from olscale.evaluation.pack import Passage, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.schedule import Schedule
+from olscale.evaluation.run_group import GroupPass, cut_groups
+from olscale.evaluation.run_state import RunState
 from olscale.evaluation.scoring import Scoring
-from olscale.learners.base import codes_of
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -39,8 +40,8 @@ def plan(shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1"
 def records(made: Plan) -> list[Record]:
     """Run a plan, one pack after another."""
     found = []
-    for pack in cut_packs(made.runs, made.sources, 1):
-        passage = Passage(pack)
+    for pack in cut_groups(made.runs, made.sources, 1):
+        passage = GroupPass(pack)
         for i in range(passage.chunks):
             passage.step(i)
         found += passage.finish()
@@ -207,7 +208,7 @@ def test_a_run_restored_in_mid_stream_gives_the_same_record(
     run = plan(shelf, dataset, **protocol).runs[-1]
     stream = open_streams(str(shelf / dataset)).train
     shape = StreamShape(stream.rows, 2, scoring=run.stream.scoring)
-    whole, first, second = (Fold(run, shape, stream.columns) for _ in range(3))
+    whole, first, second = (RunState(run, shape, stream.columns) for _ in range(3))
     for i in range(len(stream)):
         if i == 3:
             saved = first.state()
@@ -242,7 +243,7 @@ def test_the_holdout_curve_is_the_test_error_of_models_stopped_early(shelf: Path
 def test_models_of_a_prequential_kfold_test_each_row_once(shelf: Path) -> None:
     made = plan(shelf, split="prequential-kfold", folds=4)
     assert len(made.runs) == len({run.id for run in made.runs}) == 4
-    [pack] = cut_packs(made.runs, made.sources, 1)  # one reading of the stream
+    [pack] = cut_groups(made.runs, made.sources, 1)  # one reading of the stream
     assert len(pack.runs) == 4
     found = records(made)
     assert sum(int(record.curve_rows[-1]) for record in found) == 400

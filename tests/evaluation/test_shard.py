@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Stream
-from olscale.evaluation import shard
+from olscale.evaluation import class_shards as shard
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import Prequential
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -26,26 +26,26 @@ OVA = {"multiclass": "ova"}
 
 def packs(
     path: Path, *learners: tuple[str, dict[str, Any]], order: str = "time", parts: int = 1, passes: int = 1
-) -> list[Pack]:
+) -> list[RunGroup]:
     content = {
         "datasets": [{"path": str(path)}],
         "learners": [{"name": name, "params": params} for name, params in learners],
         "protocol": {"order": order, "passes": passes} | ({"permutations": 1} if order == "permuted" else {}),
     }
     plan = make_plan(parse_experiment(content))
-    return cut_packs(plan.runs, plan.sources, parts)
+    return cut_groups(plan.runs, plan.sources, parts)
 
 
-def through(passage: Passage) -> list[Record]:
+def through(passage: GroupPass) -> list[Record]:
     for i in range(passage.chunks):
         passage.step(i)
     return passage.finish()
 
 
-def in_shards(pack: Pack, tmp_path: Path) -> Record:
+def in_shards(pack: RunGroup, tmp_path: Path) -> Record:
     scratch = Scratch(open_store(tmp_path / "store", create=True), pack.runs[0].id)
     for part in pack.parts():
-        assert through(ShardPassage(part, scratch)) == []
+        assert through(ShardPass(part, scratch)) == []
     return merge_shards(pack, scratch)
 
 
@@ -68,7 +68,7 @@ def test_shards_of_249_classes_are_the_run_in_one_piece(
         (pack,) = packs(faces, (name, params), order=order)
         (cut,) = cut_shards([pack], 1, shards)
         assert len(cut.parts()) == shards
-        (whole,) = through(Passage(pack))
+        (whole,) = through(GroupPass(pack))
         assert whole.outcome == "ok"
         assert {"mistakes", "test_error", "updates"} <= set(whole.metrics)
         assert len(whole.segments) == (2 if order == "time" else 0)
@@ -94,7 +94,7 @@ def test_a_run_diverges_where_the_first_of_its_shards_does(tmp_path: Path, monke
     for rows in (100, 500):
         ingest(str(tmp_path / "noise.npz"), str(tmp_path / f"noise{rows}" / "noise"), chunk_rows=rows)
         (pack,) = packs(tmp_path / f"noise{rows}" / "noise", ("cw", params))
-        (whole,) = through(Passage(pack))
+        (whole,) = through(GroupPass(pack))
         (cut,) = cut_shards([pack], 1, 5)
         assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(whole)
         assert whole.outcome == "diverged"
@@ -113,7 +113,7 @@ def test_a_missing_value_is_the_same_reason(tmp_path: Path) -> None:
     np.savez(tmp_path / "holes.npz", X=X, y=np.arange(60) % 3)
     ingest(str(tmp_path / "holes.npz"), str(tmp_path / "holes"), chunk_rows=16)
     (pack,) = packs(tmp_path / "holes", ("pa", OVA))
-    (whole,) = through(Passage(pack))
+    (whole,) = through(GroupPass(pack))
     (cut,) = cut_shards([pack], 1, 3)
     assert "row 40: score is not finite, and neither is the row" in whole.reason
     assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(whole)
@@ -153,4 +153,4 @@ def test_shards_that_were_asked_for(faces: Path, shelf: Path, monkeypatch: pytes
 def test_shards_of_a_run_of_two_passes(faces: Path, tmp_path: Path) -> None:
     (pack,) = packs(faces, ("lol", {"k": 5}), passes=2)
     (cut,) = cut_shards([pack], 1, 2)
-    assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(through(Passage(pack))[0])
+    assert run_bytes(in_shards(cut, tmp_path)) == run_bytes(through(GroupPass(pack))[0])

@@ -10,7 +10,7 @@ import pytest
 import olscale
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.dataset import open_dataset
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.transforms.revision import transforms_version
 
 ROWS = 1_000

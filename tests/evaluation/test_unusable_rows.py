@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.data.chunk import Chunk, to_csr
-from olscale.data.ingest import ingest
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
+from olscale.data.ingest.ingest import ingest
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
-from olscale.learners.base import FloatArray, Learner, State
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
+from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -70,18 +71,18 @@ def spoil(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return make
 
 
-def packs(path: Path, *learners: str, **protocol: Any) -> list[Pack]:
+def packs(path: Path, *learners: str, **protocol: Any) -> list[RunGroup]:
     content = {
         "datasets": [{"path": str(path)}],
         "learners": [{"name": name} for name in learners],
         "protocol": {"order": "time", **protocol},
     }
     plan = make_plan(parse_experiment(content))
-    return cut_packs(plan.runs, plan.sources, 1)
+    return cut_groups(plan.runs, plan.sources, 1)
 
 
-def through(pack: Pack) -> list[Record]:
-    passage = Passage(pack)
+def through(pack: RunGroup) -> list[Record]:
+    passage = GroupPass(pack)
     for i in range(passage.chunks):
         passage.step(i)
     return passage.finish()
@@ -152,7 +153,7 @@ def test_class_shards_end_as_the_run_in_one_piece(spoil: Any, split: str, tmp_pa
     (cut,) = cut_shards([pack], 1, 3)
     scratch = Scratch(open_store(tmp_path / "store", create=True), pack.runs[0].id)
     for part in cut.parts():
-        passage = ShardPassage(part, scratch)
+        passage = ShardPass(part, scratch)
         for i in range(passage.chunks):
             passage.step(i)
         passage.finish()
@@ -167,7 +168,7 @@ def test_prototypes_fitted_before_the_stream_leave_the_row_out(spoil: Any) -> No
         "protocol": {"order": "time"},
     }
     plan = make_plan(parse_experiment(content))
-    (pack,) = cut_packs(plan.runs, plan.sources, 1)
+    (pack,) = cut_groups(plan.runs, plan.sources, 1)
     assert {(one.outcome, one.reason) for one in through(pack)} == {("diverged", f"diverged at row 150: {MISSING}")}
 
 
@@ -178,7 +179,7 @@ def test_settings_in_one_pass_end_where_they_do_alone(spoil: Any) -> None:
         "protocol": {"order": "time"},
     }
     plan = make_plan(parse_experiment(content))
-    (pack,) = cut_packs(plan.runs, plan.sources, 1)
+    (pack,) = cut_groups(plan.runs, plan.sources, 1)
     assert [(one.outcome, one.reason) for one in through(pack)] == 3 * [("diverged", f"diverged at row 150: {MISSING}")]
 
 

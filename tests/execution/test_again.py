@@ -15,17 +15,17 @@ import pytest
 from olscale.analysis import store_status, summarise
 from olscale.errors import ExecutionError, OlscaleError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.pack import Passage
+from olscale.evaluation.run_group import GroupPass
 from olscale.execution import checkpoints
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import merge_pack, run_pack, write_lost, written
+from olscale.execution.on_worker import merge_pack, run_as_task, write_lost, written
 from olscale.execution.progress import Silent
 from olscale.learners import passive_aggressive
-from olscale.raised import UserInterrupt
 from olscale.results import Record, Store, files, open_store
 from olscale.results.compact import compact
 from olscale.results.files import LocalFiles
-from olscale.results.loose import stem
+from olscale.results.single import stem
+from olscale.system.interrupts import UserInterrupt
 
 
 def experiment(shelf: Path, **changes: Any) -> Experiment:
@@ -96,20 +96,20 @@ def test_what_an_edited_learner_gives_takes_the_place_of_what_was(
 
 def test_a_record_stays_until_the_new_one_is_there(shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted at any chunk, the store has all runs, and the same call computes all of them again."""
-    before, advance = results(store), Passage.advance
+    before, advance = results(store), GroupPass.advance
     fed: list[int] = []
 
-    def interrupted(passage: Passage) -> None:
+    def interrupted(passage: GroupPass) -> None:
         if len(fed) == 9:
             raise UserInterrupt
         fed.append(passage.position)
         advance(passage)
 
     with edited(monkeypatch):
-        monkeypatch.setattr(Passage, "advance", interrupted)
+        monkeypatch.setattr(GroupPass, "advance", interrupted)
         with pytest.raises(KeyboardInterrupt):
             evaluate(experiment(shelf), store.path, in_process=True, force=True)
-        monkeypatch.setattr(Passage, "advance", advance)
+        monkeypatch.setattr(GroupPass, "advance", advance)
         between = results(open_store(store.path))
         assert between.keys() == before.keys()
         assert any(between[id] != before[id] for id in before)
@@ -124,15 +124,15 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
     monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
     fed: list[int] = []
-    advance = Passage.advance
+    advance = GroupPass.advance
 
-    def noted(passage: Passage) -> None:
+    def noted(passage: GroupPass) -> None:
         if len(fed) == 4:
             raise UserInterrupt
         fed.append(passage.position)
         advance(passage)
 
-    monkeypatch.setattr(Passage, "advance", noted)
+    monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(plain, tmp_path, in_process=True)
     assert any(name.endswith(".npz") for name in open_store(tmp_path).names("checkpoints"))
@@ -171,14 +171,14 @@ def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(shelf: Path, tm
     """Its old figure would be shown as if it were that of today; a worker that died is never taken for done."""
     from dataclasses import replace
 
-    from olscale.evaluation.pack import cut_packs
     from olscale.evaluation.plan import make_plan
+    from olscale.evaluation.run_group import cut_groups
 
     asked = experiment(shelf, learners=[{"name": "pa1"}])
     store = evaluate(asked, tmp_path, in_process=True).store
     compact(store)
     plan = make_plan(asked)
-    [pack] = cut_packs(plan.runs, plan.sources, 1)
+    [pack] = cut_groups(plan.runs, plan.sources, 1)
     assert set(written(pack, store.path).values()) == {"ok"}
     again = replace(pack, replaces=True)
     assert written(again, store.path) == {}
@@ -186,7 +186,7 @@ def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(shelf: Path, tm
     write_lost(again, store.path, "its workers died")
 
     assert (store.done(), store.lost()) == (set(), {pack.runs[0].id})
-    assert not run_pack(again, store.path, lambda rows, error: None).fault
+    assert not run_as_task(again, store.path, lambda rows, error: None).fault
     assert (len(store.done()), store.lost()) == (1, set())
 
 
@@ -202,12 +202,12 @@ def test_class_shards_of_a_forced_run_are_merged_anew(
     before = results(store)
     done = evaluate(asked, tmp_path, in_process=True, class_shards=2, force=True)
     assert (done.computed, done.changed, results(store)) == (1, 0, before)
-    from olscale.evaluation.pack import cut_packs
+    from olscale.evaluation.class_shards import cut_shards
     from olscale.evaluation.plan import make_plan
-    from olscale.evaluation.shard import cut_shards
+    from olscale.evaluation.run_group import cut_groups
 
     plan = make_plan(asked)
-    [pack] = cut_shards(cut_packs(plan.runs, plan.sources, 1), 2, 2)
+    [pack] = cut_shards(cut_groups(plan.runs, plan.sources, 1), 2, 2)
     assert merge_pack(pack, store.path).outcomes == {pack.runs[0].id: "ok"}, "another process has merged them"
     from dataclasses import replace
 

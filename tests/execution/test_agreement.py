@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from olscale.errors import ExecutionError
-from olscale.execution import agreement
-from olscale.execution.agreement import agree, different_versions, differing_settings, misfit, settings
+from olscale.execution import compatibility as agreement
+from olscale.execution.compatibility import agree, different_versions, differing_settings, misfit, settings
 from tests.execution.test_tls import ROOT, environment
 
 PACKAGES = {
@@ -86,7 +86,7 @@ def test_workers_with_other_sources_are_refused_before_any_work(shelf: Path, tmp
     other, elsewhere = tmp_path / "other", tmp_path / "elsewhere"  # python -m looks in the working directory first
     shutil.copytree(ROOT / "olscale", other / "olscale", ignore=shutil.ignore_patterns("__pycache__"))
     elsewhere.mkdir()
-    with (other / "olscale" / "jit.py").open("a") as file:
+    with (other / "olscale" / "compiled" / "decorator.py").open("a") as file:
         file.write("# another\n")
     evaluate = [sys.executable, "-m", "olscale", "evaluate", "--dataset", str(shelf / "dense"), "--learner", "pa1"]
     evaluate += ["--store", str(tmp_path / "store"), "--scheduler", "{}"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from olscale.evaluation import budget
-from olscale.evaluation.budget import Budget, Excess, Meter, Spent
+from olscale.evaluation.budget import Budget, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import attempt
 from olscale.execution.alarm import Alarm
 
@@ -54,7 +54,7 @@ def test_a_call_that_does_not_return_ends(call: Callable[[], None], monkeypatch:
     run = Run(Meter(limits, Alarm(limits)))
     before: Any = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     assert attempt([run], call) is None
-    assert Excess(*run.end) == limits.out_of_time()
+    assert BudgetExceeded(*run.end) == limits.out_of_time()
     assert signal.getsignal(signal.SIGALRM) is before[0]
     # The alarm of whoever had set one goes on.
     assert bool(signal.getitimer(signal.ITIMER_REAL)[0]) == bool(before[1][0])

@@ -16,7 +16,7 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import driver
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import StreamActor
+from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
 
 FOREIGN = "sklearn.linear_model:SGDClassifier"
@@ -114,7 +114,7 @@ def raising_task(pack: Any, store: str) -> Any:
     raise ImportError("no module named 'elsewhere'")
 
 
-driver_run_pack = driver.run_pack
+driver_run_pack = driver.run_as_task
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -123,7 +123,7 @@ def test_a_killed_worker_changes_no_byte(
 ) -> None:
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
     monkeypatch.setattr(driver, "StreamActor", DyingActor)
-    monkeypatch.setattr(driver, "run_pack", dying_task)
+    monkeypatch.setattr(driver, "run_as_task", dying_task)
     done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2)
     assert (tmp_path / "died").exists()
     assert done.computed == done.runs
@@ -133,7 +133,7 @@ def test_a_killed_worker_changes_no_byte(
 def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_pack", doomed_task)
+    monkeypatch.setattr(driver, "run_as_task", doomed_task)
     monkeypatch.setattr(driver, "ATTEMPTS", 2)
     wanted = parse_experiment(
         {
@@ -153,7 +153,7 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
 def test_a_worker_that_cannot_run_packs_is_one_line(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_pack", raising_task)
+    monkeypatch.setattr(driver, "run_as_task", raising_task)
     with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
         evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", workers=1)
 

@@ -10,7 +10,7 @@ import pytest
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget, Spent, parse_bytes
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.fold import Fold
+from olscale.evaluation.run_state import RunState
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import Store
 
@@ -20,11 +20,11 @@ import time
 
 import numpy as np
 
-from olscale.jit import kernel
+from olscale.compiled.decorator import compiled
 from olscale.learners.passive_aggressive import PA1
 
 
-@kernel
+@compiled
 def turn(x):
     while x[0] >= 0.0:
         x[0] += 1.0 if x[0] < 1e300 else -1e300
@@ -258,7 +258,7 @@ def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:
     from olscale.evaluation.metrics import StreamShape
     from olscale.evaluation.run import Run, StreamKey
 
-    folds = [Fold(Run(StreamKey("x", "y", (), None), "pa", 1, {}), StreamShape(10, 2), 3) for _ in range(2)]
+    folds = [RunState(Run(StreamKey("x", "y", (), None), "pa", 1, {}), StreamShape(10, 2), 3) for _ in range(2)]
     folds[0].spent.seconds = 12.5
     folds[1].restore(folds[0].state())
     assert folds[1].spent.seconds == 12.5

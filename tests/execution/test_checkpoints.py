@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.evaluation import pack as packs_module
-from olscale.evaluation.budget import Excess
+from olscale.evaluation import run_group as packs_module
+from olscale.evaluation.budget import BudgetExceeded
+from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.fold import Fold
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.shard import ShardPassage, cut_shards, merge_shards
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
+from olscale.evaluation.run_state import RunState
 from olscale.execution import checkpoints
 from olscale.execution.checkpoints import Checkpoints, read_arrays, resumable_packs, sweep_checkpoints, write_arrays
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import Journey, StreamActor, run_pack
+from olscale.execution.on_worker import ResumablePass, StreamActor, run_as_task
 from olscale.execution.progress import Tally
 from olscale.learners.registry import learner_names
 from olscale.results.checked_json import json_bytes, json_content
@@ -50,20 +50,22 @@ PROTOCOLS: tuple[dict[str, Any], ...] = (
 )
 
 
-def packs(path: Path, *learners: dict[str, Any], order: str = "time", parts: int = 1, **protocol: Any) -> list[Pack]:
+def packs(
+    path: Path, *learners: dict[str, Any], order: str = "time", parts: int = 1, **protocol: Any
+) -> list[RunGroup]:
     protocol |= {"order": order} | ({"permutations": 1} if order == "permuted" else {})
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": protocol}
     plan = make_plan(parse_experiment(content))
-    return cut_packs(plan.runs, plan.sources, parts)
+    return cut_groups(plan.runs, plan.sources, parts)
 
 
-def through(passage: Passage, last: int | None = None) -> Passage:
+def through(passage: GroupPass, last: int | None = None) -> GroupPass:
     while passage.position < (passage.chunks if last is None else last):
         passage.step(passage.position)
     return passage
 
 
-def saved(passage: Passage) -> dict[str, Any]:
+def saved(passage: GroupPass) -> dict[str, Any]:
     """Return the state as it comes back from a file."""
     file = io.BytesIO()
     write_arrays(file, passage.state())
@@ -100,13 +102,13 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data
     (pack,) = packs(shelf / name, *EVERY, order=order, **PROTOCOLS[number])
     key = (name, order, number)
     if key not in _undisturbed:
-        _undisturbed[key] = as_bytes(through(Passage(pack)).finish())
-    passage = Passage(pack)
+        _undisturbed[key] = as_bytes(through(GroupPass(pack)).finish())
+    passage = GroupPass(pack)
     cuts = data.draw(st.lists(st.integers(0, passage.chunks), max_size=3).map(sorted))
     for cut in cuts:
         state, rows = saved(through(passage, cut)), passage.rows
         through(passage)  # what it goes on to do must not reach what was saved
-        passage = Passage(pack)
+        passage = GroupPass(pack)
         passage.restore(state)
         assert (passage.position, passage.rows) == (cut, rows)
     assert as_bytes(through(passage).finish()) == _undisturbed[key]
@@ -114,10 +116,10 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data
 
 def test_part_of_a_pack_goes_on_from_the_checkpoint_of_the_whole(shelf: Path) -> None:
     (pack,) = packs(shelf / "dense", *EVERY[:6])
-    state = saved(through(Passage(pack), 3))
-    expected = as_bytes(through(Passage(pack)).finish())
+    state = saved(through(GroupPass(pack), 3))
+    expected = as_bytes(through(GroupPass(pack)).finish())
     for half, wanted in zip(pack.halves(), (expected[:3], expected[3:]), strict=True):
-        passage = Passage(half)
+        passage = GroupPass(half)
         passage.restore(state)
         assert passage.rows == 3 * 64 * 3
         assert as_bytes(through(passage).finish()) == wanted
@@ -125,37 +127,37 @@ def test_part_of_a_pack_goes_on_from_the_checkpoint_of_the_whole(shelf: Path) ->
 
 def test_a_failed_run_stays_failed(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"}, {"name": "pa1", "params": {"C": [0.5, 1.0]}})
-    see = Fold.see
+    see = RunState.see
 
-    def breaks(self: Fold, chunk: Any, scores: Any, seconds: float, *rows: Any) -> None:
+    def breaks(self: RunState, chunk: Any, scores: Any, seconds: float, *rows: Any) -> None:
         if self.run.params.get("C") == 0.5 and self.position == 128:
             scores = scores * np.nan
         see(self, chunk, scores, seconds, *rows)
 
-    monkeypatch.setattr(Fold, "see", breaks)
-    expected = through(Passage(pack)).finish()
+    monkeypatch.setattr(RunState, "see", breaks)
+    expected = through(GroupPass(pack)).finish()
     assert [record.outcome for record in expected] == ["ok", "diverged", "ok"]
-    passage = Passage(pack)
-    passage.restore(saved(through(Passage(pack), 4)))
+    passage = GroupPass(pack)
+    passage.restore(saved(through(GroupPass(pack), 4)))
     assert as_bytes(through(passage).finish()) == as_bytes(expected)
 
 
 def test_a_class_shard_goes_on_with_the_ballots_it_has(
     faces: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("olscale.evaluation.shard.BLOCK_ROWS", 300)
+    monkeypatch.setattr("olscale.evaluation.class_shards.BLOCK_ROWS", 300)
     (whole,) = packs(faces, {"name": "lol", "params": {"k": 5}})
     (cut,) = cut_shards([whole], 1, 2)
     scratch = Scratch(store, cut.runs[0].id)
     for part, at in zip(cut.parts(), (1, 4), strict=True):
-        state = saved(through(ShardPassage(part, scratch), at))
-        passage = ShardPassage(part, scratch)
+        state = saved(through(ShardPass(part, scratch), at))
+        passage = ShardPass(part, scratch)
         passage.restore(state)
         assert through(passage).finish() == []
-    assert run_bytes(merge_shards(cut, scratch)) == as_bytes(through(Passage(whole)).finish())[0]
+    assert run_bytes(merge_shards(cut, scratch)) == as_bytes(through(GroupPass(whole)).finish())[0]
     scratch.clear()
     with pytest.raises(ValueError, match="block 0 that the shard has written is gone"):
-        ShardPassage(part, scratch).restore(state)
+        ShardPass(part, scratch).restore(state)
 
 
 @pytest.mark.parametrize("place", ["{tmp}/store", "memory://checkpoints-{tmp}"])
@@ -165,27 +167,27 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(
     """On disk and on an fsspec URL: a flipped byte, a half file, both damaged."""
     store = open_store(place.format(tmp=tmp_path), create=True)
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"})
-    journey = Journey(pack, store.path)
+    journey = ResumablePass(pack, store.path)
     while journey.position < 5:
         journey.advance(journey.position + 1)
     folder = f"checkpoints/{pack.key}"
     fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
     assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
-    assert Journey(pack, store.path).position == 5
+    assert ResumablePass(pack, store.path).position == 5
     [(_, data)] = store.files.read([fifth])
     assert isinstance(data, bytes)
     at = (
         data.index(b"\x93NUMPY", len(data) // 2) + 128
     )  # in the data of an array; zip does not read all of its own headers
     store.files.put(fifth, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    again = Journey(pack, store.path)
+    again = ResumablePass(pack, store.path)
     assert again.position == 4
     (note,) = again.told().notes
     assert "damaged checkpoint" in note
     assert note.endswith("; goes on from the one at chunk 4")
     store.files.put(fifth, data[: len(data) // 2])
     store.files.put(fourth, b"")
-    both = Journey(pack, store.path)
+    both = ResumablePass(pack, store.path)
     assert both.position == 0
     assert both.told().notes[0].endswith("; starts over")
     assert store.files.names(folder) == [f"{folder}/pack.json"]
@@ -215,7 +217,7 @@ def test_a_checkpoint_is_due_by_time_and_cost(shelf: Path, store: Store, monkeyp
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    kept, passage = Checkpoints(store, pack), Passage(pack)
+    kept, passage = Checkpoints(store, pack), GroupPass(pack)
     slow = checkpoints.write_arrays
 
     def takes_a_second(file: Any, arrays: Any) -> None:
@@ -236,7 +238,7 @@ def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monk
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    kept, passage = Checkpoints(store, pack), Passage(pack)
+    kept, passage = Checkpoints(store, pack), GroupPass(pack)
     passage.step(0)
     assert passage.filled_bytes == 6 * 8 + 2 * 8
     monkeypatch.setattr(checkpoints, "FIRST_BYTES_A_SECOND", passage.filled_bytes)  # it takes one second
@@ -250,7 +252,7 @@ def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monk
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return 120 sparse rows of three million features."""
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("wide")
     lines = []
@@ -271,14 +273,14 @@ def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(wide, {"name": name, "params": {"k": 60, "dtype": "float32"}})
-    expected = as_bytes(through(Passage(pack)).finish())
-    kept, passage = Checkpoints(store, pack), through(Passage(pack), 2)
+    expected = as_bytes(through(GroupPass(pack)).finish())
+    kept, passage = Checkpoints(store, pack), through(GroupPass(pack), 2)
     size = sum(array.nbytes for fold in passage._folds for array in fold.learner.state_.values())
     now[0] += 11.0
     assert kept.save_if_due(passage)
     saved = Path(store.path, "checkpoints", pack.key, "000000002.npz").stat().st_size
     assert saved < size / 20
-    assert as_bytes(through(kept.restored(lambda: Passage(pack))).finish()) == expected
+    assert as_bytes(through(kept.restored(lambda: GroupPass(pack))).finish()) == expected
     assert kept.notes == []
 
 
@@ -287,16 +289,16 @@ def test_a_checkpoint_of_the_first_format_is_continued(shelf: Path, store: Store
     import hashlib
 
     (pack,) = packs(shelf / "dense", {"name": "lol"})
-    arrays, digest = dict(through(Passage(pack), 3).state()), hashlib.sha256()
+    arrays, digest = dict(through(GroupPass(pack), 3).state()), hashlib.sha256()
     for name, array in arrays.items():
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
         digest.update(array.tobytes())
     with store.files.writing(f"checkpoints/{pack.key}/000000003.npz") as file:
         np.savez(file, **arrays, checksum=np.frombuffer(digest.digest(), dtype=np.uint8))
     kept = Checkpoints(store, pack)
-    passage = kept.restored(lambda: Passage(pack))
+    passage = kept.restored(lambda: GroupPass(pack))
     assert (passage.position, kept.notes) == (3, [])
-    assert as_bytes(through(passage).finish()) == as_bytes(through(Passage(pack)).finish())
+    assert as_bytes(through(passage).finish()) == as_bytes(through(GroupPass(pack)).finish())
 
 
 def test_a_checkpoint_of_a_later_version_is_left_to_it(
@@ -304,10 +306,10 @@ def test_a_checkpoint_of_a_later_version_is_left_to_it(
 ) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     with monkeypatch.context() as later:
-        later.setattr("olscale.results.checked_arrays.FORMAT", 3)
-        Checkpoints(store, pack).save(through(Passage(pack), 3))
+        later.setattr("olscale.storage.checked_arrays.FORMAT", 3)
+        Checkpoints(store, pack).save(through(GroupPass(pack), 3))
     kept = Checkpoints(store, pack)
-    assert kept.restored(lambda: Passage(pack)).position == 0
+    assert kept.restored(lambda: GroupPass(pack)).position == 0
     assert "its format is 3, of a later version of olscale" in kept.notes[0]
     assert f"checkpoints/{pack.key}/000000003.npz" in store.files.names(f"checkpoints/{pack.key}")
 
@@ -320,7 +322,7 @@ def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
 
     monkeypatch.setattr(checkpoints, "write_arrays", full)
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    envelope = run_pack(pack, store.path, lambda rows, error: None)
+    envelope = run_as_task(pack, store.path, lambda rows, error: None)
     assert "ok" in envelope.outcomes.values()
     assert "no checkpoint could be written (No space left on device)" in envelope.notes[0]
 
@@ -335,13 +337,13 @@ def test_whoever_goes_on_whatever_was_cut_otherwise(
     for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
         assert StreamActor(pack, store.path).advance(0, last).position == last
     fed: list[tuple[str, int]] = []
-    advance = Passage.advance
+    advance = GroupPass.advance
 
-    def noted(passage: Passage) -> None:
+    def noted(passage: GroupPass) -> None:
         fed.extend((run.learner, passage.position) for run in passage.pack.runs)
         advance(passage)
 
-    monkeypatch.setattr(Passage, "advance", noted)
+    monkeypatch.setattr(GroupPass, "advance", noted)
     # One of the runs has been finished by somebody else meanwhile.
     store.write(expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id))
     evaluate(spec(shelf, learners), store.path, in_process=True)
@@ -365,7 +367,7 @@ def runs(store: Path) -> dict[str, bytes]:
 
 
 def test_another_cut_into_chunks_is_another_checkpoint(shelf: Path, tmp_path: Path, store: Store) -> None:
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     ingest(str(shelf / "train.npz"), str(tmp_path / "other" / "dense"), chunk_rows=50)
     ingest(str(shelf / "train.npz"), str(tmp_path / "one" / "dense"), chunk_rows=64)
@@ -387,11 +389,11 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
     """Of a driver that died between the last record and their removal; others stay."""
     for learner, finishes in (("pa", True), ("pa1", False)):
         (pack,) = packs(shelf / "dense", {"name": learner})
-        journey = Journey(pack, store.path)
+        journey = ResumablePass(pack, store.path)
         journey.advance(journey.position + 1)
         journey.save()
         if finishes:
-            for record in through(Passage(pack)).finish():
+            for record in through(GroupPass(pack)).finish():
                 store.write(record)
     sweep_checkpoints(store)
     assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [pack.key]
@@ -400,11 +402,11 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
 def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store, at_once: None) -> None:
     """The same pack twice at once: one is ahead, finishes and clears; the other goes on undisturbed."""
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa1"})
-    ahead, behind = Journey(pack, store.path), Journey(pack, store.path)
+    ahead, behind = ResumablePass(pack, store.path), ResumablePass(pack, store.path)
     for _ in range(3):
         ahead.advance(ahead.position + 1)
     behind.advance(behind.position + 1)
-    assert Journey(pack, store.path).position == 3
+    assert ResumablePass(pack, store.path).position == 3
     while not ahead.ended:
         ahead.advance(ahead.position + 1)
     first = ahead.finish()
@@ -432,17 +434,17 @@ def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
     (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
     StreamActor(pack, store.path).advance(0, 2)
     monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
-    assert run_pack(pack, store.path, lambda rows, error: None).outcomes == {pack.runs[0].id: "ok"}
+    assert run_as_task(pack, store.path, lambda rows, error: None).outcomes == {pack.runs[0].id: "ok"}
 
 
 def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_path: Path, store: Store) -> None:
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"}, order="permuted")
-    expected = as_bytes(through(Passage(pack)).finish())
+    expected = as_bytes(through(GroupPass(pack)).finish())
     asked = iter([False, False, False, True])
-    envelope = run_pack(pack, store.path, lambda rows, error: None, lambda: next(asked))
+    envelope = run_as_task(pack, store.path, lambda rows, error: None, lambda: next(asked))
     assert (envelope.position, envelope.stopped, envelope.outcomes) == (3, True, {})
-    assert Journey(pack, store.path).position == 3
-    assert run_pack(pack, store.path, lambda rows, error: None, lambda: False).fault == ""
+    assert ResumablePass(pack, store.path).position == 3
+    assert run_as_task(pack, store.path, lambda rows, error: None, lambda: False).fault == ""
     assert sorted(runs(tmp_path / "store").values()) == sorted(expected)
 
 
@@ -487,7 +489,7 @@ def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, abou
 
 def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, store: Store, at_once: None) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    Checkpoints(store, pack).save(through(Passage(pack), 3))
+    Checkpoints(store, pack).save(through(GroupPass(pack), 3))
     about = f"checkpoints/{pack.key}/pack.json"
     [(_, data)] = store.files.read([about])
     assert isinstance(data, bytes)
@@ -512,7 +514,7 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     kept = Checkpoints(store, pack)
     name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
     store.put(name, json_bytes({"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}))
-    assert kept.verdicts() == {pack.runs[0].id: Excess("timeout", "too long")}
+    assert kept.verdicts() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}
     [(_, data)] = store.files.read([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"long", b"long."))

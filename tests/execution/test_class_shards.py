@@ -12,13 +12,14 @@ from distributed.utils_test import gen_cluster
 
 from olscale.data.stream import Stream
 from olscale.errors import ExecutionError
+from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.pack import cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.shard import cut_shards
-from olscale.execution import driver, passages
+from olscale.evaluation.run_group import cut_groups
+from olscale.execution import driver
+from olscale.execution import on_worker as passages
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import Envelope, clear_scratch, merge_pack, run_pack
+from olscale.execution.on_worker import TaskReport, clear_scratch, merge_pack, run_as_task
 from olscale.execution.progress import Tally
 from olscale.results.store import open_store
 
@@ -69,7 +70,7 @@ def test_each_shard_reads_the_stream_once(
     chunk = Stream.chunk
     monkeypatch.setattr(Stream, "chunk", lambda self, i: read.append((self.split, i)) or chunk(self, i))
     plan = make_plan(experiment(faces))
-    packs = list(cut_shards(cut_packs(plan.runs[:1], plan.sources, 2), 2))
+    packs = list(cut_shards(cut_groups(plan.runs[:1], plan.sources, 2), 2))
     assert [len(pack.parts()) for pack in packs] == [2]
     store = open_store(tmp_path / "store", create=True).path
 
@@ -91,28 +92,28 @@ def die_once(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying_run(pack: Any, store: str) -> Envelope:
+def dying_run(pack: Any, store: str) -> TaskReport:
     if pack.shard == 1:
         die_once(Path(store).parent / "shard-died")
-    return run_pack(pack, store)
+    return run_as_task(pack, store)
 
 
-def dying_merge(pack: Any, store: str) -> Envelope:
+def dying_merge(pack: Any, store: str) -> TaskReport:
     die_once(Path(store).parent / "merge-died")
     return merge_pack(pack, store)
 
 
-def doomed_run(pack: Any, store: str) -> Envelope:
+def doomed_run(pack: Any, store: str) -> TaskReport:
     if pack.runs[0].learner == "lol" and pack.shard == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_pack(pack, store)
+    return run_as_task(pack, store)
 
 
 def test_killed_workers_change_no_byte(
     faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
-    monkeypatch.setattr(driver, "run_pack", dying_run)
+    monkeypatch.setattr(driver, "run_as_task", dying_run)
     monkeypatch.setattr(driver, "merge_pack", dying_merge)
     evaluate(experiment(faces), tmp_path / "store", workers=2, class_shards=2)
     assert (tmp_path / "shard-died").exists()
@@ -124,7 +125,7 @@ def test_killed_workers_change_no_byte(
 def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_pack", doomed_run)
+    monkeypatch.setattr(driver, "run_as_task", doomed_run)
     monkeypatch.setattr(driver, "ATTEMPTS", 2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
     plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
@@ -141,9 +142,9 @@ def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Pat
     """Another process that runs the same experiment has merged and cleared; without a record it is a fault."""
     store = open_store(tmp_path / "store", create=True).path
     plan = make_plan(experiment(faces))
-    (pack,) = cut_shards(cut_packs(plan.runs[:1], plan.sources, 1), 1, 2)
+    (pack,) = cut_shards(cut_groups(plan.runs[:1], plan.sources, 1), 1, 2)
     for part in pack.parts():
-        assert run_pack(part, store, lambda rows, error: None).fault == ""
+        assert run_as_task(part, store, lambda rows, error: None).fault == ""
     assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
     clear_scratch(pack, store)
     assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
@@ -158,9 +159,9 @@ def test_a_fault_in_a_shard_is_one_line_and_leaves_nothing(
     def advance(self: Any) -> None:
         if self.pack.shard == 1:
             raise ValueError("no more")
-        passages.Passage.advance(self)
+        passages.GroupPass.advance(self)
 
-    monkeypatch.setattr(passages.ShardPassage, "advance", advance)
+    monkeypatch.setattr(passages.ShardPass, "advance", advance)
     with pytest.raises(ExecutionError, match="ValueError: no more"):
         evaluate(experiment(faces), tmp_path / "store", in_process=True, class_shards=2)
     assert files(tmp_path / "store", "tmp") == {}

@@ -16,7 +16,7 @@ import pytest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import cluster
-from olscale.execution.agreement import agree_on_learners, learner_modules, misfit, modules_of, software
+from olscale.execution.compatibility import agree_on_learners, learner_modules, misfit, modules_of, software
 from olscale.execution.evaluate import evaluate
 from olscale.results.store import open_store
 

@@ -12,11 +12,12 @@ from distributed.utils_test import gen_cluster
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Pack, cut_packs
 from olscale.evaluation.plan import make_plan
-from olscale.execution import agreement, driver, workers
+from olscale.evaluation.run_group import RunGroup, cut_groups
+from olscale.execution import compatibility as agreement
+from olscale.execution import driver, workers
 from olscale.execution.driver import drive
-from olscale.execution.passages import Envelope, StreamActor
+from olscale.execution.on_worker import StreamActor, TaskReport
 from olscale.execution.progress import Tally
 from olscale.results.store import open_store
 
@@ -26,7 +27,7 @@ empty_cluster = gen_cluster(client=True, nthreads=[], timeout=60, clean_kwargs={
 
 
 @pytest.fixture
-def packs(shelf: Path) -> dict[str, list[Pack]]:
+def packs(shelf: Path) -> dict[str, list[RunGroup]]:
     found = {}
     for order in ("time", "permuted"):
         content = {
@@ -35,7 +36,7 @@ def packs(shelf: Path) -> dict[str, list[Pack]]:
             "protocol": {"order": order} | ({"permutations": 2} if order == "permuted" else {}),
         }
         plan = make_plan(parse_experiment(content))
-        found[order] = cut_packs(plan.runs, plan.sources, 3)
+        found[order] = cut_groups(plan.runs, plan.sources, 3)
     return found
 
 
@@ -44,7 +45,7 @@ def store(tmp_path: Path) -> str:
     return open_store(str(tmp_path / "store"), create=True).path
 
 
-def test_every_pack_is_run(packs: dict[str, list[Pack]], store: str) -> None:
+def test_every_pack_is_run(packs: dict[str, list[RunGroup]], store: str) -> None:
     """More packs than slots, tasks and actors side by side, progress told."""
 
     @cluster
@@ -69,7 +70,7 @@ async def _emptied(*workers: Any) -> bool:
 
 
 def test_without_workers_it_ends_with_one_line(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
@@ -84,7 +85,7 @@ def test_without_workers_it_ends_with_one_line(
 
 
 def test_workers_that_come_later_are_used(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
 
@@ -102,9 +103,9 @@ def test_workers_that_come_later_are_used(
 class Sleeps(StreamActor):
     """Never answers."""
 
-    async def advance(self, first: int, last: int) -> Envelope:
+    async def advance(self, first: int, last: int) -> TaskReport:
         await asyncio.sleep(1000)
-        return Envelope()
+        return TaskReport()
 
 
 goes_on: list[bool] = []
@@ -113,14 +114,14 @@ goes_on: list[bool] = []
 class Waits(StreamActor):
     """Feeds nothing before it is told to."""
 
-    async def advance(self, first: int, last: int) -> Envelope:  # type: ignore[override]
+    async def advance(self, first: int, last: int) -> TaskReport:  # type: ignore[override]
         while not goes_on:
             await asyncio.sleep(0.01)
         return super().advance(first, last)
 
 
 def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.02)
     ours = agreement.software()
@@ -191,7 +192,7 @@ def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: p
 
 
 def test_with_no_worker_that_fits_it_ends_with_one_line(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
@@ -211,7 +212,7 @@ async def no_olscale(client: Any, worker: str, learners: Any) -> str:
 
 @pytest.mark.parametrize("order", ["time"])
 def test_a_call_to_a_worker_that_leaves_is_given_up(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch, order: str
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """A frozen worker answers nothing and closes nothing; the scheduler's forgetting it is what ends the wait."""
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
@@ -232,7 +233,7 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
     assert len(open_store(store).done()) == len(packs[order][0].runs)
 
 
-def test_silence_has_an_end(packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_has_an_end(packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
     monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.5)
@@ -264,7 +265,7 @@ class Noted(Tally):
 
 
 def test_a_scheduler_that_goes_away_is_one_line(
-    packs: dict[str, list[Pack]], store: str, monkeypatch: pytest.MonkeyPatch
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask then cancels all futures, which must not pass for the driver's own being cancelled."""
     monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
@@ -282,7 +283,7 @@ def test_a_scheduler_that_goes_away_is_one_line(
     run()
 
 
-def test_an_actor_made_anew_is_noticed(packs: dict[str, list[Pack]], store: str) -> None:
+def test_an_actor_made_anew_is_noticed(packs: dict[str, list[RunGroup]], store: str) -> None:
     """A stream that stands elsewhere feeds nothing and writes nothing."""
     actor = StreamActor(packs["time"][0], store)
     assert actor.begin().position == 0

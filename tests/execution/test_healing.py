@@ -13,7 +13,7 @@ import pytest
 
 from olscale.analysis import store_status, summarise
 from olscale.analysis.names import UNNAMED
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate

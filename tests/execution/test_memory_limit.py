@@ -9,13 +9,13 @@ from unittest import mock
 import pytest
 
 from olscale.data.generators import generate
-from olscale.data.permutation.ordered import ordered_rows
-from olscale.data.permutation.scattered import Scattered
+from olscale.data.shuffle.external import Scattered
+from olscale.data.shuffle.subset import ordered_rows
 from olscale.errors import ExecutionError, ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.pack import Pack
+from olscale.evaluation.run_group import RunGroup
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import run_pack
+from olscale.execution.on_worker import run_as_task
 from olscale.results import open_store
 
 
@@ -76,7 +76,7 @@ def test_a_limit_that_is_none_or_too_small_is_one_line(url: str, tmp_path: Path)
 
 def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
     with (
-        mock.patch("olscale.data.permutation.buckets._write", side_effect=OSError(28, "No space left on device")),
+        mock.patch("olscale.data.shuffle.spill_file._write", side_effect=OSError(28, "No space left on device")),
         pytest.raises(ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"),
     ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")
@@ -88,13 +88,13 @@ def test_half_of_a_worker_is_the_default(url: str, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("distributed.get_worker", lambda: worker)
     given: list[int | None] = []
 
-    def noted(pack: Pack, *rest: object) -> None:
+    def noted(pack: RunGroup, *rest: object) -> None:
         given.append(pack.memory_limit)
         raise ParameterError("enough")
 
-    monkeypatch.setattr("olscale.execution.passages.Passage", noted)
+    monkeypatch.setattr("olscale.execution.on_worker.Passage", noted)
     import distributed.worker  # noqa: F401 - as on a worker
 
     for limit in (None, 12_345):
-        assert run_pack(Pack(url, 1, (), memory_limit=limit), store.path).fault == "enough"
+        assert run_as_task(RunGroup(url, 1, (), memory_limit=limit), store.path).fault == "enough"
     assert given == [1_000_000, 12_345]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Passage
+from olscale.evaluation.run_group import GroupPass
 from olscale.execution import checkpoints
 from olscale.execution.evaluate import evaluate
-from olscale.raised import UserInterrupt
 from olscale.results.store import Store, open_store
+from olscale.system.interrupts import UserInterrupt
 
 CHUNKS = 25
 MORTAL = """
@@ -70,16 +70,16 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     wanted = evaluate(experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True).store
     monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
-    store, advance, fed = f"{bucket}/interrupted-{order}", Passage.advance, list[int]()
+    store, advance, fed = f"{bucket}/interrupted-{order}", GroupPass.advance, list[int]()
 
-    def noted(passage: Passage) -> None:
+    def noted(passage: GroupPass) -> None:
         i = passage.position
         if i == 7 and len(fed) == 7:
             raise UserInterrupt
         fed.append(i)
         advance(passage)
 
-    monkeypatch.setattr(Passage, "advance", noted)
+    monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
         evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
     far = open_store(store)

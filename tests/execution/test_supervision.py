@@ -15,14 +15,14 @@ from distributed.utils_test import gen_cluster
 
 from olscale.errors import StoppedError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
 from olscale.execution import checkpoints, driver
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
-from olscale.execution.passages import Envelope, StreamActor, run_pack
+from olscale.execution.on_worker import StreamActor, TaskReport, run_as_task
 from olscale.execution.progress import Tally
-from olscale.execution.stopping import Stop
+from olscale.execution.shutdown import Stop
 from olscale.execution.workers import ClosedError, Workers
 from olscale.results.store import open_store
 
@@ -40,9 +40,9 @@ def content(shelf: Path, order: str) -> Any:
     )
 
 
-def one_pack(shelf: Path, order: str) -> Pack:
+def one_pack(shelf: Path, order: str) -> RunGroup:
     plan = make_plan(content(shelf, order))
-    (pack,) = cut_packs(plan.runs, plan.sources, 1)
+    (pack,) = cut_groups(plan.runs, plan.sources, 1)
     return pack
 
 
@@ -67,7 +67,7 @@ def undisturbed(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 deaths: Counter[object] = Counter()
 
 
-def death(pack: Pack) -> None:
+def death(pack: RunGroup) -> None:
     """Do to a call what the death of its worker does."""
     deaths[tuple(run.learner for run in pack.runs)] += 1
     raise OSError("worker is gone")
@@ -76,16 +76,16 @@ def death(pack: Pack) -> None:
 class DeadlyActor(StreamActor):
     """Loses its worker wherever `pa2` has come to chunk 3."""
 
-    def advance(self, first: int, last: int) -> Envelope:
+    def advance(self, first: int, last: int) -> TaskReport:
         if any(run.learner == "pa2" for run in self._pack.runs) and last > 3:
             death(self._pack)
         return super().advance(first, last)
 
 
-def deadly_task(pack: Pack, store: str) -> Envelope:
+def deadly_task(pack: RunGroup, store: str) -> TaskReport:
     if any(run.learner == "pa2" for run in pack.runs):
         death(pack)
-    return run_pack(pack, store)
+    return run_as_task(pack, store)
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -95,7 +95,7 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     """Three deaths of the pack, one of each half with the guilty run, three of that run alone."""
     deaths.clear()
     monkeypatch.setattr(driver, "StreamActor", DeadlyActor)
-    monkeypatch.setattr(driver, "run_pack", deadly_task)
+    monkeypatch.setattr(driver, "run_as_task", deadly_task)
     tally, pack = Tally(), one_pack(shelf, order)
 
     @cluster
@@ -136,7 +136,7 @@ def test_what_is_told_of_packs_of_another_driver_is_not_ours(shelf: Path, store:
 class DiesOften(StreamActor):
     """Loses its worker after every second chunk."""
 
-    def advance(self, first: int, last: int) -> Envelope:
+    def advance(self, first: int, last: int) -> TaskReport:
         super().advance(first, first + 1)
         return death(self._pack)  # type: ignore[func-returns-value]
 
@@ -172,7 +172,7 @@ def test_deaths_after_progress_do_not_add_up(
 class Slow(StreamActor):
     """Takes its time, so that there is some to stop it in."""
 
-    async def advance(self, first: int, last: int) -> Envelope:  # type: ignore[override]
+    async def advance(self, first: int, last: int) -> TaskReport:  # type: ignore[override]
         await asyncio.sleep(0.1)
         return super().advance(first, first + 1)
 
@@ -207,17 +207,17 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask ends no task that runs; it would go on to its end beside the one that the next driver starts."""
-    pack, advance = one_pack(shelf, "permuted"), Passage.advance
+    pack, advance = one_pack(shelf, "permuted"), GroupPass.advance
 
-    def slow(passage: Passage) -> None:
+    def slow(passage: GroupPass) -> None:
         time.sleep(0.2)
         advance(passage)
 
-    monkeypatch.setattr(Passage, "advance", slow)
+    monkeypatch.setattr(GroupPass, "advance", slow)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        future = client.submit(run_pack, pack, store, key="olscale-gone", workers=[a.address], pure=False)
+        future = client.submit(run_as_task, pack, store, key="olscale-gone", workers=[a.address], pure=False)
         while not a.state.executing_count:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.5)
@@ -233,17 +233,17 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 
-def leaves_once(pack: Pack, store: str) -> Envelope:
+def leaves_once(pack: RunGroup, store: str) -> TaskReport:
     """Do what a task does on a worker that is leaving, the first time."""
     deaths[pack.key] += 1
-    return Envelope(stopped=True) if deaths[pack.key] == 1 else run_pack(pack, store)
+    return TaskReport(stopped=True) if deaths[pack.key] == 1 else run_as_task(pack, store)
 
 
 def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaths.clear()
-    monkeypatch.setattr(driver, "run_pack", leaves_once)
+    monkeypatch.setattr(driver, "run_as_task", leaves_once)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
@@ -254,10 +254,10 @@ def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
     assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 
-def dies_after_writing(pack: Pack, store: str) -> Envelope:
-    run_pack(pack, store)
+def dies_after_writing(pack: RunGroup, store: str) -> TaskReport:
+    run_as_task(pack, store)
     death(pack)
-    return Envelope()
+    return TaskReport()
 
 
 def test_a_pack_that_has_its_records_is_not_run_again(
@@ -265,7 +265,7 @@ def test_a_pack_that_has_its_records_is_not_run_again(
 ) -> None:
     """Its worker died after it had written them and before it could say so."""
     deaths.clear()
-    monkeypatch.setattr(driver, "run_pack", dies_after_writing)
+    monkeypatch.setattr(driver, "run_as_task", dies_after_writing)
     tally = Tally()
 
     @cluster
@@ -318,11 +318,11 @@ def test_many_workers_report_less_often(count: int, seconds: float) -> None:
 def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> None:
     open_store(tmp_path, create=True)
     plan = make_plan(parse_experiment({"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa"}]}))
-    pack = cut_packs(plan.runs, plan.sources, 1)[0]
+    pack = cut_groups(plan.runs, plan.sources, 1)[0]
     told: dict[float, int] = {}
     for seconds in (0.0, 60.0):
         reports: list[int] = []
-        run_pack(pack, str(tmp_path), lambda rows, error: reports.append(rows), report_seconds=seconds)  # noqa: B023
+        run_as_task(pack, str(tmp_path), lambda rows, error: reports.append(rows), report_seconds=seconds)  # noqa: B023
         told[seconds] = len(reports)
     assert told == {0.0: 8, 60.0: 1}  # seven chunks and the end
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from olscale.execution import sentry
+from olscale.execution import watchdog_process as sentry
 from olscale.execution.watchdog import _WRITER
 from olscale.results.store import open_store
 
@@ -147,10 +147,10 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
         assert watch.excess(4.9) is None
         assert watch.excess(5.1) == (0, 3, 1, "time")
         sentry.SLOT.pack_into(words, sentry.BEATS.size, 5, 1, 9.0, infinite, infinite)
-        assert not watch.condemn(0, 3, 1, "time")
+        assert not watch.terminate(0, 3, 1, "time")
         assert until(lambda: (sentry.status(worker.pid) or " ")[0] == "S")
         assert not list(tmp_path.rglob("a.json"))
-        assert watch.condemn(0, 5, 1, "time")
+        assert watch.terminate(0, 5, 1, "time")
         assert json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
         assert (sentry.status(worker.pid) or " ")[0] == "T"
     finally:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.base import Batch
 from tests.fuzz.target import Broken

@@ -13,11 +13,11 @@ from random import Random
 
 import numpy as np
 
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.pack import Pack, Passage, cut_packs
 from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
 from olscale.execution.checkpoints import Checkpoints, resumable_packs, sweep_checkpoints
 from olscale.results.checked_json import json_bytes
 from olscale.results.rows import run_bytes
@@ -33,7 +33,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def plan() -> tuple[Plan, Pack]:
+def plan() -> tuple[Plan, RunGroup]:
     """Return a plan of two learners in time order and the one pack of it."""
     _kept.append(tempfile.TemporaryDirectory())
     source, dest = Path(_kept[0].name, "rows.csv"), Path(_kept[0].name, "rows")
@@ -41,14 +41,14 @@ def plan() -> tuple[Plan, Pack]:
     ingest([str(source)], str(dest), chunk_rows=10)
     content = {"datasets": [{"path": str(dest)}], "learners": LEARNERS, "protocol": {"order": "time"}}
     made = make_plan(parse_experiment(content))
-    (pack,) = cut_packs(made.runs, made.sources, 1)
+    (pack,) = cut_groups(made.runs, made.sources, 1)
     return made, pack
 
 
 @cache
 def undisturbed() -> dict[str, bytes]:
     """Return the files of the runs."""
-    return {record.id: run_bytes(record) for record in _through(Passage(plan()[1])).finish()}
+    return {record.id: run_bytes(record) for record in _through(GroupPass(plan()[1])).finish()}
 
 
 @cache
@@ -56,16 +56,16 @@ def begun() -> list[Files]:
     """Return the files of stores in which the pack has two checkpoints, and in the second of them a verdict."""
     found = []
     pack = plan()[1]
-    for condemned in (0, 1):
+    for terminated in (0, 1):
         with tempfile.TemporaryDirectory() as folder:
             store = open_store(Path(folder, "store"), create=True)
             kept = Checkpoints(store, pack)
-            passage = Passage(pack)
+            passage = GroupPass(pack)
             for _ in range(3):
                 passage.step(passage.position)
                 kept.save(passage)
             verdict = {"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}
-            for run in pack.runs[:condemned]:
+            for run in pack.runs[:terminated]:
                 store.put(f"checkpoints/{pack.key}/{run.id}.json", json_bytes(verdict))
             found.append(files_of(Path(folder, "store")))
     return found
@@ -78,24 +78,24 @@ def read_begun(folder: Path) -> None:
     begun = resumable_packs(store, made.runs, made.sources)
     left = set(made.runs).difference(*(pack.runs for pack in begun))
     notes: list[str] = []
-    for pack in [*begun, *cut_packs([run for run in made.runs if run in left], made.sources, 1)]:
+    for pack in [*begun, *cut_groups([run for run in made.runs if run in left], made.sources, 1)]:
         notes += _go_on(Checkpoints(store, pack), pack)
     sweep_checkpoints(store)
     if notes:  # this is what a refusal is here
         raise ExecutionError(notes[0])
 
 
-def _go_on(kept: Checkpoints, pack: Pack) -> list[str]:
+def _go_on(kept: Checkpoints, pack: RunGroup) -> list[str]:
     verdicts = kept.verdicts()
     kept.place()
-    passage = kept.restored(lambda: Passage(pack, verdicts=verdicts))
+    passage = kept.restored(lambda: GroupPass(pack, verdicts=verdicts))
     for record in _through(passage).finish():
         if record.id not in verdicts and run_bytes(record) != undisturbed()[record.id]:
             raise Broken(f"run {record.id} is another one after the checkpoint at chunk {passage.position}")
     return kept.notes
 
 
-def _through(passage: Passage) -> Passage:
+def _through(passage: GroupPass) -> GroupPass:
     while passage.position < passage.chunks:
         passage.step(passage.position)
     return passage

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from olscale.data.checksum import SplitHash, decoded_crc32, fingerprint
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
+from olscale.data.checksums import SplitHash, decoded_crc32, fingerprint
 from olscale.data.dataset import open_dataset
-from olscale.data.ingest import ingest
+from olscale.data.ingest.ingest import ingest
 from olscale.data.manifest import MANIFEST
 from tests.fuzz.json_values import JSON_WORDS, vary_json
 from tests.fuzz.target import Broken, Files, Target, files_of, write

@@ -12,7 +12,7 @@ import numpy as np
 
 from olscale.evaluation.experiment import load_experiment
 from olscale.results.compact import compact
-from olscale.results.parts import SCHEMAS, intact, one_row_each, part_bytes, salvage
+from olscale.results.compacted import SCHEMAS, intact, one_row_each, part_bytes, salvage
 from olscale.results.plans import LeftOut, read_plans, write_plan
 from olscale.results.record import Record, run_id
 from olscale.results.rows import run_bytes, timing_bytes

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from olscale.data.archive import archive_pieces, open_member
 from olscale.data.formats import find_format
 from olscale.data.formats.base import Batch
+from olscale.data.ingest.archive import archive_pieces, open_member
+from olscale.data.ingest.spilled_rows import keep_rows, kept_rows
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.data.set_aside import keep_rows, kept_rows
 from tests.fuzz.batches import checked, read_rows
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Files, Target

@@ -109,7 +109,7 @@ def test_shrinking_keeps_what_matters(tmp_path: Path):
 def test_contract_is_checked():
     import numpy as np
 
-    from olscale.data.chunk import CSR
+    from olscale.compiled.csr import CSR
     from olscale.data.formats.base import Batch
     from tests.fuzz.batches import checked
 

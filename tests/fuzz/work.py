@@ -68,7 +68,7 @@ def work(target: Target, start: int, stop: int, seed: int, positions: Path) -> N
     slowest = (0.0, start)
     with tempfile.TemporaryDirectory() as folder, positions.open("r+b") as file, mmap.mmap(file.fileno(), 64) as shared:
         bench = Bench(target, Path(folder))
-        for base in range(len(target.valid)):  # loads libraries and kernels before memory is limited
+        for base in range(len(target.valid)):  # loads libraries and compiled loops before memory is limited
             if bench.attempt(base, {}) != "accepted":
                 raise SystemExit(f"{target.name}: valid input {base} was refused")
         limit_memory()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.data.chunk import Chunk, to_csr
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
 from olscale.learners.registry import make_learner
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from olscale.learners.class_axes import class_axis
+from olscale.learners.contract.class_axes import class_axis
 from olscale.learners.registry import learner_class, learner_names
-from olscale.learners.soft_local import SoftLOL
+from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
 
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
 
-from olscale.data.chunk import CSR, to_dense
+from olscale.compiled.csr import CSR, to_dense
 from olscale.errors import DivergedError
-from olscale.learners.base import codes_of
-from olscale.learners.estimator import to_rows
+from olscale.learners.contract.estimator import to_rows
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
 SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -13,7 +13,7 @@ from olscale.data.stream import open_streams
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
-from olscale.learners.base import codes_of
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
 SGD = "sklearn.linear_model:SGDClassifier"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.data.chunk import Chunk, slice_rows, to_csr
-from olscale.learners.base import Learner
+from olscale.compiled.csr import slice_rows, to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
 
 SETTINGS = {

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-from olscale.data.chunk import Chunk, to_csr
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError, ParameterError
-from olscale.learners.base import codes_of
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
 URL_FEATURES = 3_231_961

@@ -15,9 +15,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import Chunk, to_csr
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
 from olscale.errors import DivergedError
-from olscale.learners.base import codes_of
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 
 FIRST = ("perceptron", "pa", "pa1", "pa2", "ogd")

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import Chunk, to_csr
-from olscale.learners.base import codes_of
-from olscale.learners.local import ILOL, LOL
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import codes_of
+from olscale.learners.lol import ILOL, LOL
 
 
 @dataclass

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import Chunk, to_csr
-from olscale.learners.max_out import PAMO1, PAMO2
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.pamo import PAMO1, PAMO2
 
 
 def slow(X: np.ndarray, y: np.ndarray, U: np.ndarray, w: np.ndarray, p: dict[str, float], always: bool) -> np.ndarray:

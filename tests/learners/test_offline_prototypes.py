@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from olscale.data.chunk import CSR, to_csr
+from olscale.compiled.csr import CSR, to_csr
 from olscale.errors import ParameterError
-from olscale.learners.local import ILOL, LOL
-from olscale.learners.prototypes import offline_prototypes
+from olscale.learners.lol import ILOL, LOL
+from olscale.learners.offline_prototypes import offline_prototypes
 from olscale.testing import learner_checks
 
 

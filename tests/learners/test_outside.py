@@ -1,4 +1,4 @@
-"""Learners defined outside of olscale: their kernels are never stale, and leave nothing in olscale's own cache."""
+"""Learners defined outside of olscale: their compileds are never stale, and leave nothing in olscale's own cache."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Mine(LinearLearner):
 
 KERNEL = """
 import numpy as np
-from olscale.jit import kernel
+from olscale.compiled.decorator import compiled
 
-@kernel
+@compiled
 def step():
     return 1.0
 """
@@ -69,7 +69,7 @@ def test_our_kernels_load_where_an_outside_rule_cannot_be_imported(tmp_path: Pat
 def test_an_edit_of_what_a_kernel_inlines_takes_effect(tmp_path: Path) -> None:
     """Machine code of before would give figures of before under the new source's name."""
     (tmp_path / "mine.py").write_text(
-        "from aid import RATE\nfrom olscale.jit import kernel\n\n@kernel\ndef step():\n    return RATE\n"
+        "from aid import RATE\nfrom olscale.compiled.decorator import compiled\n\n@compiled\ndef step():\n    return RATE\n"
     )
     code = "import mine; print(mine.step())"
     found = []

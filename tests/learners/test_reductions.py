@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import Chunk, Rows, to_csr
-from olscale.learners.base import Learner, codes_of
-from olscale.learners.local import ILOL, LOL
-from olscale.learners.max_out import PAMO1, PAMO2
+from olscale.compiled.csr import Rows, to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import Learner, codes_of
+from olscale.learners.lol import ILOL, LOL
+from olscale.learners.pamo import PAMO1, PAMO2
 from olscale.learners.passive_aggressive import PA, PA1
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from olscale.data.chunk import Rows, read_only, to_csr
-from olscale.jit import kernel
-from olscale.learners.rows import add_row, column_sums
-from olscale.learners.rows_fused import add_row_then_sums
+from olscale.compiled.add_then_sum import add_row_then_sums
+from olscale.compiled.csr import Rows, read_only, to_csr
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import add_row, column_sums
 
 
-@kernel
+@compiled
 def _fused(X: Rows, W: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
     return add_row_then_sums(X, 0, a, 1, W, f)
 
 
-@kernel
+@compiled
 def _apart(X: Rows, W: np.ndarray, a: np.ndarray, f: np.ndarray) -> float:
     add_row(X, 0, W, a)
     return column_sums(X, 1, W, f)

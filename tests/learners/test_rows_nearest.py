@@ -7,17 +7,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from olscale.data.chunk import Rows, read_only, to_csr
-from olscale.jit import kernel
-from olscale.learners.lanes_picks import PICKED, few_lowest
-from olscale.learners.parts_of_sums import row_and_products, row_and_square, row_product
-from olscale.learners.rows_mixed import add_mixed, mixed_scores
-from olscale.learners.rows_nearest import add_then_multiply, add_to_prototype, row_space
+from olscale.compiled.csr import Rows, read_only, to_csr
+from olscale.compiled.decorator import compiled
+from olscale.compiled.dot import row_and_products, row_and_square, row_product
+from olscale.compiled.mixture import add_mixed, mixed_scores
+from olscale.compiled.prototypes import add_then_multiply, add_to_prototype, row_space
+from olscale.compiled.simd.few_lowest import PICKED, few_lowest
 
 FEATURES = (1, 3, 8, 21, 37)
 
 
-@kernel
+@compiled
 def _near(X: Rows, S: np.ndarray, column: int, near: np.ndarray) -> None:
     """Add row 0 to a prototype and multiply with row 1, then add row 1 twice."""
     rows = row_space(X, S)
@@ -27,7 +27,7 @@ def _near(X: Rows, S: np.ndarray, column: int, near: np.ndarray) -> None:
     add_to_prototype(X, 1, rows[1], 2.0, S, 0)
 
 
-@kernel
+@compiled
 def _parts(X: Rows, w: np.ndarray, found: np.ndarray) -> None:
     row = np.empty_like(w)
     found[0], found[1] = row_and_products(X, 0, w, row)
@@ -35,13 +35,13 @@ def _parts(X: Rows, w: np.ndarray, found: np.ndarray) -> None:
     found[3] = row_and_square(X, 0, row)
 
 
-@kernel
+@compiled
 def _mixed(X: Rows, V: np.ndarray, picks: np.ndarray, gates: np.ndarray, f: np.ndarray) -> None:
     mixed_scores(X, 0, V, len(picks), picks, gates, f)
     add_mixed(X, 0, V, len(picks), picks, gates, 1, 0.3, -0.7)
 
 
-@kernel
+@compiled
 def _few(values: np.ndarray, picks: np.ndarray, low: np.ndarray) -> int:
     return few_lowest(values, picks, low)
 

@@ -15,11 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from olscale.data.chunk import Chunk, to_csr
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.base import codes_of
-from olscale.learners.local import LOL
-from olscale.learners.soft_local import SoftLOL
+from olscale.learners.contract.learner import codes_of
+from olscale.learners.lol import LOL
+from olscale.learners.soft_lol import SoftLOL
 
 
 class SlowSoftLOL:

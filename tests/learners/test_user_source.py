@@ -12,9 +12,9 @@ import pytest
 
 from olscale.errors import OlscaleError
 from olscale.evaluation.versions import check_sources, learner_versions
+from olscale.learners.contract.version import source_note
 from olscale.learners.registry import learner_class, learner_path, make_learner
-from olscale.learners.version import source_note
-from olscale.user_source import source_digest
+from olscale.system.user_source import source_digest
 
 MODEL = """
 from sklearn.linear_model import SGDClassifier
@@ -108,7 +108,7 @@ def test_what_is_installed_or_ours_keeps_its_version() -> None:
 
     assert make_learner("sklearn.linear_model:SGDClassifier", {}).version == sklearn.__version__
     assert make_learner("pa1", {}).version == learner_class("pa1").version
-    assert source_digest(["sklearn.linear_model", "json", "olscale.jit", "no_such_module"]) is None
+    assert source_digest(["sklearn.linear_model", "json", "olscale.compiled.decorator", "no_such_module"]) is None
 
 
 def test_the_version_is_that_of_what_was_imported_not_of_the_file(home: Path) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.data import pages
-from olscale.data.chunk import Chunk, to_csr
-from olscale.learners.base import Learner
+from olscale.compiled import pages
+from olscale.compiled.csr import to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.class_shards import ClassShard
+from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
-from olscale.learners.shards import ClassShard
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
 

@@ -10,7 +10,7 @@ from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import sweep
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ReportError
-from olscale.evaluation.plane import plane_of, snapshots
+from olscale.evaluation.decision_boundary import plane_of, snapshots
 from olscale.report.figures import (
     alarm_figure,
     boundary_figure,

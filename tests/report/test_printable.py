@@ -162,7 +162,7 @@ def test_progress_is_printable() -> None:
 
 
 def test_lists_of_datasets_take_names_as_they_are(tmp_path: Path) -> None:
-    from olscale.data.ingest import ingest
+    from olscale.data.ingest.ingest import ingest
 
     np.savez(tmp_path / "a.npz", X=np.eye(4), y=np.array([0, 1, 0, 1]))
     ingest([str(tmp_path / "a.npz")], str(tmp_path / "sets" / f"[red]a{ESC}[31m"))

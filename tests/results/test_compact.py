@@ -327,7 +327,7 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_record, monkeypatch):
-    monkeypatch.setattr("olscale.results.parts._GROUP", 4)
+    monkeypatch.setattr("olscale.results.compacted._GROUP", 4)
     fill(store, make_record, range(10))
     compact(store)
     [part] = store.parts("runs")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from olscale.results.compact import compact
-from olscale.results.parts import intact
+from olscale.results.compacted import intact
 from olscale.results.rows import run_bytes
 from olscale.results.store import Store, open_store
 

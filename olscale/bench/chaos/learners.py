@@ -16,7 +16,7 @@ import hashlib
 import os
 import time
 
-from olscale.learners.local import LOL
+from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
 
 SECONDS = float(os.environ["OLSCALE_CHAOS_SLEEP"])

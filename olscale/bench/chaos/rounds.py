@@ -117,7 +117,7 @@ class Chaos:
             if not self._lives(f"nanny{number}"):
                 options = ["--nthreads=1", "--nworkers=1", f"--local-directory={self._folder / 'dask'}"]
                 # Else a busy machine imports it with the first task, for so long that the worker seems to be frozen.
-                options += ["--preload", "olscale.execution.passages"]
+                options += ["--preload", "olscale.execution.on_worker"]
                 self._start(f"nanny{number}", "distributed.cli.dask_worker", self._address, *options)
 
     def _ended(self, order: str, store: Path, report: Report) -> bool:

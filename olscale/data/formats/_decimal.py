@@ -1,4 +1,4 @@
-"""Decimal digits times a power of ten, rounded correctly to a double, for numba kernels.
+"""Decimal digits times a power of ten, rounded correctly to a double, for numba compiled loops.
 
 Small numbers are one exact multiplication or division (Clinger 1990, "How to read floating point numbers accurately").
 The others go by Eisel and Lemire's algorithm: a product with the leading 128 bits of the power of five (Lemire 2021,
@@ -15,8 +15,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
+from olscale.compiled.decorator import compiled
 from olscale.data.formats._swar import typed_intrinsic
-from olscale.jit import kernel
 
 __all__ = ["scaled"]
 
@@ -73,7 +73,7 @@ def _double_of_bits(typing_context: Any, word: Any) -> Generated:
     return types.float64(types.uint64), generate
 
 
-@kernel
+@compiled
 def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
     """Return ``digits * 10**power`` as the nearest double, and whether that could be done."""
     if digits == _U0:

@@ -1,4 +1,4 @@
-"""Eight bytes of text at a time in a 64-bit word, for numba kernels.
+"""Eight bytes of text at a time in a 64-bit word, for numba compiled loops.
 
 Loops over single digits mispredict their end at nearly every token. A word finds the end of a run of digits and its
 value without a branch. Loads go through raw pointers: the caller guarantees seven bytes of room after the last byte it
@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from olscale.jit import kernel
+from olscale.compiled.decorator import compiled
 
 __all__ = ["byte_at", "digit_run", "trailing_zeros", "typed_intrinsic", "word_at"]
 
@@ -68,7 +68,7 @@ def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., A
     return types.uint64(types.uint64), generate
 
 
-@kernel
+@compiled
 def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     """Return the value of the digits from `pos` on, at most eight, and their number."""
     digits = word_at(buffer, pos) ^ _ZEROS

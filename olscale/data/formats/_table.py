@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.table_columns import TableColumns, TableRows
 from olscale.errors import FormatError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.errors import FormatError, ParameterError
 
 if TYPE_CHECKING:

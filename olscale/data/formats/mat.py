@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats._mat5 import matrices as matrices_in
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw

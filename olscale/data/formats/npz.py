@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
-from olscale.data.npz_files import check_size
 from olscale.errors import FormatError
+from olscale.storage.npz import check_size
 
 __all__ = ["NpzFormat"]
 

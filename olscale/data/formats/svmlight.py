@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.data.formats.text import open_text
@@ -131,7 +131,7 @@ class _Parser:
         self._hard = np.empty((0, 3), dtype=np.int64)
 
     def parse(self, buffer: bytearray, stop: int) -> Iterator[Batch]:
-        from olscale.data.formats import _svmlight_kernel as kernel
+        from olscale.data.formats import _svmlight_loop as loop
 
         text = np.frombuffer(buffer, dtype=np.uint8)
         pos = 3 if self.line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
@@ -139,7 +139,7 @@ class _Parser:
             zero_allowed = self._zero_based is True or self._open
             base = 0 if zero_allowed else 1
             self._make_room(stop - pos)
-            pos, lines, self._rows, hards, smallest, largest, fault, token, previous = kernel.parse_rows(
+            pos, lines, self._rows, hards, smallest, largest, fault, token, previous = loop.parse_rows(
                 text,
                 pos,
                 stop,
@@ -210,22 +210,22 @@ class _Parser:
             self._hard = np.empty((size // 2 + 1, 3), dtype=np.int64)
 
     def _problem(self, buffer: bytearray, fault: int, token: int, previous: int) -> str:
-        from olscale.data.formats import _svmlight_kernel as kernel
+        from olscale.data.formats import _svmlight_loop as loop
 
         word = re.split(rb"[ \t\r\n]", bytes(buffer[token : token + 200]), maxsplit=1)[0]
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
         known = "in the files before, or as asked" if self._zero_based is False else "in the rows before"
         problems = {
-            kernel.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
-            kernel.BAD_LABEL: f"the label is {got}, expected a finite number",
-            kernel.BAD_INDEX: f"got {got}, expected index:value",
-            kernel.NEGATIVE_INDEX: f"index {index} in {got} is negative",
-            kernel.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {kernel.MAX_INDEX}",
-            kernel.BAD_VALUE: f"the value in {got} is not a number",
-            kernel.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
+            loop.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
+            loop.BAD_LABEL: f"the label is {got}, expected a finite number",
+            loop.BAD_INDEX: f"got {got}, expected index:value",
+            loop.NEGATIVE_INDEX: f"index {index} in {got} is negative",
+            loop.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {loop.MAX_INDEX}",
+            loop.BAD_VALUE: f"the value in {got} is not a number",
+            loop.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            kernel.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; let them all count from 1",
+            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; let them all count from 1",
         }
         return problems[fault]
 

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from olscale.data.build import Build, Piece, claim
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats.base import Batch
 from olscale.data.generators.archive import write_archive
+from olscale.data.ingest.build import Build, Piece, claim
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError, UnknownNameError
 
@@ -63,7 +63,7 @@ def generate(
     columns : int, optional
         Number of features, where it can be chosen; the generator's own when left out.
     layout, chunk_rows
-        As for `olscale.data.ingest.ingest`.
+        As for `olscale.data.ingest.ingest.ingest`.
 
     Raises
     ------

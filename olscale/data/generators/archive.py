@@ -14,9 +14,9 @@ from gzip import GzipFile
 
 import numpy as np
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
-from olscale.data.storage import open_output
+from olscale.storage.directory import open_output
 
 __all__ = ["svmlight_text", "write_archive"]
 
@@ -35,7 +35,7 @@ def svmlight_text(batch: Batch) -> memoryview:
     >>> bytes(svmlight_text(Batch(X, np.array([1.0, -1.0]), 10)))
     b'+1 1:0.25 10:1\n-1 5:1\n'
     """
-    from olscale.data.generators._text_kernel import PAIR_BYTES, ROW_BYTES, write_rows
+    from olscale.data.generators._text_loop import PAIR_BYTES, ROW_BYTES, write_rows
 
     X = batch.X
     assert isinstance(X, CSR)

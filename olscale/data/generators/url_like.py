@@ -34,7 +34,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Chunk
+from olscale.compiled.csr import CSR
+from olscale.data.chunk import Chunk
 from olscale.data.formats.base import Batch
 from olscale.errors import ParameterError
 
@@ -124,7 +125,7 @@ def chunks(
 
 
 def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, NDArray[np.int64]]:
-    from olscale.data.generators._url_kernel import MOST_NONZEROS, fill
+    from olscale.data.generators._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:
         raise ParameterError(f"columns is {columns}, expected at least {_FEWEST_COLUMNS:,}")

@@ -6,8 +6,8 @@ import importlib
 from typing import Any
 
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
-from olscale.data.storage import Directory
 from olscale.errors import UnknownNameError
+from olscale.storage.directory import Directory
 
 __all__ = ["Block", "SplitShape", "check_layout", "open_reader", "open_writer"]
 

@@ -20,10 +20,10 @@ import numpy as np
 from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
+from olscale.compiled.decorator import compiled
 from olscale.data.layouts._parquet_pages import CREATED_BY
 from olscale.data.layouts.base import Block
-from olscale.jit import kernel
 
 __all__ = ["sparse_file"]
 
@@ -142,7 +142,7 @@ def _levels(entries: int, zeros: NDArray[np.int64]) -> bytes:
     return _varint(bits << 1 | 1) + np.packbits(ones, bitorder="little").tobytes()
 
 
-@kernel
+@compiled
 def _runs(entries: int, zeros: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
     """Write runs of equal levels: twice their length, in groups of seven bits, and the level; return how many bytes.
 

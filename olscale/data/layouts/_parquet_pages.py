@@ -22,8 +22,8 @@ import numpy as np
 from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
+from olscale.compiled.decorator import compiled
 from olscale.data.formats._swar import byte_at, trailing_zeros, word_at
-from olscale.jit import kernel
 
 __all__ = ["CREATED_BY", "read_plain"]
 
@@ -226,7 +226,7 @@ def _found(count: int) -> int:
     return count
 
 
-@kernel
+@compiled
 def _zeros(levels: NDArray[np.uint8], entries: int, first: int, out: NDArray[np.int64]) -> int:
     """Write where `levels`, of one bit each, are 0, counted from `first`; return how many, or -1 where they are damaged.
 

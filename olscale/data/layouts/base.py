@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
-from olscale.data.storage import Directory
+from olscale.compiled.csr import CSR
+from olscale.storage.directory import Directory
 
 __all__ = ["Block", "SplitReader", "SplitShape", "SplitWriter", "StoredRows", "crc32"]
 

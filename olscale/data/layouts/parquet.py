@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join

@@ -18,9 +18,9 @@ import numpy as np
 from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
-from olscale.data.storage import Directory
+from olscale.storage.directory import Directory
 
 __all__ = ["Reader", "Writer"]
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import Rows
+from olscale.compiled.csr import Rows
 
 __all__ = ["FloatArray", "Transform"]
 

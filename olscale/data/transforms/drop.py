@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Rows, rows_of
+from olscale.compiled.csr import CSR, Rows, rows_of
 from olscale.data.transforms.base import Transform
 
 __all__ = ["Drop", "column_of"]

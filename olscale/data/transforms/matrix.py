@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import flat
 from olscale.data.transforms.normal import gaussian, quantiles
 from olscale.data.transforms.philox import fill_words, philox
-from olscale.jit import flat, kernel
 
 __all__ = ["TABLE_BYTES", "Listed", "Table", "matrix_of", "matrix_row", "word_gaps"]
 
@@ -47,7 +48,7 @@ def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
     return np.array(found, dtype=np.uint64)
 
 
-@kernel
+@compiled
 def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
     """Write the entries of a feature, the place counted from 1 times the sign, and return their number.
 
@@ -71,7 +72,7 @@ def _entries(feature: int, key: Any, gaps: Any, found: Any) -> int:
     return count
 
 
-@kernel
+@compiled
 def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row: Any) -> None:
     """Fill `row` with what the matrix has for a feature: Gaussian numbers, or -1, 0 and 1 if there are `gaps`."""
     if gaps.shape[0] > 0:
@@ -84,7 +85,7 @@ def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row:
         row[j] = gaussian(np.uint64(scratch[j]), table)
 
 
-@kernel
+@compiled
 def _gather(X: Any, key: Any, table: Any, gaps: Any, rows: Any, owner: Any, votes: Any, scratch: Any, out: Any) -> None:
     """Add up the matrix's rows for each row of `X`, in ascending order of the features; the last of `rows` is spare."""
     mask, width, kept = owner.shape[0] - 1, rows.shape[1], flat(rows)
@@ -108,7 +109,7 @@ def _gather(X: Any, key: Any, table: Any, gaps: Any, rows: Any, owner: Any, vote
                 total[j] += value * kept[first + j]
 
 
-@kernel
+@compiled
 def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> int:
     """Note where the entries of each feature end, and themselves if there is room; return their number."""
     total = 0
@@ -121,7 +122,7 @@ def _list_entries(key: Any, gaps: Any, scratch: Any, ends: Any, listed: Any) -> 
     return total
 
 
-@kernel
+@compiled
 def _scatter(X: Any, ends: Any, listed: Any, out: Any) -> None:
     """Add up the entries for each row of `X`, in ascending order of the features."""
     for i in range(out.shape[0]):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.jit import kernel
+from olscale.compiled.decorator import compiled
 
 __all__ = ["gaussian", "quantile", "quantiles"]
 
@@ -42,7 +42,7 @@ _TAIL = (
 # fmt: on
 
 
-@kernel
+@compiled
 def _polynomial(coefficients: Any, x: float) -> float:
     total = 0.0
     for i in range(8):
@@ -50,7 +50,7 @@ def _polynomial(coefficients: Any, x: float) -> float:
     return total
 
 
-@kernel
+@compiled
 def _minus_log(p: float) -> float:
     """Return ``-ln p`` for 0 < p < 1, to some units in the last place (libraries differ in the last bits of theirs)."""
     twos = 0
@@ -63,7 +63,7 @@ def _minus_log(p: float) -> float:
     return twos * _LN2 - 2.0 * (s + s * series)
 
 
-@kernel
+@compiled
 def quantile(p: float) -> float:
     """Return the number that a standard Gaussian is below with probability `p`, for ``exp(-25) <= p <= 1 - exp(-25)``."""
     q = p - 0.5
@@ -75,7 +75,7 @@ def quantile(p: float) -> float:
     return far if q > 0.0 else -far
 
 
-@kernel
+@compiled
 def gaussian(word: Any, table: Any) -> float:
     """Return the Gaussian number of a word, a uint64 below 2^32, with the table of `quantiles`."""
     interval = word >> _BITS
@@ -85,7 +85,7 @@ def gaussian(word: Any, table: Any) -> float:
     return low + (float(word & _REST) + 0.5) * 2.0**-20 * (float(table[interval + _ONE]) - low)
 
 
-@kernel
+@compiled
 def _fill_quantiles(table: Any) -> None:
     for i in range(1, table.shape[0]):
         table[i] = quantile(i / table.shape[0])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.jit import kernel
+from olscale.compiled.decorator import compiled
 
 __all__ = ["fill_words", "philox"]
 
@@ -22,7 +22,7 @@ _RAISE0, _RAISE1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _ZERO = np.uint64(0)
 
 
-@kernel
+@compiled
 def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     """Return the four words that belong to a counter of four words and a key of two; all are uint64 below 2^32."""
     for _ in range(_ROUNDS):
@@ -32,7 +32,7 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
     return c0, c1, c2, c3
 
 
-@kernel
+@compiled
 def fill_words(number: Any, key: Any, words: Any) -> None:
     """Fill `words`, whose length is a multiple of 4, with the blocks of the counters (0, number), (1, number) ...
 

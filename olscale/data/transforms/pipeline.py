@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from olscale.data.chunk import CSR, Chunk, Rows, to_dense
+from olscale.compiled.csr import CSR, Rows, to_dense
+from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.projection import RandomProjection

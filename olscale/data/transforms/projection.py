@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from olscale.data.chunk import CSR, Rows, rows_of, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_csr
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.matrix import matrix_of
 from olscale.errors import ParameterError, UnknownNameError

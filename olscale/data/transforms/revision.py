@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from olscale.data.chunk import Chunk, to_dense
+from olscale.compiled.csr import to_dense
+from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.data.transforms.scaling import Standardize

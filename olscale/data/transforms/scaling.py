@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.chunk import CSR, Rows
+from olscale.compiled.csr import CSR, Rows
+from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import FloatArray, Transform
-from olscale.jit import kernel
 
 __all__ = ["Bias", "MinMax", "Standardize", "UnitNorm"]
 
@@ -23,7 +23,7 @@ _LOST = 0.5
 """Part of its deviation by which the mean of a feature may be wrong: beyond, the sum of its values has lost the mean."""
 
 
-@kernel
+@compiled
 def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArray) -> None:
     """Add the rows to `total`; note the least and the greatest value of each feature."""
     for i in range(X.shape[0]):
@@ -36,7 +36,7 @@ def _add_rows(X: FloatArray, total: FloatArray, low: FloatArray, high: FloatArra
                 high[j] = value
 
 
-@kernel
+@compiled
 def _add_deviations(X: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray) -> None:
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -45,7 +45,7 @@ def _add_deviations(X: FloatArray, centre: FloatArray, total: FloatArray, square
             square[j] += deviation * deviation
 
 
-@kernel
+@compiled
 def _add_units(
     X: FloatArray, columns: Any, unit: FloatArray, centre: FloatArray, total: FloatArray, square: FloatArray
 ) -> None:
@@ -57,7 +57,7 @@ def _add_units(
             square[n] += deviation * deviation
 
 
-@kernel
+@compiled
 def _square_norms(X: FloatArray) -> FloatArray:
     # One entry after another, as the sum over sparse rows goes: both have the same bits.
     norms = np.zeros(X.shape[0])

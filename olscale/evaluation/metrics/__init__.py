@@ -3,9 +3,9 @@
 from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
 from olscale.evaluation.metrics.drift import DriftAlarms
 from olscale.evaluation.metrics.fading import FadingError
+from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
 from olscale.evaluation.metrics.prequential import Prequential
-from olscale.evaluation.metrics.test_error import TestError
 from olscale.evaluation.metrics.window import WindowError
 
 __all__ = [
@@ -13,12 +13,12 @@ __all__ = [
     "METRICS",
     "DriftAlarms",
     "FadingError",
+    "FinalError",
     "HoldoutError",
     "Metric",
     "Prequential",
     "StreamShape",
-    "TestError",
     "WindowError",
 ]
 
-METRICS: tuple[type[Metric], ...] = (Prequential, TestError, WindowError, FadingError, HoldoutError, DriftAlarms)
+METRICS: tuple[type[Metric], ...] = (Prequential, FinalError, WindowError, FadingError, HoldoutError, DriftAlarms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.evaluation.plane import Plane, Snapshot
+from olscale.evaluation.decision_boundary import DecisionBoundary, Snapshot
 from olscale.report.figures.style import COLOURS, MARKERS, panels, styled
 from olscale.report.figures.words import figure_text
 
@@ -24,7 +24,7 @@ _POINTS = 1_500
 
 
 def boundary_figure(
-    shown: Mapping[str, tuple[Plane, Snapshot]],
+    shown: Mapping[str, tuple[DecisionBoundary, Snapshot]],
     title: str = "",
     across: int = 2,
     width: float = 2.9,
@@ -59,7 +59,7 @@ def boundary_figure(
     return figure
 
 
-def _draw(panel: Axes, plane: Plane, snapshot: Snapshot) -> None:
+def _draw(panel: Axes, plane: DecisionBoundary, snapshot: Snapshot) -> None:
     from matplotlib.patheffects import withStroke
 
     scores = snapshot.scores
@@ -78,7 +78,7 @@ def _draw(panel: Axes, plane: Plane, snapshot: Snapshot) -> None:
     panel.set_ylim(snapshot.y[0], snapshot.y[-1])
 
 
-def scatter_rows(panel: Axes, plane: Plane, rows: NDArray[np.int64]) -> None:
+def scatter_rows(panel: Axes, plane: DecisionBoundary, rows: NDArray[np.int64]) -> None:
     """Draw some rows of a plane, a colour and a mark for each class."""
     for code, (ink, marker) in enumerate(zip(_INKS, MARKERS, strict=False)):
         X = plane.X[rows[plane.y[rows] == code]]

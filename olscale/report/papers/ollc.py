@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.data.generators.rotating_xor import batches
-from olscale.evaluation.plane import Plane, features, plane_of, snapshots
-from olscale.learners.base import codes_of
+from olscale.evaluation.decision_boundary import DecisionBoundary, features, plane_of, snapshots
+from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.report.figures import boundary_figure
 from olscale.report.figures.boundaries import scatter_rows
@@ -25,7 +25,7 @@ _ROWS = 500
 _STARTS = 20
 
 
-def _xor() -> Plane:
+def _xor() -> DecisionBoundary:
     """Return rows of the rotating XOR from before its first turn."""
     return plane_of("Gaussian XOR", (next(batches(100, seed)) for seed in range(_ROWS // 100)))
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.archive import open_members
 from olscale.data.formats import ReadOptions, find_format
-from olscale.data.sources import natural_key
+from olscale.data.ingest.archive import open_members
+from olscale.data.ingest.sources import natural_key
 from olscale.errors import FormatError, OlscaleError
 
 

@@ -11,7 +11,7 @@ import scipy.sparse
 from pyarrow import parquet
 from scipy.io import savemat
 
-from olscale.data.chunk import CSR, to_dense
+from olscale.compiled.csr import CSR, to_dense
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.base import Batch
 from olscale.errors import FormatError

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow
 import pytest
 
-from olscale.data.archive import open_members
 from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.formats.compression import open_source
+from olscale.data.ingest.archive import open_members
 from olscale.errors import FormatError, UnknownNameError
 
 

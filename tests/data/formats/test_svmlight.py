@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
-from olscale.data.chunk import CSR
+from olscale.compiled.csr import CSR
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.svmlight import read_svmlight
 from olscale.errors import FormatError

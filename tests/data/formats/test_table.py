@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.chunk import CSR, to_dense
+from olscale.compiled.csr import CSR, to_dense
 from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.base import Batch
 from olscale.data.formats.csv import read_table

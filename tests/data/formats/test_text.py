@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.data.chunk import to_dense
-from olscale.data.ingest import ingest
+from olscale.compiled.csr import to_dense
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 
 

@@ -1,0 +1,69 @@
+"""The decorator of compiled loops, and a cache that notices every change."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+
+from olscale.system.user_source import source_digest
+
+__all__ = ["compiled", "is_ours", "uncached"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _sources_digest() -> str:
+    here = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    sources = [
+        path for floor in ("compiled", "data", "learners", "bench") for path in sorted((here / floor).rglob("*.py"))
+    ]
+    for path in sources:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+# numba's cache watches only the file that a compiled loop stands in, while ours inline primitives and update rules of other
+# files. Stale machine code after an edit there would be a wrong result, so every compiled loop is stamped with all sources.
+_STAMP = _sources_digest()
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` on first call, release the GIL while it runs and keep the machine code for later processes.
+
+    Bits are fixed: no fastmath, no threads, sums in the order they are written.
+    """
+    dispatcher: Any = numba.njit(nogil=True, cache=True)(function)
+    file = dispatcher._cache._cache_file
+    if is_ours(function.__module__):
+        file._source_stamp = _STAMP
+    else:  # what it inlines of the user's other modules is in their digest
+        file._source_stamp = (
+            _STAMP,
+            source_digest([function.__module__], [function.__module__.partition(".")[0]]),
+            file._source_stamp,
+        )
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def is_ours(module: str) -> bool:
+    """Tell whether a module belongs to this package, so that the stamp covers it."""
+    return module.partition(".")[0] == __name__.partition(".")[0]
+
+
+@cache
+def uncached(loop: Callable[P, R]) -> Callable[P, R]:
+    """Return a compiled loop of ours for arguments of types defined elsewhere.
+
+    Machine code made for those must not get into our cache: it would outlive an edit of their source, and no process that
+    cannot import them could read the cache any more.
+    """
+    function: Any = loop
+    fresh: Callable[P, R] = numba.njit(nogil=True)(function.py_func)
+    return fresh

@@ -1,0 +1,30 @@
+"""Sparse rows taken in any order, in one pass over their entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import prefetch
+
+__all__ = ["gather"]
+
+_AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
+_LINE, _ONE = np.uint64(8), np.uint64(1)
+
+
+@compiled
+def gather(indptr: Any, indices: Any, data: Any, index: Any, new_indptr: Any, new_indices: Any, new_data: Any) -> None:
+    """Copy the entries of the rows at `index` to where `new_indptr` says."""
+    for i in range(len(index)):
+        if i + _AHEAD < len(index):
+            ahead = index[i + _AHEAD]
+            for p in range(np.uint64(indptr[ahead]), np.uint64(indptr[ahead + 1]), _LINE):
+                prefetch(data, p)
+                prefetch(indices, p)
+        to = np.uint64(new_indptr[i])
+        for p in range(np.uint64(indptr[index[i]]), np.uint64(indptr[index[i] + 1])):
+            new_indices[to], new_data[to] = indices[p], data[p]
+            to += _ONE

@@ -1,0 +1,85 @@
+"""Instructions that numba does not offer: a prefetch, and arrays seen without counting references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba.extending
+from llvmlite import ir
+from numba import types
+from numba.core.imputils import impl_ret_borrowed
+from numba.np.arrayobj import make_array, populate_array
+
+__all__ = ["borrowed", "flat", "intrinsic", "prefetch"]
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make `function`, which writes LLVM code, callable from compiled loops; type checkers see no signature of it."""
+    return numba.extending.intrinsic(function)
+
+
+@intrinsic
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Ask the memory for ``array[index]`` ahead of its use (1-D arrays, kept in all cache levels).
+
+    An array that can be written to is asked for as its owner. Nothing happens where `index` is past the end.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        int32 = ir.IntType(32)
+        signature_ = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], signature_)
+        builder.call(call, [address, int32(int(array.mutable)), int32(3), int32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uintp), codegen
+
+
+@intrinsic
+def flat(typing_context: Any, array: Any) -> Any:
+    """Return a C-contiguous array as one dimension; ``reshape`` does the same but costs some 40 ns a call."""
+    if array.layout != "C":
+        return None
+    result = types.Array(array.dtype, 1, "C", readonly=not array.mutable)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = make_array(array)(context, builder, arguments[0])
+        view = make_array(result)(context, builder)
+        populate_array(
+            view,
+            data=source.data,
+            shape=[source.nitems],
+            strides=[source.itemsize],
+            itemsize=source.itemsize,
+            meminfo=source.meminfo,
+            parent=source.parent,
+        )
+        return impl_ret_borrowed(context, builder, result, view._getvalue())
+
+    return result(array), codegen
+
+
+@intrinsic
+def borrowed(typing_context: Any, array: Any) -> Any:
+    """Return an array of the caller's as one that nobody owns: its views count no references, some 5 ns each time.
+
+    For arguments of a compiled loop only, which live as long as it runs.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = make_array(array)(context, builder, arguments[0])
+        view = make_array(array)(context, builder)
+        populate_array(
+            view,
+            data=source.data,
+            shape=source.shape,
+            strides=source.strides,
+            itemsize=source.itemsize,
+            meminfo=None,
+        )
+        return view._getvalue()
+
+    return array(array), codegen

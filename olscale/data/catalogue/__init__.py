@@ -1,0 +1,1 @@
+"""The catalogue: public data sets by name, and how they are fetched."""

@@ -1,0 +1,107 @@
+"""The fingerprint of a dataset, its identity.
+
+BLAKE3 over labels, row lengths, indices and values as little-endian float64/int64/int32 streams: it depends neither on
+how the rows are cut into chunks nor on the layout or the stored type. Segments are in it where there are any, since runs
+keep the mistakes in each: the same rows in other segments are another dataset.
+
+Datasets of format version 1 have SHA-256 in its place, and checksums of decoded chunks in place of checksums of files;
+those of versions 1 and 2 have fingerprints without the segments, which stay what they are: run ids are made of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.layouts.base import Block
+from olscale.data.manifest import FORMAT_VERSION, Segment
+
+__all__ = ["SplitHash", "decoded_crc32", "fingerprint"]
+
+_HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3, 3: blake3}
+_WITH_SEGMENTS = 3
+"""First format version whose fingerprints cover the segments."""
+
+
+def _bytes(array: NDArray[Any], dtype: str | None = None) -> memoryview:
+    little = np.dtype(dtype) if dtype else array.dtype.newbyteorder("<")
+    flat: Any = np.ascontiguousarray(array, dtype=little).reshape(-1).view(np.uint8)
+    return memoryview(flat)
+
+
+def decoded_crc32(block: Block) -> int:
+    """Return the crc32 of labels, row offsets, indices and values of `block`: what format version 1 has of a chunk."""
+    from isal.isal_zlib import crc32 as update
+
+    code = update(_bytes(block.label))
+    if not isinstance(block.X, CSR):
+        return int(update(_bytes(block.X), code))
+    indptr, indices, data = block.X
+    span = slice(int(indptr[0]), int(indptr[-1]))
+    for array in (indptr - indptr[0] if indptr[0] else indptr, indices[span], data[span]):
+        code = update(_bytes(array), code)
+    return int(code)
+
+
+class SplitHash:
+    """Running hashes over the rows of one split.
+
+    Parameters
+    ----------
+    version : int
+        Format version of the dataset.
+    """
+
+    def __init__(self, version: int = FORMAT_VERSION) -> None:
+        self.rows, self.version = 0, version
+        self._streams = {name: _HASHES[version]() for name in ("labels", "lengths", "indices", "values")}
+
+    def update(self, block: Block) -> None:
+        """Add the next rows."""
+        self.rows += len(block)
+        streams = self._streams
+        streams["labels"].update(_bytes(block.label, "<f8"))
+        if not isinstance(block.X, CSR):
+            streams["values"].update(_bytes(block.X, "<f8"))
+            return
+        indptr, indices, data = block.X
+        span = slice(int(indptr[0]), int(indptr[-1]))
+        streams["lengths"].update(_bytes(np.diff(indptr), "<i8"))
+        streams["indices"].update(_bytes(indices[span], "<i4"))
+        streams["values"].update(_bytes(data[span], "<f8"))
+
+    def summary(self) -> dict[str, Any]:
+        """Return row count and digests."""
+        return {"rows": self.rows, **{name: stream.hexdigest() for name, stream in self._streams.items()}}
+
+
+def fingerprint(
+    kind: str,
+    columns: int,
+    classes: Sequence[float | int | str] | None,
+    label_names: Sequence[str] | None,
+    splits: Mapping[str, SplitHash],
+    segments: Mapping[str, Sequence[Segment]],
+) -> str:
+    """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits` and lie in `segments`."""
+    # Text labels are stored as positions in label_names, so the names belong to the label stream.
+    content: dict[str, Any] = {
+        "kind": kind,
+        "columns": columns,
+        "classes": classes,
+        "label_names": label_names,
+        "splits": {name: split.summary() for name, split in splits.items()},
+    }
+    version = next(iter(splits.values())).version
+    if version >= _WITH_SEGMENTS and any(segments.values()):
+        content["segments"] = {name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()}
+    whole = _HASHES[version]
+    digest: str = whole(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return digest

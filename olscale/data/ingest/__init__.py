@@ -1,0 +1,1 @@
+"""Ingest: from sources in any format to a dataset."""

@@ -1,0 +1,128 @@
+"""One numbering of the columns for all sources of a dataset."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.base import Batch
+from olscale.data.layouts.base import StoredRows
+from olscale.errors import DatasetError
+
+__all__ = ["Columns", "WiderType"]
+
+_STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
+"""Types whose every value is exact as float64."""
+
+
+class WiderType(Exception):  # noqa: N818 - no error: the split is read again
+    """Rows do not fit the type in which the split was stored so far.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The type that holds them all.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        super().__init__(str(dtype))
+        self.dtype = dtype
+
+
+class Columns:
+    """Brings every batch to the columns of the dataset.
+
+    Sparse rows may widen the dataset. Where the sources name their columns (a table whose categories become columns),
+    the name decides, so that two files which met the categories in another order agree. Each split of dense rows has a
+    stored type of its own; `dtype` is one that holds them all.
+    """
+
+    def __init__(self) -> None:
+        self.width = 0
+        self.kind: Literal["dense", "sparse"] | None = None
+        self.dtype = np.dtype(np.float64)
+        self._stored: np.dtype[Any] | None = None
+        self._names: dict[str, int] | None = None
+        self._seen: tuple[str, ...] = ()
+        self._target = np.empty(0, dtype=np.int32)
+
+    def begin(self, dtype: np.dtype[Any] | None = None) -> None:
+        """Begin a split, stored as `dtype` or as its first rows are."""
+        self._stored = dtype
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns, where there are any."""
+        return None if self._names is None else tuple(self._names)
+
+    def align(self, batch: Batch, source: str) -> StoredRows:
+        """Return the rows of `batch` in the dataset's columns and stored type.
+
+        Raises
+        ------
+        DatasetError
+            When `batch` is of another kind or width than the batches before it.
+        WiderType
+            When the split must be begun again with a wider type.
+        """
+        kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
+        first = self.kind is None
+        if first:
+            self.kind = kind
+            self._names = {} if batch.feature_names is not None else None
+        elif kind != self.kind:
+            raise DatasetError(f"{source} has {kind} rows but the sources before it had {self.kind} ones")
+        if isinstance(batch.X, CSR):
+            return self._align_sparse(batch, batch.X, source)
+        return self._align_dense(batch, batch.X, source, first)
+
+    def _align_dense(self, batch: Batch, X: NDArray[Any], source: str, first: bool) -> NDArray[Any]:
+        dtype = X.dtype if X.dtype in _STORED else np.dtype(np.float64)
+        if first:
+            self.width, self.dtype = batch.columns, dtype
+            if batch.feature_names is not None:
+                self._names = {name: i for i, name in enumerate(batch.feature_names)}
+        if batch.columns != self.width:
+            raise DatasetError(f"{source} has {batch.columns} columns but the sources before it had {self.width}")
+        stored = self._stored = self._stored or dtype
+        self.dtype = np.result_type(self.dtype, dtype)
+        if not np.can_cast(dtype, stored):
+            raise WiderType(np.result_type(dtype, stored))
+        names = batch.feature_names
+        if names is not None and names != self.names:
+            if self._names is None or sorted(names) != sorted(self._names):
+                raise DatasetError(f"{source} has other column names than the sources before it")
+            X = X[:, [names.index(name) for name in self._names]]
+        return X.astype(stored, copy=False)
+
+    def _align_sparse(self, batch: Batch, X: CSR, source: str) -> CSR:
+        if batch.feature_names is None:
+            self.width = max(self.width, batch.columns)
+            return X
+        if self._names is None:
+            raise DatasetError(f"{source} names its columns but the sources before it did not")
+        target = self._placed(batch.feature_names, self._names)
+        self.width = len(self._names)
+        return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
+
+    def _placed(self, names: tuple[str, ...], known: dict[str, int]) -> NDArray[np.int32]:
+        """Return the dataset's column of each of `names`: a source only ever adds to those it had."""
+        seen = len(self._seen)
+        if names[:seen] != self._seen:
+            seen = 0
+        if len(names) > seen:
+            new = np.array([known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32)
+            self._target = np.concatenate([self._target[:seen], new])
+            self._seen = names
+        return self._target[: len(names)]
+
+
+def _renumber(X: CSR, target: NDArray[np.int32]) -> CSR:
+    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
+    indices = target[X.indices[span]]
+    row = np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr))
+    order = np.lexsort((indices, row))
+    return CSR(X.indptr - X.indptr[0], indices[order], X.data[span][order])

@@ -1,0 +1,164 @@
+"""What an interrupted ingest leaves for the next: the rows that were written, and which pieces they are.
+
+While SVMlight text is ingested, ``progress.json`` beside the marker says after every chunk which chunks are safe and how
+many rows the pieces read so far have. The next ingest from the same sources with the same options moves all that to
+``earlier/`` and reads every piece that lies wholly in those chunks from there, in place of parsing its text: it goes on
+with the piece it was in. Everything else (labels, columns, checksums, the fingerprint) comes about as it always does,
+from the rows, so the outcome has the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from olscale.data.formats.base import Batch
+from olscale.data.layouts import Block, SplitShape, open_reader
+from olscale.data.layouts.base import SplitReader
+from olscale.data.manifest import ChunkEntry
+from olscale.data.rebatch import cut
+from olscale.errors import DatasetError
+from olscale.storage.directory import Directory
+
+__all__ = ["EARLIER", "PROGRESS", "Earlier", "Journal", "keep_earlier"]
+
+PROGRESS = "progress.json"
+EARLIER = "earlier"
+_SPLITS = ("train", "test")
+
+
+@dataclass
+class Journal:
+    """Keeps ``progress.json`` while a dataset is built.
+
+    Attributes
+    ----------
+    zero_based : bool or None
+        Numbering of the text, which the pieces to come share; None where it is no SVMlight text, and nothing is kept.
+    """
+
+    directory: Directory
+    zero_based: bool | None = None
+    pieces: dict[str, int] = field(default_factory=dict)
+    twice: bool = False
+    splits: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def read(self, piece: str, rows: int) -> None:
+        """Note that a piece has been read to its end."""
+        # Two pieces of one name cannot be told apart: the second is parsed again, and all after it.
+        self.twice = self.twice or piece in self.pieces
+        if not self.twice:
+            self.pieces[piece] = rows
+
+    def written(
+        self,
+        split: str,
+        chunks: list[ChunkEntry],
+        files: dict[str, int],
+        layout: str,
+        chunk_rows: int,
+        columns: int,
+    ) -> None:
+        """Note that `chunks` of `split` are where a reader finds them."""
+        if self.zero_based is None:
+            return
+        self.splits[split] = {"chunks": [chunk.rows for chunk in chunks], "files": files}
+        content = {
+            "zero_based": self.zero_based,
+            "layout": layout,
+            "chunk_rows": chunk_rows,
+            "columns": columns,
+            "pieces": list(self.pieces.items()),
+            "splits": self.splits,
+        }
+        self.directory.replace(PROGRESS, json.dumps(content).encode())
+
+
+def keep_earlier(directory: Directory) -> None:
+    """Move the rows of an interrupted build to where `Earlier` finds them, unless there are more of an earlier one."""
+    now, before = _load(directory, ""), _load(directory, f"{EARLIER}/")
+    if now is None or (before is not None and _count(before) >= _count(now)):
+        return
+    directory.remove(EARLIER)
+    for split in _SPLITS:
+        if directory.exists(split):
+            directory.move(split, f"{EARLIER}/{split}")
+    directory.move(PROGRESS, f"{EARLIER}/{PROGRESS}")
+
+
+class Earlier:
+    """The rows that an interrupted build has written, by piece.
+
+    Attributes
+    ----------
+    pieces : dict of str to (int, int)
+        First row and number of rows of each piece all of whose rows are there, over both splits.
+    zero_based : bool or None
+        See `Journal`.
+    """
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+        self.pieces: dict[str, tuple[int, int]] = {}
+        self.zero_based: bool | None = None
+        found = _load(directory, f"{EARLIER}/")
+        if found is None:
+            return
+        self._content = found
+        self.zero_based = found["zero_based"]
+        start, safe = 0, _count(found)
+        for name, rows in found["pieces"]:
+            if start + rows > safe:
+                break
+            self.pieces[name] = (start, rows)
+            start += rows
+
+    def batches(self, piece: str) -> Iterator[Batch]:
+        """Yield the rows of `piece`.
+
+        Raises
+        ------
+        DatasetError
+            When they are damaged.
+        """
+        first, count = self.pieces[piece]
+        content, start = self._content, 0
+        for split, found in content["splits"].items():
+            shape = SplitShape(
+                f"{EARLIER}/{split}",
+                "sparse",
+                content["columns"],
+                sum(found["chunks"]),
+                content["chunk_rows"],
+                found["files"],
+            )
+            reader = open_reader(content["layout"], self._directory, shape)
+            for i, size in enumerate(found["chunks"]):
+                low, high = max(first - start, 0), min(first + count - start, size)
+                if low < high:
+                    block = self._checked(reader, i)
+                    part = cut(block, low, high)
+                    yield Batch(part.X, part.label, content["columns"], zero_based=self.zero_based)
+                start += size
+
+    def _checked(self, reader: SplitReader, i: int) -> Block:
+        try:
+            return reader.read(i)
+        except Exception as error:  # decoders of damaged bytes raise nearly anything
+            raise DatasetError(
+                f"{self._directory}: rows of an interrupted ingest are damaged ({error}); ingest again"
+            ) from error
+
+
+def _count(content: dict[str, Any]) -> int:
+    return sum(sum(found["chunks"]) for found in content["splits"].values())
+
+
+def _load(directory: Directory, folder: str) -> dict[str, Any] | None:
+    try:
+        content: dict[str, Any] = json.loads(directory.read(f"{folder}{PROGRESS}"))
+    except (OSError, ValueError):
+        return None
+    return content if "splits" in content else None  # not so in the first versions

@@ -1,0 +1,81 @@
+"""Batches set aside in a file: a line of JSON and plain arrays each, so that reading them back runs no code.
+
+Sparse rows are packed (`olscale.data.shuffle.row_codec`), which takes half of their text or less.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, slice_rows
+from olscale.data.formats.base import Batch
+from olscale.data.shuffle.row_codec import SPARE_WORDS, PackedRows, Pieces, find, unpack
+from olscale.storage.directory import write_in_steps
+
+__all__ = ["read_batches", "write_batch"]
+
+_PIECE_ROWS = 1_024
+"""Few enough to be packed in the cache."""
+
+
+def write_batch(file: BinaryIO, batch: Batch) -> None:
+    """Write `batch` behind what is in `file`.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_batch(file, Batch(np.eye(2), np.array([0.0, 1.0]), columns=2))
+    >>> file.getvalue()[:30]
+    b'{"arrays": 2, "columns": 2, "f'
+    """
+    text = isinstance(batch.target, list)
+    about = {
+        "columns": int(batch.columns),
+        "feature_names": batch.feature_names,
+        "zero_based": batch.zero_based,
+        "label": batch.label,
+        "regression": batch.regression,
+        "text": batch.target if text else None,
+    }
+    arrays = [*(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]), *([] if text else [batch.target])]
+    file.write(json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode() + b"\n")
+    for array in arrays:
+        values = np.ascontiguousarray(array)
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(values))
+        write_in_steps(file, values.reshape(-1).view(np.uint8))
+
+
+def read_batches(path: Path) -> Iterator[Batch]:
+    """Yield the batches in a file, then remove it."""
+    with path.open("rb") as file:
+        while line := file.readline():
+            about = json.loads(line)
+            arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(about.pop("arrays"))]
+            text, names = about.pop("text"), about.pop("feature_names")
+            target = arrays.pop() if text is None else text
+            X = _unpacked(*arrays) if len(arrays) > 1 else arrays[0]
+            yield Batch(X, target, feature_names=None if names is None else tuple(names), **about)
+    path.unlink()
+
+
+def _packed(X: CSR) -> list[NDArray[Any]]:
+    rows = len(X.indptr) - 1
+    packed = PackedRows(rows, int(X.indptr[-1] - X.indptr[0]))
+    for start in range(0, rows, _PIECE_ROWS):
+        part = slice_rows(X, start, min(start + _PIECE_ROWS, rows))
+        packed.add(CSR(*part), np.zeros(len(part[0]) - 1))
+    words, *bounds, _ = packed.pieces()
+    return [np.concatenate([words, np.zeros(SPARE_WORDS)]), np.array(bounds), np.array([rows])]
+
+
+def _unpacked(words: NDArray[np.float64], bounds: NDArray[np.int64], rows: NDArray[np.int64]) -> CSR:
+    begin, middle, end = bounds
+    pieces = Pieces(words[:-SPARE_WORDS], begin, middle, end, int(rows[0]))
+    return unpack(find(pieces)[0], np.arange(pieces.rows))

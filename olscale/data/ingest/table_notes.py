@@ -1,0 +1,119 @@
+"""What became of the columns of tables, gathered while a dataset is built, and where values are missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.base import Batch
+from olscale.data.formats.table_columns import TableColumns, value_of
+from olscale.data.manifest import TableEntry
+from olscale.errors import DatasetError
+
+__all__ = ["TableNotes"]
+
+_SHARE = 0.5
+"""Of the rows: a column that never falls, and rises in more of them than this, is a row's number or time."""
+
+
+class TableNotes:
+    """Gathers what is known of the columns of all sources of a dataset."""
+
+    def __init__(self) -> None:
+        self._first: TableColumns | None = None
+        self._others: list[TableColumns] = []
+        self._rows: dict[str, int] = {}
+        self._missing: dict[str, dict[str, int]] = {}
+        self._uncounted: set[str] = set()
+        self._split = "train"
+
+    def begin(self, split: str) -> None:
+        """Begin a split, or begin it again."""
+        self._split, self._rows[split], self._missing[split] = split, 0, {}
+        self._uncounted.discard(split)
+        if split == "train":
+            self._first, self._others = None, []
+
+    def add(self, batch: Batch, source: str) -> None:
+        """Note the next rows.
+
+        Raises
+        ------
+        DatasetError
+            When `source` has other columns than the tables before it, or other of them hold text.
+        """
+        self._rows[self._split] += len(batch)
+        if batch.table is None:
+            if isinstance(batch.X, CSR):
+                self._uncounted.add(self._split)
+            else:
+                self._count_in_arrays(batch, batch.X)
+            return
+        columns = batch.table.columns
+        if self._first is None:
+            self._first = columns
+        elif columns is not self._first and (not self._others or columns is not self._others[-1]):
+            _check_alike(self._first, columns, source)
+            self._others.append(columns)
+        if batch.table.missing is not None:
+            self._note(columns.names, batch.table.missing.sum(axis=0))
+
+    def _count_in_arrays(self, batch: Batch, X: NDArray[Any]) -> None:
+        # A sum is a number unless some value is none: one pass that reads, where a mask is also written and read again.
+        if X.dtype.kind == "f" and not np.isfinite(np.add.reduce(X, axis=None)):
+            names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
+            self._note(names, np.isnan(X).sum(axis=0))
+
+    def _note(self, names: tuple[str, ...], counts: NDArray[Any]) -> None:
+        found = self._missing[self._split]
+        for position in np.flatnonzero(counts).tolist():
+            found[names[position]] = found.get(names[position], 0) + int(counts[position])
+
+    def missing(self, split: str) -> dict[str, int] | None:
+        """Return the cells of `split` that hold no value, by column; None where they are not counted: in sparse text."""
+        return None if split in self._uncounted else self._missing[split]
+
+    def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
+        """Return what the manifest keeps of the columns; None where the sources are no tables."""
+        table = self._first
+        if table is None or feature_names is None:
+            return None
+        names = table.names
+        numeric = [i for i in table.features if not table.text[i]]
+        categorical = {names[i]: 0 for i in table.features if table.text[i]}
+        for name in feature_names[len(numeric) :]:
+            categorical[value_of(name, categorical)[0]] += 1
+        sources = [table, *self._others]
+        places = [{name: i for i, name in enumerate(source.names)} for source in sources]
+        growing = []
+        for name in (names[i] for i in table.rises):
+            rises = [source.rises.get(place[name]) for source, place in zip(sources, places, strict=True)]
+            known = [count for count in rises if count is not None]
+            if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
+                growing.append(name)
+        distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
+        return TableEntry(
+            numeric=len(numeric),
+            categorical=categorical,
+            dropped=tuple(names[i] for i in sorted(table.dropped)),
+            segments=None if table.segments is None else names[table.segments],
+            growing=tuple(growing),
+            distinct=tuple(distinct),
+        )
+
+
+def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:
+    known = {first.names[i]: first.text[i] for i in first.features}
+    found = {other.names[i]: other.text[i] for i in other.features}
+    if known == found:
+        return
+    for names, has, than in ((known, "lacks", found), (found, "has", known)):
+        odd = next((name for name in names if name not in than), None)
+        if odd is not None:
+            raise DatasetError(f"{source} has other column names than the sources before it: it {has} {odd!r}")
+    name = next(name for name in known if known[name] != found[name])
+    here, there = ("text", "numbers") if found[name] else ("numbers", "text")
+    raise DatasetError(f"{source} has {here} in column {name!r}, the sources before it have {there}")

@@ -1,0 +1,37 @@
+"""What lies in a directory of datasets."""
+
+from __future__ import annotations
+
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.ingest.sources import natural_key
+from olscale.data.manifest import MANIFEST, MARKER
+from olscale.errors import DatasetError
+from olscale.storage.directory import Directory
+
+__all__ = ["datasets_under"]
+
+
+def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
+    """Return name and dataset of every dataset directly under `root`, in natural order.
+
+    A dataset that does not open is there as a word: ``"unfinished"`` or ``"broken"``.
+
+    Raises
+    ------
+    DatasetError
+        When there is no directory `root`.
+    """
+    directory = Directory(root)
+    if not directory.exists():
+        raise DatasetError(f"there is no directory {root}")
+    found: list[tuple[str, Dataset | str]] = []
+    for name in sorted(directory.names(), key=natural_key):
+        path = f"{directory.path}/{name}"
+        if directory.exists(f"{name}/{MANIFEST}"):
+            try:
+                found.append((name, open_dataset(path)))
+            except DatasetError:
+                found.append((name, "broken"))
+        elif directory.exists(f"{name}/{MARKER}"):
+            found.append((name, "unfinished"))
+    return found

@@ -1,0 +1,159 @@
+"""Rows of a split in any order, by way of buckets in a scratch file: one pass over the split, then bucket by bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import take_rows
+from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
+from olscale.data.layouts.base import Block
+from olscale.data.shuffle.in_memory import Held, held_bytes, let_go
+from olscale.data.shuffle.spill_file import Buckets
+from olscale.errors import ParameterError
+from olscale.system.memory import size_text
+
+__all__ = ["Scattered", "chunk_bytes"]
+
+_Placed: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
+_Bucket: TypeAlias = tuple[Held, NDArray[np.int64]]
+
+_SHORTEST_PIECE = 1 << 16
+"""Bytes that a slot should have at least: shorter reads would be seeks and little else."""
+_PIECE = 1 << 20
+"""Bytes beyond which longer slots gain nothing."""
+
+_SHARE = 0.6
+"""Of the limit, for rows of buckets in memory."""
+
+_FOUND_BYTES = 48
+"""Of a row in a bucket: where it and its values lie, its entries, label and position, and where it belongs."""
+
+_MOST_ROWS = (1 << 31) - 1
+"""Rows of a bucket at most: a row keeps its position within it in four bytes."""
+
+
+class Scattered:
+    """Rows that are put down in buckets when the first of them is asked for.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split : str
+    order : int64 array of shape (rows,)
+        Different rows of the split.
+    limit : int
+        Bytes of memory that may be taken.
+
+    Raises
+    ------
+    ParameterError
+        If `limit` is not enough for the order itself and a few chunks.
+    """
+
+    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
+        self._dataset, self._split, self._limit = dataset, split, limit
+        self._order, self._rows = order, len(order)
+        self._title = f"{dataset.path} ({split} split)"
+        self._sizes = self._bucket_sizes()
+        self._first: Buckets | None = None
+        self._second: tuple[int, Buckets] | None = None
+        self._held: tuple[int, _Bucket] | None = None
+        self._ahead: Future[NDArray[np.float64]] | None = None  # of the bucket behind the one that is held
+        self._reader = ThreadPoolExecutor(1, "olscale-buckets")
+
+    def chunk(self, i: int) -> Chunk:
+        """Return chunk number `i`; its bucket stays in memory until a chunk of another one is asked for.
+
+        Where the next bucket has room beside it, that is read in a thread meanwhile.
+        """
+        rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
+        number, start = divmod(i * rows, size)
+        if self._held is None or self._held[0] != number:
+            forward = number == (0 if self._held is None else self._held[0] + 1)
+            self._held = None  # or there would be two
+            self._held = number, self._read(number, forward)
+        held, where = self._held[1]
+        return self._dataset.decoded(held.take(where[start : start + rows]))
+
+    def _bucket_sizes(self) -> tuple[int, ...]:
+        """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
+        chunk_rows, rows = self._dataset.manifest.chunk_rows, self._dataset.rows(self._split)
+        chunk = chunk_bytes(self._dataset, self._split)
+        # The order and its inverse; four chunks to decode one, and one for the slots of all buckets.
+        needed = 12 * rows + 5 * chunk
+        if self._limit < needed:
+            raise ParameterError(
+                f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and five "
+                f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
+            )
+        row = held_bytes(self._dataset, self._split) / rows + 24
+        size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
+        count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
+        return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
+
+    def _read(self, number: int, forward: bool) -> _Bucket:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and not forward:
+            ahead.exception()  # it must end: one at a time reads from a file
+            ahead = None
+        buckets, place = self._find(number)
+        words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead.result()
+        if forward and place + 1 < len(buckets):
+            following = buckets.memory(place + 1)
+            if words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1] <= self._limit * _SHARE:
+                # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
+                self._ahead = self._reader.submit(buckets.filled, place + 1, following)
+        return buckets.opened(place, words)
+
+    def _find(self, number: int) -> tuple[Buckets, int]:
+        """Return where bucket `number` lies, and as which one."""
+        if self._first is None:
+            let_go(0)  # all of the limit is ours
+            self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
+            self._order = np.empty(0, np.int64)
+            pa.default_memory_pool().release_unused()  # what decoding took; a bucket would not fit into it
+        if len(self._sizes) == 1:
+            return self._first, number
+        wide, narrow = divmod(number, self._sizes[0] // self._sizes[1])
+        if self._second is None or self._second[0] != wide:
+            self._second = None
+            rows = min(self._sizes[0], self._rows - wide * self._sizes[0])
+            self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
+        return self._second[1], narrow
+
+    def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
+        room = min(self._limit // 8, -(-rows // size) * _PIECE)
+        buckets = Buckets(rows, size, room, self._title)
+        for position, block in source:
+            buckets.add(position, block)
+            del position, block  # or there would be two when the next is read
+        return buckets
+
+    def _file_order(self) -> _Placed:
+        """Yield the rows that are in the order as they come, with the positions that they have there."""
+        rows = self._dataset.rows(self._split)
+        position: NDArray[Any] = np.full(rows, -1, np.int32 if rows < 1 << 31 else np.int64)
+        position[self._order] = np.arange(len(self._order), dtype=position.dtype)
+        for i, start in enumerate(self._dataset.chunk_starts(self._split)):
+            block = self._dataset.block(self._split, i)
+            mine = position[start : start + len(block)]
+            if mine.min() < 0:
+                kept = np.flatnonzero(mine >= 0)
+                block, mine = Block(take_rows(block.X, kept), block.label[kept]), mine[kept]
+            yield mine, block
+            del mine, block
+
+
+def chunk_bytes(dataset: Dataset, split: str) -> int:
+    """Return the mean bytes of a whole chunk of `split` as learners get it."""
+    rows = min(dataset.rows(split), dataset.manifest.chunk_rows)
+    if dataset.kind == "dense":
+        return rows * (dataset.columns + 1) * 8
+    return int(rows * (12 * dataset.nonzeros(split) / max(1, dataset.rows(split)) + 24))

@@ -1,0 +1,89 @@
+"""Rows in memory, of which any can be had in any order; whole splits are shared by all that read them in this process."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.dataset import Dataset
+from olscale.data.layouts.base import Block
+from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
+
+__all__ = ["Held", "held_bytes", "let_go", "whole"]
+
+
+class Held:
+    """Rows in memory, dense ones in their stored type and sparse ones packed.
+
+    Parameters
+    ----------
+    X : Packed or ndarray
+        Rows.
+    label : float64 array of shape (rows,)
+        Labels as they are stored.
+    """
+
+    def __init__(self, X: Packed | NDArray[Any], label: NDArray[np.float64]) -> None:
+        self.X, self.label = X, label
+
+    def take(self, index: NDArray[np.int64]) -> Block:
+        """Return the rows at `index`, in that order, as a copy."""
+        X = unpack(self.X, index) if isinstance(self.X, Packed) else self.X[index]
+        return Block(X, self.label[index])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        parts = self.X if isinstance(self.X, Packed) else (self.X,)
+        return sum(part.nbytes for part in parts) + self.label.nbytes
+
+
+def held_bytes(dataset: Dataset, split: str) -> int:
+    """Return the bytes that a split takes in memory at most: of sparse rows if no value is 1 and no index near another."""
+    rows = dataset.rows(split)
+    if dataset.kind == "dense":
+        return rows * (dataset.columns * np.dtype(dataset.manifest.dtype).itemsize + 8)
+    return dataset.nonzeros(split) * ENTRY_BYTES + rows * ROW_BYTES
+
+
+_WHOLE: OrderedDict[tuple[str, str, str], Held] = OrderedDict()
+"""Splits that this process holds, the one last used last."""
+
+
+def whole(dataset: Dataset, split: str, limit: int) -> Held:
+    """Return a split, read when it is first asked for; others are let go if there would be more than `limit` bytes."""
+    key = (dataset.path, dataset.fingerprint, split)
+    if key not in _WHOLE:
+        let_go(limit - held_bytes(dataset, split))
+        blocks = (dataset.block(split, i) for i in range(dataset.chunk_count(split)))
+        _WHOLE[key] = _joined(blocks, dataset.rows(split), dataset.nonzeros(split))
+    _WHOLE.move_to_end(key)
+    return _WHOLE[key]
+
+
+def let_go(limit: int) -> None:
+    """Forget whole splits, the one not used for longest first, until they take at most `limit` bytes."""
+    while _WHOLE and sum(held.nbytes for held in _WHOLE.values()) > limit:
+        _WHOLE.popitem(last=False)
+
+
+def _joined(blocks: Iterable[Block], rows: int, entries: int) -> Held:
+    """Return all rows of `blocks` in arrays that are made once: nothing is held twice."""
+    label, row = np.empty(rows), 0
+    dense: NDArray[Any] | None = None
+    packed = PackedRows(rows, entries)
+    for block in blocks:
+        span = slice(row, row + len(block))
+        row = span.stop
+        if isinstance(block.X, CSR):
+            packed.add(block.X, block.label)
+            continue
+        if dense is None:
+            dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
+        label[span], dense[span] = block.label, block.X
+    return Held(*packed.rows()) if dense is None else Held(dense, label)

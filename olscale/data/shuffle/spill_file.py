@@ -1,0 +1,197 @@
+"""Buckets: rows that come in one order, put down in a scratch file so that a range of another order is read at once.
+
+Every row has a position in the order that is wanted. A bucket is a range of positions. Rows come one after another, each is
+packed into the slot of its bucket, and a slot that is full is written as a piece: the file is written from front to back,
+and a bucket is read piece by piece. It is sorting by distribution (J. S. Vitter, External memory algorithms and data
+structures, ACM Computing Surveys 33(2), 2001), where the order is known beforehand.
+
+The file has no name: the system frees it when the process ends, however it ends, so there is never anything to clean up.
+Where the pieces lie is known to this process only. Each has a checksum.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import slice_rows
+from olscale.data.layouts.base import Block, crc32
+from olscale.data.shuffle.in_memory import Held
+from olscale.data.shuffle.row_codec import SPARE_WORDS, Pieces
+from olscale.data.shuffle.write_buffer import Slots, open_pieces, record_type, words_of
+from olscale.errors import DatasetError
+
+__all__ = ["Buckets", "scratch_folder"]
+
+
+class Buckets:
+    """Rows by bucket.
+
+    Parameters
+    ----------
+    positions : int
+        How many positions there are.
+    size : int
+        Positions of a bucket; the last one may have fewer.
+    room : int
+        Bytes of memory for rows that are not yet written: each bucket has a slot, which is written when it is full.
+    title : str
+        What is permuted, for error messages.
+
+    Examples
+    --------
+    >>> buckets = Buckets(positions=4, size=2, room=100, title="four numbers")
+    >>> buckets.add(np.array([3, 0, 1, 2]), Block(np.array([[30], [0], [10], [20]], dtype=np.uint8), np.zeros(4)))
+    >>> rows, where = buckets.opened(1, buckets.filled(1, buckets.memory(1)))
+    >>> rows.take(where).X.tolist()
+    [[20], [30]]
+    """
+
+    def __init__(self, positions: int, size: int, room: int, title: str) -> None:
+        self._size, self._title = size, title
+        self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
+        self._slots: Slots | None = Slots(len(self), room // 8 // len(self), size)
+        self._record: np.dtype[Any] | None = None
+        self._end = 0
+        with self._told():
+            folder = scratch_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file: Any = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - open as long as we are
+        weakref.finalize(self, self._file.close)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def add(self, position: NDArray[Any], block: Block) -> None:
+        """Put down the rows of `block`, each at its position; in the end every position must have been given once."""
+        assert self._slots is not None, "rows come before they are read"
+        self._record = record_type(block.X)
+        row = self._slots.put(position, block, 0)
+        while row < len(block):
+            number = int(position[row]) // self._size
+            if self._slots.rows[number]:
+                self._write(number, self._slots, number)
+            else:  # longer than a slot
+                alone = Slots(1, words_of(block.X, row), self._size)
+                one = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
+                alone.put(position[row : row + 1] - number * self._size, one, 0)
+                self._write(number, alone, 0)
+                row += 1
+            row = self._slots.put(position, block, row)
+
+    def pieces(self, number: int) -> Iterator[tuple[NDArray[Any], Block]]:
+        """Yield the rows of bucket `number` as they were put down, with their positions counted from its first one."""
+        self._end_of_rows()
+        for piece in self._pieces[number]:
+            rows, position = self._opened([piece], self._filled([piece], _memory([piece])))
+            yield position, rows.take(np.arange(len(position)))
+
+    def memory(self, number: int) -> NDArray[np.float64]:
+        """Return memory for `filled`."""
+        self._end_of_rows()
+        return _memory(self._pieces[number])
+
+    def filled(self, number: int, words: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Read bucket `number` from the file to `words`, and return these; any thread may do it, one at a time."""
+        return self._filled(self._pieces[number], words)
+
+    def opened(self, number: int, words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int64]]:
+        """Return the rows of bucket `number`, which was `filled`, and which of them belongs to each position in order."""
+        rows, position = self._opened(self._pieces[number], words)
+        where = np.empty(len(position), np.int64)
+        where[position] = np.arange(len(position))
+        return rows, where
+
+    def _end_of_rows(self) -> None:
+        if self._slots is not None:
+            for number in np.flatnonzero(self._slots.rows).tolist():
+                self._write(number, self._slots, number)
+        self._slots = None
+
+    def _write(self, number: int, slots: Slots, slot: int) -> None:
+        words, records = slots.content(slot)
+        with self._told():
+            self._file.seek(self._end)
+            _write(self._file, words)
+        rows = int(slots.rows[slot])
+        self._pieces[number].append(_Piece(self._end, rows, records, len(words), crc32(_bytes(words))))
+        self._end += words.nbytes
+        slots.clear(slot)
+
+    def _filled(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> NDArray[np.float64]:
+        low = 0
+        with self._told():
+            for piece in pieces:
+                here = words[low : low + piece.words]
+                self._file.seek(piece.offset)
+                _read(self._file, here)
+                if crc32(_bytes(here)) != piece.checksum:
+                    raise OSError("what is read is not what was written")
+                low += piece.words
+        return words
+
+    def _opened(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int32]]:
+        end = np.cumsum([piece.words for piece in pieces])
+        begin = end - [piece.words for piece in pieces]
+        middle = begin + [piece.records for piece in pieces]
+        rows = sum(piece.rows for piece in pieces)
+        return open_pieces(Pieces(words, begin, middle, end, rows), self._record)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in one line what is wrong with the scratch folder."""
+        try:
+            yield
+        except OSError as error:
+            raise DatasetError(
+                f"cannot permute {self._title} in scratch folder {scratch_folder()}: {error.strerror or error}; "
+                "rows take as much there as in memory: name another folder in OLSCALE_SCRATCH, or raise the memory limit"
+            ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What lay in a slot: where it is in the file, its rows, the words of its records and of all of it, and their crc32."""
+
+    offset: int
+    rows: int
+    records: int
+    words: int
+    checksum: int
+
+
+def _memory(pieces: Sequence[_Piece]) -> NDArray[np.float64]:
+    return np.empty(sum(piece.words for piece in pieces) + SPARE_WORDS)[:-SPARE_WORDS]
+
+
+def scratch_folder() -> Path:
+    """Return the folder for scratch files: OLSCALE_SCRATCH, or the system's folder for temporary files (TMPDIR)."""
+    return Path(os.environ.get("OLSCALE_SCRATCH") or tempfile.gettempdir())
+
+
+def _bytes(words: NDArray[np.float64]) -> memoryview:
+    return memoryview(words.view(np.uint8))  # type: ignore[arg-type]
+
+
+def _write(file: Any, words: NDArray[np.float64]) -> None:
+    rest = _bytes(words)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _read(file: Any, words: NDArray[np.float64]) -> None:
+    rest = _bytes(words)
+    while rest:
+        got = file.readinto(rest)
+        if not got:
+            raise OSError("the scratch file is shorter than what was written")
+        rest = rest[got:]

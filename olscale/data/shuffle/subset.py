@@ -1,0 +1,91 @@
+"""Rows of a split in an order other than the file's, by chunk number, within a limit of memory.
+
+Three ways, which give the same chunks: the split is held in memory if it fits; rows in ascending order are picked from the
+chunks of the file; any other order goes through buckets in a scratch file.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import stack_rows, take_rows
+from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
+from olscale.data.shuffle.external import Scattered, chunk_bytes
+from olscale.data.shuffle.in_memory import held_bytes, whole
+
+__all__ = ["OrderedRows", "ordered_rows"]
+
+
+class OrderedRows(Protocol):
+    """Chunks by number."""
+
+    def chunk(self, i: int) -> Chunk:
+        """Return chunk number `i`."""
+
+
+def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> OrderedRows:
+    """Return the rows of `split` at `order`, in chunks of as many rows as the file's.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    split : str
+    order : int64 array of shape (rows,)
+        Different rows of the split.
+    limit : int
+        Bytes of memory that may be taken. Memory and speed depend on it, and nothing else.
+
+    Raises
+    ------
+    ParameterError
+        If that is not enough for the order itself and a few chunks.
+    """
+    if held_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
+        return InMemory(dataset, split, order, limit)
+    if np.all(order[1:] > order[:-1]):
+        return Picked(dataset, split, order)
+    return Scattered(dataset, split, order, limit)
+
+
+class InMemory:
+    """Rows of a split that is held as a whole; all that read this split in this process share it."""
+
+    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
+        self._dataset, self._split, self._order, self._limit = dataset, split, order, limit
+
+    def chunk(self, i: int) -> Chunk:
+        """Return chunk number `i`."""
+        size = self._dataset.manifest.chunk_rows
+        rows = whole(self._dataset, self._split, self._limit - self._order.nbytes)
+        return self._dataset.decoded(rows.take(self._order[i * size : (i + 1) * size]))
+
+
+class Picked:
+    """Rows in ascending order, picked from the file; on the way through, each of its chunks is read once."""
+
+    def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64]) -> None:
+        self._dataset, self._split, self._order = dataset, split, order
+        self._last: tuple[int, Chunk] | None = None
+
+    def chunk(self, i: int) -> Chunk:
+        """Return chunk number `i`."""
+        size = self._dataset.manifest.chunk_rows
+        wanted = self._order[i * size : (i + 1) * size]
+        X, y = [], []
+        for number in np.unique(wanted // size).tolist():
+            chunk = self._read(number)
+            index = wanted[wanted // size == number] - number * size
+            X.append(take_rows(chunk.X, index))
+            y.append(chunk.y[index])
+            del chunk  # or there would be two when the next is read
+        return Chunk(stack_rows(X), np.concatenate(y), self._dataset.columns)
+
+    def _read(self, number: int) -> Chunk:
+        if self._last is None or self._last[0] != number:
+            self._last = None
+            self._last = number, self._dataset.chunk(self._split, number)
+        return self._last[1]

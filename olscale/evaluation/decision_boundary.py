@@ -1,0 +1,165 @@
+"""Learners in the plane: what they predict where, after so many rows.
+
+For looking at a learner, not for measuring it: runs of an experiment are folds (`olscale.evaluation.run_state`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import read_only, to_dense
+from olscale.data.formats.base import Batch
+from olscale.data.stream import Shuffle, open_streams
+from olscale.errors import ParameterError
+from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.registry import make_learner
+
+__all__ = ["DecisionBoundary", "Snapshot", "features", "plane_of", "principal_plane", "snapshots"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionBoundary:
+    """Labelled rows of two features.
+
+    Parameters
+    ----------
+    name : str
+        Where they are from.
+    X : float64 array of shape (n_rows, 2)
+    y : int64 array of shape (n_rows,)
+        Class codes.
+    """
+
+    name: str
+    X: FloatArray
+    y: NDArray[np.int64]
+
+    def shuffled(self, seed: int) -> DecisionBoundary:
+        """Return the rows in the order of permutation number 0 of `seed`."""
+        order = Shuffle(seed, 0).order(len(self.y))
+        return DecisionBoundary(self.name, self.X[order], self.y[order])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A learner in mid-stream.
+
+    Parameters
+    ----------
+    start, stop : int
+        The rows since the last snapshot.
+    x, y : float64 array of shape (resolution,)
+        Coordinates of the grid.
+    scores : float64 array of shape (resolution, resolution)
+        Score at ``(x[j], y[i])``: the second class where it is not negative.
+    prototypes : float64 array of shape (n_prototypes, 2 or 3), optional
+        Of a learner that has them.
+    state : dict of str to ndarray
+        The learner's state.
+    """
+
+    start: int
+    stop: int
+    x: FloatArray
+    y: FloatArray
+    scores: FloatArray
+    prototypes: FloatArray | None
+    state: State
+
+
+def features(X: FloatArray, bias: bool) -> FloatArray:
+    """Return rows as learners take them, with a feature that is always 1 if hyperplanes need not pass the origin."""
+    return read_only(np.column_stack([X, np.ones(len(X))]) if bias else np.ascontiguousarray(X))
+
+
+def plane_of(name: str, batches: Iterable[Batch]) -> DecisionBoundary:
+    """Return the rows of a generator of two features and the targets -1 and +1."""
+    made = list(batches)
+    target = np.concatenate([batch.target for batch in made])
+    return DecisionBoundary(name, np.concatenate([batch.X for batch in made]), (target > 0).astype(np.int64))
+
+
+def principal_plane(path: str) -> DecisionBoundary:
+    """Return the training rows of a dataset, standardised, on their first two principal components.
+
+    Each component points where its largest weight is positive. The rows are held in memory as a dense array.
+
+    Raises
+    ------
+    DatasetError
+        If there is no dataset at `path`.
+    ParameterError
+        If it has fewer than two features.
+    """
+    stream = open_streams(path, ["standardize"]).train
+    if stream.columns < 2:
+        raise ParameterError(f"{path} has {stream.columns} feature; a plane needs at least 2")
+    chunks = list(stream.chunks())
+    X = np.concatenate([to_dense(chunk.X, chunk.columns) for chunk in chunks])
+    _, vectors = np.linalg.eigh(X.T @ X / len(X))
+    axes = vectors[:, :-3:-1]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
+    return DecisionBoundary(stream.dataset.name, X @ axes, np.concatenate([chunk.y for chunk in chunks]))
+
+
+def snapshots(
+    learner: str,
+    params: dict[str, Any],
+    plane: DecisionBoundary,
+    every: int | None = None,
+    bias: bool = True,
+    seed: int = 0,
+    resolution: int = 400,
+) -> Iterator[Snapshot]:
+    """Train a learner on the rows in their order and yield it every so many rows.
+
+    Parameters
+    ----------
+    learner : str
+        Registry name.
+    params : dict
+        Parameters.
+    plane : Plane
+    every : int, optional
+        Rows between snapshots; only the last when left out.
+    bias : bool
+        Whether rows get a feature that is always 1.
+    seed : int
+        For learners that start at random.
+    resolution : int
+        Points of the grid along each axis.
+
+    Raises
+    ------
+    ParameterError
+        If there are more than two classes.
+
+    Examples
+    --------
+    >>> plane = Plane("two", np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, 0]))
+    >>> [(snapshot.scores[0] >= 0).tolist() for snapshot in snapshots("pa", {}, plane, every=1, resolution=2)]
+    [[False, True], [False, True]]
+    """
+    if plane.y.max() > 1:
+        raise ParameterError(f"{plane.name} has {plane.y.max() + 1} classes; a boundary is drawn between 2")
+    low, high = plane.X.min(axis=0), plane.X.max(axis=0)
+    margin = 0.05 * np.maximum(high - low, 1e-9)
+    x, y = (np.linspace(low[i] - margin[i], high[i] + margin[i], resolution) for i in (0, 1))
+    grid = features(np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2), bias)
+    rows, labels = features(plane.X, bias), read_only(plane.y)
+    model = make_learner(learner, params)
+    model.begin(rows.shape[1], 2, (seed,))
+    if model.looks_ahead:
+        model.prepare(rows)
+    every = every or len(rows)
+    for start in range(0, len(rows), every):
+        stop = min(start + every, len(rows))
+        model.learn(rows[start:stop], labels[start:stop])
+        scores = model.scores(grid).reshape(resolution, resolution)
+        state = {name: array.copy() for name, array in model.state_.items()}
+        yield Snapshot(start, stop, x, y, scores, getattr(model, "prototypes_", None), state)

@@ -1,0 +1,241 @@
+"""When rows are scored and when they are learned from, where that is not one after the other for each row.
+
+The definition goes row by row. At row t the model predicts x_t, if t is one of the rows that test it; then it learns from
+the rows whose labels arrive then, of those that train it: row t - delay, or all rows s with s + delay of s = t, in
+their order. However the stream is cut into chunks, the order is that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, stack_rows, take_rows
+from olscale.data.chunk import Chunk
+from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.scoring import Scoring
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner
+from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
+
+__all__ = ["Schedule", "Scored", "follow"]
+
+
+class Scored(NamedTuple):
+    """Scores of a chunk.
+
+    Parameters
+    ----------
+    rows : int64 array of shape (n_scored,)
+        Which rows of the chunk were scored, ascending.
+    scores : float64 array of shape (n_scored, outputs)
+    """
+
+    rows: NDArray[np.int64]
+    scores: FloatArray
+
+
+class _Waiting(NamedTuple):
+    """Rows whose labels are still to arrive, in the order of the stream.
+
+    Parameters
+    ----------
+    rows : Chunk
+    arrival : int64 array of shape (rows,)
+        After the prediction of which row of the stream each label arrives.
+    weights : int64 array of shape (rows,)
+        How often each is learned from.
+    numbers : int64 array of shape (rows,)
+        Which row of the stream each is.
+    """
+
+    rows: Chunk
+    arrival: NDArray[np.int64]
+    weights: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+
+class Schedule:
+    """The order of predictions and updates of one run.
+
+    Rows that are only learned from are checked as well: one that cannot be used ends the run as one that is scored does.
+
+    Parameters
+    ----------
+    scoring : Scoring
+        The protocol's options.
+    fold : int, optional
+        Number of the model, where several go through the stream side by side.
+    """
+
+    def __init__(self, scoring: Scoring, fold: int | None = None) -> None:
+        self._scoring, self._fold = scoring, fold
+        self._waiting: _Waiting | None = None
+        self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
+
+    def shape(self, stream: StreamShape) -> StreamShape:
+        """Return the shape of what is scored of a stream, whose length is known from then on."""
+        self._rows = stream.rows
+        if self._scoring.folds is None:
+            return stream
+        scored = np.concatenate([[0], np.cumsum(self._tested(0, stream.rows))])
+        segments = tuple((name, int(scored[first])) for name, first in stream.segments)
+        return replace(stream, rows=int(scored[-1]), segments=segments)
+
+    def compile(self, chunk: Chunk) -> None:
+        """Have ready what `learn` compiles for rows like those of `chunk`, so that no measured time has it in it."""
+        if self._scoring.interrupts:
+            take_rows(chunk.X, np.empty(0, dtype=np.int64))
+
+    def learn(self, learner: Learner, chunk: Chunk, first: int) -> Scored:
+        """Score and learn what is due while the rows of `chunk` come, the first of which is row `first` of the stream.
+
+        Raises
+        ------
+        DivergedError
+            At the first row that is not finite or scored so, where not all rows are scored and learned from in their order.
+        """
+        count = len(chunk)
+        if not self._scoring.interrupts:
+            return Scored(np.arange(count), learn_usable(learner, chunk.X, chunk.y))
+        tested = np.flatnonzero(self._tested(first, first + count))
+        weights = self._weights(first, first + count)
+        late = bool(self._scoring.delay)
+        if not late and weights.all() and weights.sum() == count:
+            scores = learn_usable(learner, chunk.X, chunk.y)
+            _check(learner, chunk.X, scores, tested, np.arange(first, first + count))
+            return Scored(tested, scores[tested])
+        numbers = np.arange(first, first + count)
+        known = self._joined(_Waiting(chunk, numbers + self._delays(chunk), weights, numbers))
+        before = len(known.rows) - count
+        # A label that arrives at row t is learned after that row is predicted; of several the earlier row is first.
+        due = np.flatnonzero(known.arrival < first + count)
+        trained = np.repeat(due, known.weights[due])
+        # Without delay a row that is both tested on and learned from is one event: `learn` predicts it first.
+        alone = tested if late else tested[weights[tested] == 0]
+        when = np.concatenate([2 * alone, 2 * (known.arrival[trained] - first) + 1])
+        order = np.argsort(when, kind="stable")
+        row = np.concatenate([alone + before, trained])[order]
+        learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
+        rows = known.rows
+        events = Chunk(take_rows(rows.X, row), rows.y[row], rows.columns)
+        scores = follow(learner, events.X, events.y, learning)
+        # The first event of each row is the one before any update by it.
+        kept = np.searchsorted(when[order] // 2, tested)
+        _check(learner, events.X, scores, kept, known.numbers[row])
+        if late:
+            self._keep(known, (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0))
+        return Scored(tested, scores[kept])
+
+    def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
+        """Return how many rows later each label arrives."""
+        if isinstance(self._scoring.delay, int):
+            return self._scoring.delay
+        assert chunk.delays is not None, "the stream was opened without its delay column"
+        return chunk.delays
+
+    def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
+        folds = self._scoring.folds
+        if folds is None:
+            return np.ones(stop - first, dtype=bool)
+        tested: NDArray[np.bool_] = self._weights(first, stop) == 0
+        return tested
+
+    def _weights(self, first: int, stop: int) -> NDArray[np.int64]:
+        """Return how often each row is learned from."""
+        folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
+        if folds is not None and self._fold is not None:
+            return folds.weights(self._fold, first, stop)
+        if every and held:
+            return (np.arange(first, stop) % (every + held) < every).astype(np.int64)
+        return np.ones(stop - first, dtype=np.int64)
+
+    def _joined(self, new: _Waiting) -> _Waiting:
+        """Return the rows whose labels are still to arrive, in the order of the stream, `new` ones last."""
+        old = self._waiting
+        if old is None:
+            return new
+        X, y = stack_rows([old.rows.X, new.rows.X]), np.concatenate([old.rows.y, new.rows.y])
+        arrival = np.concatenate([old.arrival, new.arrival])
+        weights, numbers = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in ("weights", "numbers"))
+        return _Waiting(Chunk(X, y, new.rows.columns), arrival, weights, numbers)
+
+    def _keep(self, known: _Waiting, waits: NDArray[np.bool_]) -> None:
+        index, rows = np.flatnonzero(waits), known.rows
+        kept = Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
+        self._waiting = _Waiting(kept, known.arrival[index], known.weights[index], known.numbers[index])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
+        if self._waiting is None:
+            return {}
+        rows, arrival, weights, numbers = self._waiting
+        X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
+        return {
+            **X,
+            "y": rows.y,
+            "columns": np.array([rows.columns]),
+            "arrival": arrival,
+            "weights": weights,
+            "numbers": numbers,
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`."""
+        self._waiting = None
+        if state:
+            X: Rows = state["X"] if "X" in state else CSR(state["indptr"], state["indices"], state["data"])
+            rows = Chunk(X, state["y"], int(state["columns"][0]))
+            # Checkpoints of olscale 0.1 have no numbers, which nothing but the reason of a failure depends on.
+            delay = self._scoring.delay if isinstance(self._scoring.delay, int) else 0
+            numbers = state.get("numbers", state["arrival"] - delay)
+            self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
+
+
+def _check(learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (n_events, outputs)
+        Scores of all events; those of rows that are only learned from count for nothing.
+    scored : int64 array
+        Events whose scores count.
+    rows : int64 array of shape (n_events,)
+        Rows of the stream.
+    """
+    odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+    if not len(odd):
+        return
+    found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
+    if len(found):
+        raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]))
+
+
+def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np.bool_]) -> FloatArray:
+    """Score rows one after another and learn from those where `learning`; return the scores, each before its update.
+
+    Examples
+    --------
+    >>> from olscale.learners.registry import make_learner
+    >>> learner = make_learner("pa", {})
+    >>> learner.begin(1, 2)
+    >>> follow(learner, np.array([[2.0], [2.0], [2.0]]), np.array([1, 1, 1]), np.array([False, True, False]))[:, 0]
+    array([0., 0., 1.])
+    """
+    if learner.takes_unknown:
+        return learn_usable(learner, X, read_only(np.where(learning, y, UNKNOWN)))
+    turns = np.flatnonzero(np.diff(learning)) + 1
+    found = []
+    for start, stop in pairwise([0, *turns.tolist(), len(y)]):
+        rows = slice_rows(X, start, stop)
+        learns = bool(learning[start : start + 1].any())
+        found.append(learn_usable(learner, rows, y[start:stop]) if learns else score_usable(learner, rows))
+        if not np.isfinite(found[-1]).all():  # the run has ended there: nothing more is learned
+            found.append(np.full((len(y) - stop, found[-1].shape[1]), np.nan))
+            break
+    return np.concatenate(found)

@@ -1,0 +1,332 @@
+"""The fold: one run as a pure function of its chunks.
+
+``fold.step(chunk)`` for each chunk of the stream, ``fold.test(chunk)`` for each of the test split, ``fold.record()``. No
+clock, thread or process reaches what is recorded (times are kept apart), so the shells around it - in process, on a Dask
+actor, in a Dask task - give the same bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, slice_rows, take_rows
+from olscale.compiled.pages import filled_bytes
+from olscale.data.chunk import Chunk
+from olscale.errors import one_line
+from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
+from olscale.evaluation.guard import GlobalRandom, attempt
+from olscale.evaluation.label_delay import Schedule, Scored
+from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
+from olscale.evaluation.run import Run
+from olscale.learners.contract.learner import FloatArray, Learner, codes_of, score_columns
+from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
+from olscale.learners.registry import is_ours, make_learner
+from olscale.results.record import Record
+from olscale.system.interrupts import let_interrupt_out, text_of
+
+__all__ = ["RunState"]
+
+T = TypeVar("T")
+
+
+class RunState:
+    """One run in mid-stream.
+
+    Parameters
+    ----------
+    run : Run
+        What is run.
+    shape : StreamShape
+        Rows, classes and segments of its stream.
+    columns : int
+        Number of features after the transforms.
+    make : callable, optional
+        Makes what learns; the run's learner when left out.
+    metrics : sequence of Metric classes
+        What is counted.
+    meter : Meter, optional
+        Measures what the learner takes, and ends the run when that is more than its budget.
+    verdict : Excess, optional
+        How the run has ended in an earlier attempt that its learner did not let return.
+
+    Attributes
+    ----------
+    position : int
+        Number of rows of the stream gone through.
+    learner : Learner
+        The model.
+    outcome : str
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``; a failed fold
+        ignores further rows.
+    spent : Spent
+        What the learner has taken so far.
+    random : GlobalRandom, optional
+        The global random numbers of a learner from elsewhere.
+    failed_at : tuple of int
+        What orders failures of parts of one learner: row (those of the test split come after the stream), whether the
+        learner raised nothing, row.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        shape: StreamShape,
+        columns: int,
+        make: Callable[[], Learner] | None = None,
+        metrics: Sequence[type[Metric]] = METRICS,
+        meter: Meter | None = None,
+        verdict: BudgetExceeded | None = None,
+    ) -> None:
+        self.run, self.position = run, 0
+        self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
+        self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
+        if verdict is not None:
+            self.fail(verdict.outcome, verdict.reason)
+        shuffle = run.stream.shuffle
+        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
+        made = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
+        if made is not None:  # else the run has failed, and nobody asks for its learner any more
+            self.learner = made
+        self._outputs = (score_columns(shape.classes), shape.classes)
+        self._schedule = Schedule(run.stream.scoring, run.fold)
+        shape = self._schedule.shape(shape)
+        self._metrics: list[Metric] = [metric(shape) for metric in metrics if metric.wanted(shape.scoring)]
+        self._seconds, self._tested = 0.0, 0
+        self._prepared: dict[str, float] = {}
+        self._ready = False
+        self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the learner wants to be shown rows before the first chunk."""
+        return bool(self._guarded(lambda: bool(self.learner.looks_ahead)))
+
+    @property
+    def shares_passes(self) -> bool:
+        """Whether the learner can go through the stream together with others of its kind."""
+        return self._guarded(lambda: hash(self.learner.grid_key() or 0)) is not None
+
+    def prepare(self, X: Rows) -> None:
+        """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
+        rows = self._guarded(lambda: self._usable(X), counts=False)
+        start = perf_counter()
+        if rows is not None:
+            self._guarded(lambda: self.learner.prepare(rows))
+        self._prepared = {"prepare_seconds": perf_counter() - start}
+
+    def _usable(self, X: Rows) -> Rows:
+        """Return the rows that can be used; others end the run when their turn comes in the stream."""
+        usable = usable_rows(X, self.learner.norm_limits())
+        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
+        numbers = self._guarded(lambda: float(self.learner.row_numbers(columns, classes, values)), counts=False)
+        return numbers or 0.0
+
+    def step(self, chunk: Chunk) -> None:
+        """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
+        if not self._ready:
+            self._schedule.compile(chunk)
+            self._guarded(lambda: self.learner.compile(chunk.X), counts=False)
+            if not self.learner.checks_rows:
+                self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
+            self._ready = True
+        start = perf_counter()
+        scored = self._guarded(lambda: self._learned(chunk))
+        if scored is not None:
+            self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
+
+    def _learned(self, chunk: Chunk) -> Scored:
+        scored = self._schedule.learn(self.learner, chunk, self.position)
+        return Scored(scored.rows, self.checked(scored.scores, len(scored.rows)))
+
+    def checked(self, scores: Any, rows: int) -> FloatArray:
+        """Return what a learner has returned, if it is the scores of so many rows."""
+        shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
+        if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in self._outputs] and kind in "fiub":
+            return scores
+        got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"
+        raise TypeError(f"the learner returned {got} as scores; expected numbers of shape ({rows}, {self._outputs[0]})")
+
+    def see(self, chunk: Chunk, scores: FloatArray, seconds: float, rows: NDArray[np.int64] | None = None) -> None:
+        """Count the stream's next chunk, whose `rows` got `scores` before each update, learned from in `seconds`."""
+        if self.outcome != "ok":
+            return
+        rows = np.arange(len(chunk)) if rows is None else rows
+        if not np.isfinite(scores).all():
+            row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
+            self._diverge(chunk, row, self.position + row, "row", self.position + row)
+            return
+        self.count(chunk.y[rows], codes_of(scores), scores, seconds)
+        self.position += len(chunk) - len(rows)
+
+    def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
+        """Count rows of the stream: targets, codes predicted before each update, scores."""
+        for metric in self._metrics:
+            metric.see(y, codes, scores)
+        self.position += len(y)
+        self._seconds += seconds
+
+    def hold_out(self, chunk: Chunk, first: int) -> None:
+        """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
+        scores = self._scores(chunk, first)
+        if scores is not None:
+            for metric in self._metrics:
+                metric.held_out(chunk.y, codes_of(scores))
+
+    def test(self, chunk: Chunk) -> None:
+        """Predict the rows of the test split's next chunk with the final model."""
+        scores = self._scores(chunk, self._tested)
+        self._tested += len(chunk)
+        if scores is not None:
+            self.count_test(chunk.y, codes_of(scores), scores)
+
+    def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
+        """Return the scores of test rows, or nothing if the run has failed or does so there."""
+        scores = self._guarded(lambda: self.checked(score_usable(self.learner, chunk.X), len(chunk)))
+        if scores is None or self.outcome != "ok":
+            return None
+        finite = np.isfinite(scores).all(axis=1)
+        if finite.all():
+            return scores
+        row = int(np.argmin(finite))
+        self._diverge(chunk, row, first + row, "test row", self.position + first + row)
+        return None
+
+    def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
+        """End the run at row `i` of `chunk`, whose score is not finite."""
+        error = self._guarded(lambda: diverged_at(self.learner, chunk.X, i, row, where), counts=False)
+        if error is not None:
+            self.fail("diverged", str(error), raised=False, row=at)
+
+    def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
+        """Count rows of the test split: targets, codes predicted by the final model, scores."""
+        for metric in self._metrics:
+            metric.test(y, codes, scores)
+
+    def error(self) -> float:
+        """Return the cumulative error so far."""
+        return self._metrics[0].values().get("cumulative_error", 0.0)
+
+    def record(self, timings: Mapping[str, float] | None = None) -> Record:
+        """Return the result."""
+        measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
+        # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
+        results: dict[str, Any] = {}
+        if measures is not None and self.outcome == "ok":
+            prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
+            rows, mistakes = prequential.curve()
+            values = {name: value for metric in self._metrics for name, value in metric.values().items()}
+            results = {
+                "metrics": values | measures,
+                "curve_rows": rows,
+                "curve_mistakes": mistakes,
+                "segments": prequential.segments(),
+                "series": [series for metric in self._metrics for series in metric.series()],
+            }
+        return Record(
+            id=self.run.id,
+            run=self.run.definition(),
+            outcome=self.outcome,
+            reason=self.reason,
+            **results,
+            timings={
+                "fit_seconds": self._seconds,
+                "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
+                **self._prepared,
+                **(timings or {}),
+            },
+            environment=_environment(),
+        )
+
+    @property
+    def filled_bytes(self) -> int:
+        """Bytes of the learner's state without its blocks of zeros; 0 of a run that has failed."""
+        if self.outcome != "ok":
+            return 0
+        try:
+            return sum(map(filled_bytes, self.learner.state_.values()))
+        except Exception:  # of a learner that keeps its state otherwise; saving it will tell
+            return 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all of the fold as plain arrays; of one that has failed, how it failed."""
+        common = {
+            "position": np.array([self.position]),
+            "seconds": np.array([self._seconds]),
+            "spent_seconds": np.array([self.spent.seconds]),
+            "prepare_seconds": np.array(list(self._prepared.values())),
+        }
+        if self.outcome != "ok":
+            failure = {"outcome": np.array([self.outcome, self.reason]), "failed_at": np.array(self.failed_at)}
+            return common | failure
+        learned = self._asked("saved", self.learner.state)
+        parts = {f"learner.{name}": array for name, array in learned.items()}
+        parts |= {f"schedule.{name}": array for name, array in self._schedule.state().items()}
+        for number, metric in enumerate(self._metrics):
+            parts |= {f"metric{number}.{name}": array.copy() for name, array in metric.sums.items()}
+        return common | parts
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`, in place of all that came before it: `prepare` too."""
+        groups: dict[str, dict[str, NDArray[Any]]] = {}
+        for key, array in state.items():
+            group, _, name = key.partition(".")
+            groups.setdefault(group, {})[name] = array
+        self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
+        self.spent.seconds = float(state["spent_seconds"][0])
+        self._prepared = dict(zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False))
+        if self.outcome != "ok":  # by a verdict given after the state was saved
+            return
+        if "outcome" in state:
+            self.outcome, self.reason = (str(text) for text in state["outcome"])
+            first, raised, row = (int(part) for part in state["failed_at"])
+            self.failed_at = (first, raised, row)
+            return
+        self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
+        self._schedule.restore(groups.get("schedule", {}))
+        for number, metric in enumerate(self._metrics):
+            metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
+
+    def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
+        """Call into the learner; whatever it raises, or takes beyond its budget, ends this run and no other."""
+        return attempt([self], call, counts) if self.outcome == "ok" else None
+
+    def _asked(self, what: str, call: Callable[[], T]) -> T:
+        """Call into the learner for its checkpoint; a failure is that of the checkpoint, and the run goes on.
+
+        Raises
+        ------
+        ValueError
+            If the learner raises anything.
+        """
+        with self.meter.calling([self], counts=False):
+            try:
+                return call()
+            except BaseException as error:
+                let_interrupt_out(error)
+                raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
+
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
+        """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
+        if self.outcome == "ok":
+            at = self.position if row is None else row
+            self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)
+
+
+@cache
+def _environment() -> dict[str, str]:
+    packages: Iterable[str] = ("olscale", "numpy", "numba", "scikit-learn", "dask")
+    found = {package: version(package) for package in packages}
+    return {**found, "python": platform.python_version(), "host": platform.node(), "cpus": str(os.cpu_count())}

@@ -1,0 +1,116 @@
+"""Where the classes of a one-vs-all learner are in its state: cutting out those of a shard, and joining shards again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.pages import aligned_zeros, copy_of, filled_blocks
+
+__all__ = ["ClassAxes", "ClassAxis", "class_axis", "cut_classes", "join_classes"]
+
+
+class ClassAxis(NamedTuple):
+    """The axis of a state array along which the classes lie.
+
+    Parameters
+    ----------
+    axis : int
+        Number of the axis.
+    positions : int64 array of shape (classes, positions of a class)
+        Which positions along the axis belong to each class; what is at no class's position is shared by all.
+    """
+
+    axis: int
+    positions: NDArray[np.int64]
+
+
+ClassAxes = Mapping[str, ClassAxis]
+"""The class axis of each state array that has one; an array that is not named is shared by all classes."""
+
+
+def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:
+    """Return the axis of an array that has `each` consecutive positions a class, class after class.
+
+    Examples
+    --------
+    >>> class_axis(0, classes=3, each=2).positions.tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    return ClassAxis(axis, np.arange(classes * each, dtype=np.int64).reshape(classes, each))
+
+
+def cut_classes(
+    state: Mapping[str, NDArray[Any]], whole: ClassAxes, part: ClassAxes, classes: range
+) -> dict[str, NDArray[Any]]:
+    """Return the state of a shard.
+
+    Parameters
+    ----------
+    state : dict of str to ndarray
+        State of the whole learner.
+    whole, part : ClassAxes
+        Class axes of the whole learner and of the shard.
+    classes : range
+        Classes of the shard.
+
+    Examples
+    --------
+    >>> state = {"seen": np.array([7]), "W": np.array([[1.0, 2.0, 3.0]])}
+    >>> cut = cut_classes(state, {"W": class_axis(1, 3)}, {"W": class_axis(1, 2)}, range(1, 3))
+    >>> cut["W"].tolist(), cut["seen"].tolist()
+    ([[2.0, 3.0]], [7])
+    """
+    cut = {name: copy_of(array) for name, array in state.items() if name not in whole}
+    for name, (axis, positions) in whole.items():
+        array = state[name]
+        shared = np.setdiff1d(np.arange(array.shape[axis]), positions)
+        mine = part[name].positions
+        size = mine.size + len(shared)
+        order = np.empty(size, dtype=np.int64)
+        order[mine] = positions[classes.start : classes.stop]
+        order[np.setdiff1d(np.arange(size), mine)] = shared
+        filled = filled_blocks(array)
+        if filled is not None and not len(filled):  # of a wide model at its start no page is there
+            cut[name] = aligned_zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
+        else:
+            cut[name] = np.ascontiguousarray(np.take(array, order, axis))
+    return cut
+
+
+def join_classes(
+    states: Sequence[Mapping[str, NDArray[Any]]], whole: ClassAxes, parts: Sequence[ClassAxes]
+) -> dict[str, NDArray[Any]]:
+    """Return the state of the whole learner from those of its shards, in the order of their classes.
+
+    What the classes share is taken from the first shard.
+
+    Examples
+    --------
+    >>> states = [{"W": np.array([[1.0]])}, {"W": np.array([[2.0, 3.0]])}]
+    >>> join_classes(states, {"W": class_axis(1, 3)}, [{"W": class_axis(1, 1)}, {"W": class_axis(1, 2)}])
+    {'W': array([[1., 2., 3.]])}
+    """
+    joined = {name: array.copy() for name, array in states[0].items()}
+    for name, (axis, positions) in whole.items():
+        first = states[0][name]
+        size = positions.size + first.shape[axis] - parts[0][name].positions.size
+        shape = (*first.shape[:axis], size, *first.shape[axis + 1 :])
+        # Views with the class axis in front: filling them fills the array.
+        joined[name] = np.empty(shape, dtype=first.dtype)
+        target = np.moveaxis(joined[name], axis, 0)
+        shared = [np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own(first, parts[0][name]))]
+        target[shared[0]] = np.moveaxis(first, axis, 0)[shared[1]]
+        start = 0
+        for state, part in zip(states, parts, strict=True):
+            mine = part[name].positions
+            target[positions[start : start + len(mine)]] = np.moveaxis(state[name], axis, 0)[mine]
+            start += len(mine)
+    return joined
+
+
+def _own(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
+    return array.shape[part.axis], part.positions

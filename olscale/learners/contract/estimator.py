@@ -1,0 +1,136 @@
+"""The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from olscale.compiled.csr import CSR, Rows, read_only
+from olscale.errors import DivergedError
+from olscale.learners.contract.learner import FloatArray, Learner, codes_of
+from olscale.learners.contract.usable_rows import diverged_at, why_unusable
+
+__all__ = ["Classifier", "to_rows"]
+
+
+def to_rows(X: Any) -> Rows:
+    """Return a validated array or sparse matrix as rows for compiled loops."""
+    if scipy.sparse.issparse(X):
+        matrix = X.tocsr()
+        matrix.sum_duplicates()
+        return CSR(
+            read_only(matrix.indptr.astype(np.int64)),
+            read_only(matrix.indices.astype(np.int32)),
+            read_only(matrix.data.astype(np.float64)),
+        )
+    return read_only(X)
+
+
+class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
+    """A learner of classes as a scikit-learn classifier.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels.
+    n_features_in_ : int
+        Number of features.
+    """
+
+    classes_: NDArray[Any]
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many passes.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything and learn from the rows in one pass, in their order.
+
+        A learner that `looks_ahead` is shown the rows, without labels, once before that pass.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes=None, first=True, whole=True)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Learn from the next rows of the stream.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), optional
+            All labels that may come; needed in the first call unless `y` has them all.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
+        check_classification_targets(y)
+        y = column_or_1d(y)
+        if first:
+            self.classes_ = unique_labels(y if classes is None else classes)
+            self.begin(X.shape[1], len(self.classes_))
+            if whole and self.looks_ahead:
+                self.prepare(to_rows(X))
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
+        rows = to_rows(X)
+        try:
+            scores = self.learn(rows, read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
+            wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(wrong):
+                raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
+        except DivergedError as error:
+            # As scikit-learn's own estimators do; an evaluation calls `learn` and records the run as diverged.
+            warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=3)
+        return self
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._scores_of(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class labels, shape (n_samples,)."""
+        codes = np.minimum(codes_of(self._scores_of(X)), len(self.classes_) - 1)
+        return self.classes_[codes]
+
+    def _scores_of(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        rows = to_rows(X)
+        scores = self.scores(rows)
+        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
+            if why := why_unusable(rows, int(i), self.norm_limits()):
+                raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
+        return scores

@@ -1,0 +1,171 @@
+"""How a model is made: of a class, of a function that returns one, or as a copy of a model that a module has."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Mapping
+from inspect import Parameter, signature
+from typing import Any
+
+from olscale.errors import OlscaleError, ParameterError, UnknownNameError
+
+__all__ = ["check_arguments", "make_model"]
+
+_SEEDS = ("random_state", "seed")
+"""scikit-learn's and River's word for it."""
+
+
+def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a new, untrained model and its parameters, to which a seed is added where one was left open.
+
+    Parameters
+    ----------
+    name : str
+        ``module:name`` as written in the experiment.
+    target : class, function or model
+        What that stands for.
+    params : dict
+
+    Raises
+    ------
+    ParameterError
+        If it cannot be made with these parameters, or is nothing that learns classes row by row.
+    """
+    model = _called(name, target, params)
+    if callable(target):
+        for seed in _SEEDS:
+            if getattr(model, seed, 0) is None and seed in _arguments(target):
+                # Seeded by the clock it would give other results each time: the run is that of seed 0, and says so.
+                params = {**params, seed: 0}
+                model = _called(name, target, params)
+    _seed_inner(model)
+    _check_kind(name, model)
+    return model, params
+
+
+def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
+    """Refuse parameters that a class or function does not take, and missing ones that it needs.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+    """
+    known = _arguments(target)
+    if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
+        for key in params:
+            if key not in known:
+                raise UnknownNameError(f"parameter of learner {name}", key, known)
+    missing = [key for key, one in known.items() if _is_needed(one) and key not in params]
+    if missing:
+        given = ",".join(f"{key}=..." for key in missing)
+        raise ParameterError(
+            f"learner {name} needs {', '.join(missing)}: write {name}:{given}, or params in the experiment's file; for one "
+            "that is itself a model, name a class or function of your own that builds the whole"
+        )
+
+
+def _called(name: str, target: Any, params: dict[str, Any]) -> Any:
+    try:
+        if not callable(target):
+            return _copied(target, params)
+        check_arguments(name, target, params)
+        model = target(**params)
+        if hasattr(model, "_parameter_constraints"):  # scikit-learn's own: now, not in the middle of a run
+            model._validate_params()
+        return model
+    except OlscaleError as error:
+        raise error from None
+    except Exception as error:
+        text = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+        raise ParameterError(f"learner {name} cannot be made: {text}") from None
+
+
+def _copied(model: Any, params: dict[str, Any]) -> Any:
+    """Return an untrained copy of a model, with other parameters."""
+    if hasattr(model, "learn_one") and hasattr(model, "clone"):
+        return model.clone(params) if params else model.clone()
+    if not hasattr(model, "get_params"):
+        if params:
+            raise ValueError(
+                f"a {type(model).__name__} without set_params takes no parameters, got {', '.join(params)}"
+            )
+        return copy.deepcopy(model)
+    from sklearn.base import clone
+
+    fresh = clone(model)
+    return fresh.set_params(**params) if params else fresh
+
+
+def _arguments(target: Any) -> dict[str, Parameter]:
+    try:
+        return {
+            name: one
+            for name, one in signature(target).parameters.items()
+            if one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
+        }
+    except (TypeError, ValueError):  # compiled, without a signature
+        return {"": Parameter("parameters", Parameter.VAR_KEYWORD)}
+
+
+def _is_needed(argument: Parameter) -> bool:
+    return argument.default is Parameter.empty and argument.kind is not Parameter.VAR_KEYWORD
+
+
+def _seed_inner(model: Any) -> None:
+    """Give the models within a model the seed 0 where theirs is left open."""
+    try:
+        inner = {key: value for key, value in model.get_params(deep=True).items() if key.endswith("__random_state")}
+        left_open = [key for key, value in inner.items() if value is None]
+        if left_open:
+            model.set_params(**dict.fromkeys(left_open, 0))
+    except Exception:  # whose get_params is not scikit-learn's
+        return
+
+
+def _check_kind(name: str, model: Any) -> None:
+    from olscale.learners.contract.learner import Learner
+
+    if isinstance(model, Learner):
+        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {_path(type(model))}")
+    if isinstance(model, type):
+        raise ParameterError(f"learner {name} returns a class, {model.__qualname__}; expected a model: call it")
+    learns = "learn_one" if hasattr(model, "learn_one") else "partial_fit"
+    if not hasattr(model, learns):
+        raise ParameterError(
+            f"learner {name}: has neither partial_fit (scikit-learn) nor learn_one (River){_cure(model)}"
+        )
+    predicts = "predict_one" if learns == "learn_one" else "predict"
+    if not hasattr(model, predicts):
+        raise ParameterError(f"learner {name}: has {learns} but no {predicts}; expected a classifier")
+    if kind := _other_kind(model):
+        raise ParameterError(
+            f"learner {name} is a {kind}; expected a classifier: data sets here have classes to predict"
+        )
+
+
+def _cure(model: Any) -> str:
+    if hasattr(model, "steps") and hasattr(model, "fit"):
+        return (
+            "; a scikit-learn Pipeline has none: name its last step, with olscale's transforms for the others "
+            "(--transform standardize,bias), or write a class whose partial_fit teaches one step after the other"
+        )
+    if hasattr(model, "fit"):
+        return "; it has fit, which needs all rows at once, where a single-pass learner meets them one by one"
+    return f"; it is of class {type(model).__qualname__}"
+
+
+def _other_kind(model: Any) -> str:
+    """Return what kind of model it says it is, where that is not one of classes."""
+    kind = getattr(model, "_estimator_type", None)
+    with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
+        kind = model.__sklearn_tags__().estimator_type
+    if kind in ("regressor", "clusterer", "outlier_detector"):
+        return str(kind).replace("_", " ")
+    bases = {base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")}
+    kinds = {"Regressor": "regressor", "Clusterer": "clusterer"}
+    return next((word for base, word in kinds.items() if base in bases and "Classifier" not in bases), "")
+
+
+def _path(cls: type[Any]) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"

@@ -1,0 +1,284 @@
+"""The learner contract.
+
+A learner meets a stream in chunks. For every row it predicts, then updates, then forgets the row; so `learn` returns the
+scores each row got *before* it was learned from. All a learner knows is in `state_`, a dictionary of plain arrays: saving
+those in mid-stream and restoring them elsewhere continues to the same bits.
+
+The contract holds whatever way a stream is cut into chunks: scores and state are the same bits. `olscale.testing` checks
+it for every registered learner.
+
+The number of score columns is the number of classes, or one for two classes (positive score: the second class).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from olscale.compiled.csr import Rows, read_only, slice_rows
+from olscale.compiled.pages import copy_of, put
+from olscale.errors import ParameterError
+from olscale.learners.contract.class_axes import ClassAxes, cut_classes
+from olscale.learners.contract.parameters import Domain
+
+if TYPE_CHECKING:
+    from olscale.learners.contract.fused_settings import Grid
+
+__all__ = ["NO_LABELS", "UNKNOWN", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
+
+FloatArray = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+
+NO_LABELS = read_only(np.empty(0, dtype=np.int64))
+"""Class codes of no rows, of the read-only kind that chunks have: another kind would compile a compiled loop anew."""
+
+UNKNOWN = -2
+"""Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
+
+The code -1 is a class that a class shard does not have.
+"""
+
+
+def _norm_limits(dtype: str, power: int) -> tuple[float, float]:
+    """Return the limits of a squared norm whose square root to the `power` must be in the range of `dtype`."""
+    number, squares = np.finfo(dtype), 2.0 / power
+    return (float(number.tiny) / float(number.eps)) ** squares, (float(number.max) * 2.0 ** (-40 * power)) ** squares
+
+
+_NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("float32", 1)}
+
+
+def score_columns(classes: int) -> int:
+    """Return how many score columns a problem of so many classes has: one for two classes, else one a class."""
+    return 1 if classes <= 2 else classes
+
+
+def frobenius_norm(W: NDArray[Any]) -> float:
+    """Return the Frobenius norm, summed without BLAS, whose sums depend on the number of threads."""
+    return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
+
+
+def codes_of(scores: FloatArray) -> NDArray[np.int64]:
+    """Return the predicted class codes of `scores`, shape (rows, columns).
+
+    The sign of 0 is +1; of equal best scores the first class wins.
+    """
+    if scores.shape[1] == 1:
+        return (scores[:, 0] >= 0.0).astype(np.int64)
+    codes: NDArray[np.int64] = np.argmax(scores, axis=1)
+    return codes
+
+
+class Learner(BaseEstimator):  # type: ignore[misc]
+    """Base of every learner: names, parameter domains and a state of plain arrays.
+
+    Subclasses set the class attributes, store their parameters untouched in ``__init__`` and give `_allocate`, `learn`
+    and `scores`.
+
+    Attributes
+    ----------
+    name : str
+        Registry name.
+    version : int
+        Raised whenever the numbers a learner gives change; part of every run's id.
+    domains : mapping of str to Domain
+        What each parameter may be.
+    layout_exact : bool
+        Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
+    takes_unknown : bool
+        Whether `learn` takes rows of the class `UNKNOWN`, as if `scores` was called for them; `olscale.testing` checks it.
+    checks_rows : bool
+        Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose squared norm is beyond
+        `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
+    restorable : bool
+        Whether `state` is all that was learned, so that a run can be continued from it after a loss.
+    state_ : dict of str to ndarray
+        All that was learned, after `begin`.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    domains: ClassVar[Mapping[str, Domain]] = {}
+    layout_exact: ClassVar[bool] = False
+    takes_unknown: ClassVar[bool] = False
+    checks_rows: ClassVar[bool] = False
+    restorable: ClassVar[bool] = True
+    state_: State
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form.
+
+        Raises
+        ------
+        ParameterError
+            If a value is outside its domain; the message names the learner and the parameter.
+        """
+        accepted = {}
+        for name, value in sorted(self.get_params(deep=False).items()):
+            try:
+                accepted[name] = self.domains[name].accept(name, value)
+            except ParameterError as error:
+                raise ParameterError(f"learner {self.name}: {error}") from None
+        return accepted
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check the parameters and allocate the state.
+
+        Parameters
+        ----------
+        columns, classes : int
+            Features and classes of the stream.
+        entropy : sequence of int
+            What sets this run apart from its repetitions (seed and number of the permutation): a learner that starts at
+            random starts elsewhere in each.
+        """
+        self.resolved_params()
+        self._entropy, self._classes = tuple(entropy), classes
+        self._start(columns, score_columns(classes))
+
+    def _start(self, columns: int, outputs: int) -> None:
+        self._outputs = outputs
+        self.state_ = {
+            "seen": np.zeros(1, dtype=np.int64),
+            "updates": np.zeros(1, dtype=np.int64),
+            **self._allocate(columns, outputs),
+        }
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the learner must `prepare` on rows of the stream before it begins: it is then not one-pass."""
+        return False
+
+    def prepare(self, X: Rows) -> None:
+        """Look at rows of the stream, without their labels, between `begin` and the first `learn`.
+
+        Called for learners that say `looks_ahead`, with all rows that will come or a uniform sample of them.
+        """
+        raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return where the classes are in the state arrays, or None if they cannot be trained apart.
+
+        A learner may name its class axes if it is one-vs-all: if each of its `outputs` score columns and all that belongs to
+        it would be the same bits whatever other columns there were, and what is shared depends on the rows alone. Its
+        loops then count updates with `olscale.learners.contract.class_shards.count_update`, and `olscale.testing` checks
+        the claim.
+        """
+        del outputs
+        return None
+
+    def begin_shard(self, columns: int, classes: int, shard: range, entropy: Sequence[int] = ()) -> None:
+        """Begin with the classes `shard` only, each as it begins among all `classes`; a random start included.
+
+        Raises
+        ------
+        TypeError
+            If the learner has no `class_axes`.
+        """
+        whole, part = self.class_axes(classes), self.class_axes(len(shard))
+        if whole is None or part is None:
+            raise TypeError(f"learner {self.name} cannot be cut into class shards: its class_axes() is None")
+        self.begin(columns, classes, entropy)
+        state = cut_classes(self.state_, whole, part, shard)
+        self._start(columns, len(shard))
+        self.restore(state)
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse a state that this machine could not hold, before anything is run.
+
+        Raises
+        ------
+        ParameterError
+            With the size that would be needed and what to do instead.
+        """
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of the state where they may fill the memory, 0 where nobody need ask."""
+        del columns, classes
+        return 0
+
+    def cheaper(self) -> str:
+        """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
+        return ""
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row, within a small factor: what its time is about proportional to.
+
+        Parameters
+        ----------
+        columns, classes : int
+            Features and classes of the stream.
+        values : float
+            Values of a row that are stored: all of a dense one.
+        """
+        del columns
+        return values * score_columns(classes)
+
+    def norm_limits(self) -> tuple[float, float]:
+        """Return the least and the greatest squared norm that a row may have, unless it is empty: others end a run.
+
+        Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
+        """
+        return _NORM_LIMITS.get(getattr(self, "dtype", "float64"), _NORM_LIMITS["float64"])
+
+    def _random(self) -> np.random.Generator:
+        """Return the generator of this run, which depends on its entropy and on the parameter `seed` if there is one."""
+        seed = int(self.get_params(deep=False).get("seed", 0))
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, *self._entropy])))
+
+    @abstractmethod
+    def _allocate(self, columns: int, outputs: int) -> State:
+        """Return the arrays of an untrained model of `outputs` score columns."""
+
+    @abstractmethod
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
+
+    @abstractmethod
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of rows without learning from them, shape (rows, outputs)."""
+
+    def compile(self, X: Rows) -> None:
+        """Have the compiled loops for rows like `X` ready, so that no measured time has compilation in it."""
+        none = slice_rows(X, 0, 0)
+        self.learn(none, NO_LABELS)
+        self.scores(none)
+
+    def grid_key(self) -> object:
+        """Return a key that learners must share to run as one `Grid` of `contract.fused_settings`, or None for none."""
+        return None
+
+    def fuse(self, learners: Sequence[Learner]) -> Grid:
+        """Return the grid of `learners`, all of one `grid_key`."""
+        raise TypeError(f"learner {self.name} runs alone: its grid_key() is None")
+
+    def state(self) -> State:
+        """Return a copy of the state."""
+        return {name: copy_of(array) for name, array in self.state_.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`; call `begin` first.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are not those of this learner (names, shapes or types differ).
+        """
+        expected = {name: (array.shape, array.dtype.str) for name, array in self.state_.items()}
+        got = {name: (array.shape, array.dtype.str) for name, array in state.items()}
+        if got != expected:
+            raise ValueError(f"state does not fit learner {self.name}: got {got}, expected {expected}")
+        for name, array in self.state_.items():
+            put(array, state[name])  # where it is: compiled loops rely on where `begin` laid it
+
+    def measures(self) -> dict[str, float]:
+        """Return what the model says of itself: updates, size in bytes, and more in subclasses."""
+        return {
+            "updates": float(self.state_["updates"][0]),
+            "model_bytes": float(sum(array.nbytes for array in self.state_.values())),
+        }

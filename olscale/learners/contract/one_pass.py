@@ -1,0 +1,37 @@
+"""Learners whose one compiled loop, the sweep, both learns from rows and scores them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of
+from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.learner import NO_LABELS, FloatArray, State
+
+__all__ = ["OnePassLearner"]
+
+
+class OnePassLearner(Classifier):
+    """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_sweep`."""
+
+    @abstractmethod
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
+        return self._swept(X, y, learning=True)
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of rows without learning from them, shape (rows, outputs)."""
+        return self._swept(X, NO_LABELS, learning=False)
+
+    def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
+        self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
+        scores = np.empty((rows_of(X), self._outputs))
+        self._sweep(X, y, self.state_, learning, scores)
+        return scores

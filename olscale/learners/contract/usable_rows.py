@@ -1,0 +1,147 @@
+"""Rows that a learner can use: finite, and of a length whose square its numbers can hold, or empty.
+
+Of a row with missing values no score is a number. Where the squared length of a row overflows or underflows, steps become 0
+or infinite and distances are lost, so predictions would be constant without a word. Such a row ends a run at that row. The
+loops of a learner compute ``|x|^2`` anyway, so asking costs one comparison a row; what a comparison cannot tell is asked of
+the odd row only. For learners that do not ask, `learn_usable` and `score_usable` do.
+"""
+
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_csr
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import is_csr
+from olscale.errors import DivergedError
+from olscale.learners.contract.learner import FloatArray, Learner
+
+__all__ = ["diverged_at", "learn_usable", "score_usable", "unusable", "usable_rows", "why_unusable"]
+
+
+def unusable(X: Rows, i: int, square: float, low: float, high: float) -> bool:
+    """Tell whether row `i`, of squared norm `square`, cannot be used; to be asked where not ``low <= square <= high``."""
+    raise TypeError("for compiled loops only")
+
+
+@compiled
+def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
+    finite, empty = True, True
+    for value in values:
+        finite &= np.isfinite(value)
+        empty &= value == 0.0
+    return not finite or square > high or (square < low and not empty)
+
+
+@overload(unusable)
+def _unusable(X, i, square, low, high):
+    def dense(X, i, square, low, high):
+        return _any_unusable(X[i], square, low, high)
+
+    def csr(X, i, square, low, high):
+        return _any_unusable(X.data[X.indptr[i] : X.indptr[i + 1]], square, low, high)
+
+    return csr if is_csr(X) else dense
+
+
+def _square(X: Rows, i: int) -> float:
+    raise TypeError("for compiled loops only")
+
+
+@overload(_square)
+def _square_of(X, i):
+    def dense(X, i):
+        square = 0.0
+        for value in X[i]:
+            square += value * value
+        return square
+
+    def csr(X, i):
+        square = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            square += X.data[p] * X.data[p]
+        return square
+
+    return csr if is_csr(X) else dense
+
+
+@compiled
+def _usable(X: Any, low: float, high: float, usable: Any) -> None:
+    for i in range(usable.shape[0]):
+        square = _square(X, i)
+        usable[i] = low <= square <= high and square < np.inf
+        if not usable[i]:
+            usable[i] = not unusable(X, i, square, low, high)
+
+
+def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
+    """Return which rows can be used, shape (rows,).
+
+    Examples
+    --------
+    >>> usable_rows(np.array([[0.0, 1.0], [0.0, 0.0], [np.nan, 1.0], [1e200, 0.0]]), (1e-292, 1e284)).tolist()
+    [True, True, False, False]
+    """
+    usable = np.empty(rows_of(X), dtype=np.bool_)
+    _usable(X, float(limits[0]), float(limits[1]), usable)
+    return usable
+
+
+def learn_usable(learner: Learner, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
+    usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
+    if usable is None or usable.all():
+        return learner.learn(X, y)
+    end = int(np.argmin(usable))
+    learned = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(y), learned.shape[1]), np.nan)
+    scores[:end] = learned
+    return scores
+
+
+def score_usable(learner: Learner, X: Rows) -> FloatArray:
+    """Have `learner` score the rows that can be used; scores of the others are NaN."""
+    usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
+    if usable is None or usable.all():
+        return learner.scores(X)
+    scored = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(usable), scored.shape[1]), np.nan)
+    scores[usable] = scored
+    return scores
+
+
+def _no_scores(learner: Learner, X: Rows) -> FloatArray:
+    """Return the scores of no rows, as wide as those of a row of zeros: not every library takes no rows."""
+    empty = CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0]) if isinstance(X, CSR) else np.zeros((1, X.shape[1]))
+    return learner.scores(empty)[:0]
+
+
+def why_unusable(X: Rows, i: int, limits: tuple[float, float]) -> str:
+    """Return why row `i` cannot be used, or an empty text if it can."""
+    row = slice_rows(X, i, i + 1)
+    if usable_rows(row, limits)[0]:
+        return ""
+    values = to_csr(row)
+    x = values.data[values.indptr[0] : values.indptr[-1]]
+    if not np.isfinite(x).all():
+        return "score is not finite, and neither is the row: it has missing values (NaN) or infinities"
+    greatest = np.abs(x).max()
+    least, most = np.sqrt(limits)
+    length = float(greatest * np.sqrt(np.sum((x / greatest) ** 2))) if greatest > 1e-300 else float(greatest)
+    how = "overflows" if greatest > 1.0 else "underflows"
+    return (
+        f"the squared norm of the row {how}: its length is {length:.3g}, expected {least:.1g} to {most:.1g}; scale the "
+        "features, for example with the transform standardize"
+    )
+
+
+def diverged_at(learner: Learner, X: Rows, i: int, row: int, where: str = "row") -> DivergedError:
+    """Return the error of row `i` of `X`, whose score is not finite; `row` is its number, `where` says of what."""
+    why = why_unusable(X, i, learner.norm_limits())
+    return DivergedError(why or "score is not finite", row, where)

@@ -1,0 +1,120 @@
+"""The version of a learner's numbers: what its author or package says and, for a user's own, a digest of its source."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import inspect
+from functools import cache
+from typing import Any
+
+from olscale.errors import ParameterError
+from olscale.learners.contract.learner import Learner
+from olscale.system.user_source import DIGITS, edited, is_installed, source_digest
+
+__all__ = ["check_unedited", "learner_version", "source_note"]
+
+
+def learner_version(path: str, target: Any) -> int | str:
+    """Return the version that stands in the definition of a learner's runs.
+
+    Parameters
+    ----------
+    path : str
+        ``module:name``.
+    target : class, function or model
+        What that stands for.
+
+    Returns
+    -------
+    int or str
+        Of olscale's learners the number that they state; of an estimator that is installed the version of its package; of
+        a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it
+        another learner.
+    """
+    stated: int | str = target.version if _is_learner(target) else _package_version(_home(path, target))
+    if not _is_own(path, target):
+        return stated
+    digest = _digest(path, target) or _cells_digest(target)
+    return f"{stated}{'.' if '+' in str(stated) else '+'}{digest}" if digest else stated
+
+
+def source_note(path: str, target: Any) -> str:
+    """Return what the user must know of a learner whose edits go unnoticed; empty where they do not."""
+    if not _is_own(path, target) or _digest(path, target):
+        return ""
+    if _home(path, target) == "__main__":
+        return (
+            f"learner {path} is defined in a notebook or terminal: only edits of its methods are noticed, and workers "
+            "cannot find it; write it to a file (%%writefile mine.py) and name that, mine:Class"
+        )
+    return f"learner {path} has no source that can be read: when it changes, its results here stay those of before"
+
+
+def check_unedited(path: str, target: Any) -> None:
+    """Refuse a learner that was edited after this process imported it: what runs is not what the user sees.
+
+    Raises
+    ------
+    ParameterError
+    """
+    changed = edited(_modules(path, target), _packages(path, target)) if _is_own(path, target) else []
+    if changed:
+        raise ParameterError(
+            f"learner {path}: {', '.join(changed)} was edited after Python had imported it; start Python anew (in a "
+            f"notebook: restart the kernel), or importlib.reload it"
+        )
+
+
+def _is_learner(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, Learner)
+
+
+def _is_own(path: str, target: Any) -> bool:
+    home = _home(path, target)
+    if home.partition(".")[0] == __name__.partition(".")[0]:
+        return False
+    return _is_learner(target) or not is_installed(home) or _package_version(home) == "0"
+
+
+def _home(path: str, target: Any) -> str:
+    """Return the module in which it is written: that of a class or function, or the one that has the model."""
+    defined = isinstance(target, type) or inspect.isfunction(target)
+    return str(target.__module__) if defined else path.partition(":")[0]
+
+
+def _modules(path: str, target: Any) -> list[str]:
+    """Return the modules in which it is written, those of the classes that it inherits from among them."""
+    made_of = target if isinstance(target, type) else type(target)
+    return [_home(path, target), *(base.__module__ for base in made_of.__mro__)]
+
+
+def _packages(path: str, target: Any) -> tuple[str, ...]:
+    return (_home(path, target).partition(".")[0],)
+
+
+def _digest(path: str, target: Any) -> str | None:
+    return source_digest(_modules(path, target), _packages(path, target))
+
+
+def _cells_digest(target: Any) -> str | None:
+    """Return a digest of the methods of a class that was typed in: their text is all that can be had of it."""
+    texts = []
+    for base in target.__mro__ if isinstance(target, type) else ():
+        for name, method in sorted(vars(base).items()) if base.__module__ == "__main__" else ():
+            try:
+                texts.append(f"{base.__qualname__}.{name}\0{inspect.getsource(method)}\0")
+            except (OSError, TypeError):  # no method, or one without a text
+                continue
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:DIGITS] if texts else None
+
+
+def _package_version(module: str) -> str:
+    """Return the version of the package that a module is from; ``"0"`` for a module that belongs to none."""
+    distributions = _distributions().get(module.partition(".")[0])
+    return importlib.metadata.version(distributions[0]) if distributions else "0"
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return {top: list(names) for top, names in importlib.metadata.packages_distributions().items()}

@@ -1,0 +1,253 @@
+"""Passive-aggressive max-out: a projection learned with the hyperplane on it (Jorge and Paredes, 2018)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.add_then_sum import add_row_then_sums
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import add_row, column_sums
+from olscale.compiled.simd.columns import LANES, aligned_zeros
+from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.one_pass import OnePassLearner
+from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.usable_rows import unusable
+
+__all__ = ["PAMO1", "PAMO2"]
+
+
+@compiled
+def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, pick: Any, z: FloatArray) -> bool:
+    """Set raw and unit projection of a row from its products `g` with the hyperplanes; False if the projection is 0."""
+    square = 0.0
+    for m in range(z.shape[0]):
+        best = first + m * k
+        for j in range(best + 1, first + (m + 1) * k):
+            if g[j] > g[best]:
+                best = j
+        pick[m] = best
+        raw[m] = g[best] * scale
+        square += raw[m] * raw[m]
+    norm = np.sqrt(square)
+    for m in range(z.shape[0]):
+        z[m] = raw[m] / norm if norm > 0.0 else 0.0
+    return bool(norm > 0.0)
+
+
+@compiled
+def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: float) -> None:
+    """Move hyperplane `w` by a part 1 - alpha of the loss, then projection `z` by what is left (eqs. 18-22, mended)."""
+    tau = min(C, (1.0 - alpha) * loss)  # |z| = 1
+    score, square = 0.0, 0.0
+    for m in range(z.shape[0]):
+        w[m] += tau * y * z[m]
+        score += w[m] * z[m]
+        square += w[m] * w[m]
+    left = max(0.0, 1.0 - y * score)
+    if square > 0.0:
+        for m in range(z.shape[0]):
+            z[m] += left / square * y * w[m]
+
+
+@compiled
+def _sweep(
+    X: Any,
+    y: NDArray[np.int64],
+    theta: Any,
+    W: FloatArray,
+    k: int,
+    C: float,
+    alpha: float,
+    epsilon: float,
+    always: bool,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> None:
+    low, high = limits
+    outputs, h = W.shape
+    planes = theta.shape[1]
+    g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
+    z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
+    pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
+    for i in range(scores.shape[0]):
+        learns = learning and y[i] != UNKNOWN
+        if pending >= 0:
+            square = add_row_then_sums(X, pending, a, i, theta, g)
+            pending = -1
+        else:
+            square = column_sums(X, i, theta, g)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
+        a[:] = 0.0
+        moved, pulled = False, False
+        for c in range(outputs):
+            projected = _project(g, c * h * k, k, scale, raw, pick, z)
+            score = 0.0
+            for m in range(h):
+                score += W[c, m] * z[m]
+            scores[i, c] = score
+            if learns and projected:
+                target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
+                loss = max(0.0, 1.0 - target * score)
+                if loss > 0.0:
+                    moved = True
+                    _move(W[c], z, target, loss, C, alpha)
+                if alpha > 0.0 and (loss > 0.0 or always):
+                    pulled = True
+                    for m in range(h):
+                        error = z[m] - raw[m]
+                        step = min(C, max(0.0, abs(error) - epsilon))
+                        a[pick[m]] = (step if error > 0.0 else -step) * scale
+        if learns:
+            seen[0] += 1
+            if moved or pulled:
+                count_update(updates, i)
+            if pulled:
+                pending = i
+    if pending >= 0:
+        add_row(X, pending, theta, a)
+
+
+class PAMO1(OnePassLearner):
+    """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moved on rows with loss.
+
+    A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
+    ``w.z``. With hinge loss l, w takes a passive-aggressive step for a part 1 - alpha of it, z one for the rest, and the
+    winning hyperplanes ``u_mj`` take regression steps towards the moved z. More than two classes: one-vs-all.
+
+    Parameters
+    ----------
+    h : int
+        Dimensions of the projection.
+    k : int
+        Hyperplanes of a dimension.
+    C : float
+        Aggressiveness of both kinds of step (the paper's C and C_r); > 0.
+    alpha : float
+        Part of the loss left to the projection, in [0, 1). With 0 only w is modified (section 3): PA-I on the fixed random
+        projection. Any other value also pulls the projection of a row with loss to unit length, so 0 is no limit of it.
+    epsilon : float
+        Insensitivity of the regression steps (the paper names no value; 0).
+    seed : int
+        Seed of the random start: uniform in [-0.1, 0.1], the hyperplanes of a dimension then made orthogonal.
+    dtype : {"float64", "float32"}
+        Precision of the hyperplanes and of the sums of their products with a row; all else is float64.
+
+    Notes
+    -----
+    State: ``outputs h (k d + 1)`` numbers for d features. Cost of a row: O(outputs h k d), or nnz for d on sparse rows.
+    Slips of the paper: eq. (17) should leave alpha l, as (19) does; (22) must divide by ``|w|^2``, since there the roles of
+    w and z are exchanged (Algorithm 1 rightly passes the new w).
+
+    References
+    ----------
+    J. Jorge, R. Paredes, Passive-Aggressive online learning with nonlinear embeddings, Pattern Recognition 79, 2018:
+    Algorithm 1, eqs. (18)-(30).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (50, 1)), np.tile([1, 1, 0, 0], 50)
+    >>> PAMO1(h=8).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "pamo1"
+    version = 2
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+    always: ClassVar[bool] = False
+    domains: ClassVar[dict[str, Domain]] = {
+        "h": Whole(1),
+        "k": Whole(1),
+        "C": Real(0.0, open_="low"),
+        "alpha": Real(0.0, 1.0, open_="high"),
+        "epsilon": Real(0.0),
+        "seed": Whole(0),
+        "dtype": Choice(("float64", "float32")),
+    }
+
+    def __init__(
+        self,
+        h: int = 64,
+        k: int = 2,
+        C: float = 0.125,
+        alpha: float = 0.9,
+        epsilon: float = 0.0,
+        seed: int = 0,
+        dtype: str = "float64",
+    ) -> None:
+        self.h = h
+        self.k = k
+        self.C = C
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.seed = seed
+        self.dtype = dtype
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: `h` groups of `k` hyperplanes an output."""
+        return int(self.h) * int(self.k) * super().row_numbers(columns, classes, values)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        h, k, random = int(self.h), int(self.k), self._random()
+        planes = random.uniform(-0.1, 0.1, size=(outputs * h, k, columns))
+        for j in range(1, k):
+            # Gram-Schmidt among the hyperplanes of a dimension, lengths kept as drawn.
+            for earlier in range(min(j, columns - 1)):
+                base = planes[:, earlier]
+                along = np.sum(planes[:, j] * base, axis=1) / np.maximum(np.sum(base * base, axis=1), 1e-300)
+                planes[:, j] -= along[:, None] * base
+        theta = planes.reshape(outputs * h * k, columns).T
+        W = random.uniform(-0.1, 0.1, size=(outputs, h))
+        aligned = aligned_zeros(theta.shape, self.dtype)
+        aligned[...] = theta
+        return {"theta": aligned, "W": W}
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
+        return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
+
+    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
+        _sweep(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
+
+
+class PAMO2(PAMO1):
+    """Passive-aggressive max-out, PAMO-II: as PAMO-I, but the projection moves on every row, with or without loss.
+
+    On a row without loss the hyperplanes move towards the projection's unit-length form, so that it is learned.
+
+    Parameters
+    ----------
+    h, k, C, alpha, epsilon, seed, dtype
+        As in `PAMO1`.
+
+    References
+    ----------
+    Jorge and Paredes 2018, section 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (50, 1)), np.tile([1, 1, 0, 0], 50)
+    >>> PAMO2(h=8).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "pamo2"
+    always: ClassVar[bool] = True

@@ -1,0 +1,306 @@
+"""Parts: the large files that compaction makes of many loose ones.
+
+::
+
+    STORE/compacted/runs/<prefix>-<hash>.parquet       runs whose ids begin with <prefix>, sorted by id
+    STORE/compacted/timings/<prefix>-<hash>.parquet    their timings
+
+A part is written once, in one step, and never changed; its name ends in a hash of its bytes. What a store holds is the
+union of its parts and loose files, whatever their number: where several have rows of one run, one of them counts (see
+`one_row_each`). So nothing has to be exchanged in one step with anything else, and no file needs a lock.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from olscale.errors import StoreError
+from olscale.results.files import Files
+from olscale.results.record import OUTCOMES
+from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
+from olscale.results.single import Found, is_damage, why
+
+__all__ = [
+    "DECIDES",
+    "SCHEMAS",
+    "Parts",
+    "encoded",
+    "intact",
+    "one_row_each",
+    "part_bytes",
+    "part_name",
+    "prefix_of",
+    "read_part",
+    "salvage",
+]
+
+SCHEMAS = {"runs": RUN_SCHEMA, "timings": TIMING_SCHEMA}
+DECIDES = {"runs": "outcome", "timings": "finished_at"}
+"""The column that decides which of several rows of one run counts."""
+
+_GROUP = 5000
+"""Rows of a row group: what is lost at most when a bit of a part flips."""
+
+_BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
+"""Columns that no average needs; they are packed tighter than those that are read for each."""
+
+_TEXTS = {
+    "runs": ("dataset", "fingerprint", "learner", "version", "params", "protocol", "outcome", "metrics.key_value.key"),
+    "timings": ("timings.key_value.key",),
+}
+"""Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
+
+
+_TRIES = 20
+"""How often parts are listed again because compaction has exchanged them meanwhile."""
+
+
+class Parts:
+    """The parts of one kind in a store, as they are whenever they are asked for.
+
+    Parameters
+    ----------
+    files : Files
+        Files of the store.
+    kind : {"runs", "timings"}
+    """
+
+    def __init__(self, files: Files, kind: str) -> None:
+        self._files, self._kind = files, kind
+        self._ids: dict[str, pa.Table] = {}  # a part never changes
+
+    def names(self) -> list[str]:
+        """Return the files, sorted."""
+        return [name for name in self._files.names(f"compacted/{self._kind}") if name.endswith(".parquet")]
+
+    def read(self, columns: Sequence[str], dictionaries: bool = False) -> Found:
+        """Read columns of all parts that are there at one moment.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        dictionaries : bool
+            Give columns of text that repeat themselves as dictionary arrays.
+
+        Raises
+        ------
+        StoreError
+            If the parts do not stay the same for as long as it takes to read them, however often that is tried.
+        """
+        found, tables = self._all(lambda name: read_part(self._files, self._kind, name, columns, dictionaries), {})
+        return Found(list(tables.values()), found)
+
+    def ids(self) -> dict[str, pa.ChunkedArray]:
+        """Return the ids in each part; a damaged one has none.
+
+        Raises
+        ------
+        OSError
+            If a part cannot be read, whole or not; it is named.
+        """
+        faults, self._ids = self._all(lambda name: read_part(self._files, self._kind, name, ["id"]), self._ids)
+        for name, fault in faults.items():
+            if isinstance(fault, OSError) and not is_damage(fault):
+                raise OSError(fault.errno or errno.EIO, why(fault), name) from fault
+        return {name: table["id"] for name, table in self._ids.items()}
+
+    def row(self, id: str) -> Found:
+        """Return the row of one run, if there is one."""
+        for name, ids in self.ids().items():
+            if pc.index(ids, id).as_py() >= 0:
+                try:
+                    table = read_part(self._files, self._kind, name, SCHEMAS[self._kind].names)
+                except (OSError, ValueError, pa.ArrowException) as fault:
+                    return Found([], {name: fault})
+                return Found([table.filter(pc.equal(table["id"], id))])
+        return Found()
+
+    def _all(
+        self, read: Callable[[str], pa.Table], known: dict[str, pa.Table]
+    ) -> tuple[dict[str, Exception], dict[str, pa.Table]]:
+        """Return why parts cannot be read, and the tables of the others, of the same parts before and after."""
+        tables, faults = dict(known), dict[str, Exception]()
+        for _ in range(_TRIES):
+            names = self.names()
+            try:
+                for name in names:
+                    if name not in tables and name not in faults:
+                        try:
+                            tables[name] = read(name)
+                        except FileNotFoundError:
+                            raise
+                        except (OSError, ValueError, pa.ArrowException) as fault:
+                            faults[name] = fault
+            except FileNotFoundError:
+                continue
+            if self.names() == names:
+                return {n: faults[n] for n in names if n in faults}, {n: tables[n] for n in names if n in tables}
+        raise StoreError(
+            f"the parts in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "
+            "try again when fewer compactions run"
+        )
+
+
+def part_bytes(table: pa.Table) -> bytes:
+    """Return the file of a table of runs or timings, the same bytes for the same rows."""
+    sink = pa.BufferOutputStream()
+    table = table.replace_schema_metadata(None).combine_chunks()
+    paths = _leaves(table.schema)
+    pq.write_table(
+        table,
+        sink,
+        compression={path: "zstd" if path.partition(".")[0] in _BULK else "lz4" for path in paths},
+        use_dictionary=[path for path in paths if path != "id"],
+        row_group_size=_GROUP,
+        store_schema=False,
+        write_page_checksum=True,
+    )
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@cache
+def _leaves(schema: pa.Schema) -> list[str]:
+    """Return the paths of the columns that Parquet makes of a schema."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink, store_schema=False)
+    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+    return [columns.column(i).path for i in range(len(columns))]
+
+
+def part_name(kind: str, prefix: str, data: bytes) -> str:
+    """Return the name of a part of these bytes, for the ids that begin with `prefix`."""
+    return f"compacted/{kind}/{prefix or 'all'}-{_hash(data)}.parquet"
+
+
+def prefix_of(name: str) -> str:
+    """Return what all ids in a part begin with."""
+    prefix = name.rpartition("/")[2].partition("-")[0]
+    return "" if prefix == "all" else prefix
+
+
+def intact(name: str, data: bytes) -> bool:
+    """Return whether a part has the bytes that its name tells of."""
+    return name.endswith(f"-{_hash(data)}.parquet")
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def read_part(files: Files, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False) -> pa.Table:
+    """Read columns of a part; of a remote one only their ranges are fetched.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such part (any more).
+    ValueError, pyarrow.ArrowException, OSError
+        If what is read of it is damaged.
+    """
+    with files.ranges(name) as file:
+        return _read(file, kind, columns, dictionaries)
+
+
+def _read(file: object, kind: str, columns: Sequence[str], dictionaries: bool) -> pa.Table:
+    texts = [text for text in _TEXTS[kind] if dictionaries and text.partition(".")[0] in columns]
+    near = isinstance(file, pa.NativeFile)  # else neighbouring ranges are fetched at once, and several at a time
+    try:
+        source = pq.ParquetFile(file, read_dictionary=texts, page_checksum_verification=True, pre_buffer=not near)
+    except KeyError as fault:
+        raise ValueError(f"has no column {fault}") from fault
+    _check_types(source.schema_arrow, kind, columns)
+    groups = [source.metadata.row_group(i).num_rows for i in range(source.num_row_groups)]
+    if sum(groups) != source.metadata.num_rows:
+        raise ValueError(f"has {source.metadata.num_rows} rows, and {sum(groups)} in its row groups")
+    # One by one: pyarrow cannot give a dictionary inside a map for several row groups at once.
+    groups = [[i] for i in range(source.num_row_groups)] if dictionaries else [list(range(source.num_row_groups))]
+    tables = [source.read_row_groups(of, columns=list(columns), use_threads=False) for of in groups]
+    table = pa.concat_tables(tables).replace_schema_metadata(None)
+    if sorted(table.column_names) != sorted(columns):
+        raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
+    table = table.select(columns)
+    wanted = pa.schema([SCHEMAS[kind].field(name) for name in columns])
+    return table if dictionaries or table.schema.equals(wanted) else table.cast(wanted)
+
+
+def _check_types(found: pa.Schema, kind: str, columns: Sequence[str]) -> None:
+    """Raise a `ValueError` if a footer, which has no checksum as its pages have, tells of other types than were written.
+
+    The values of a field inside a column whose name has changed would be taken for none.
+    """
+    for name in columns:
+        if name not in found.names:
+            raise ValueError(f"has no column {name}")
+        of, wanted = _plain(found.field(name).type), SCHEMAS[kind].field(name).type
+        if _text(of) != _text(wanted):
+            raise ValueError(f"has {name} as {of}, expected {wanted}")
+
+
+def _text(kind: pa.DataType) -> str:
+    """Return the text of a type, without the name that a list's items have, which versions of Arrow choose."""
+    return re.sub(r"list<\w+: ", "list<item: ", str(kind))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type with values in the place of dictionaries."""
+    if pa.types.is_dictionary(kind):
+        return kind.value_type
+    if pa.types.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    return kind
+
+
+def encoded(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]:
+    """Return tables with those columns as dictionary arrays that `read_part` gives as such."""
+    if not tables:
+        return []
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables(tables), sink, compression="none", store_schema=False)
+    return [_read(pa.BufferReader(sink.getvalue()), kind, tables[0].column_names, dictionaries=True)]
+
+
+def salvage(kind: str, data: bytes) -> pa.Table:
+    """Return the rows of those row groups of a damaged part that can be read, none of a file that is no part."""
+    schema = SCHEMAS[kind]
+    tables = [schema.empty_table()]
+    try:
+        source = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+        _check_types(source.schema_arrow, kind, schema.names)
+    except (ValueError, OSError, pa.ArrowException):
+        return tables[0]
+    for group in range(source.num_row_groups):
+        try:
+            rows = source.read_row_group(group, use_threads=False).replace_schema_metadata(None)
+            tables.append(rows.select(schema.names).cast(schema))
+        except (ValueError, OSError, KeyError, pa.ArrowException):
+            continue
+    return pa.concat_tables(tables)
+
+
+def one_row_each(table: pa.Table, kind: str) -> pa.Table:
+    """Sort rows by id and keep one of each run: of results the better outcome, of timings the latest.
+
+    Better is what stands first in `olscale.results.record.OUTCOMES`. Rows of one id and outcome are the same, as the
+    bytes of a run depend on its definition alone.
+    """
+    ids = table["id"]
+    if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+        return table
+    decides = table[DECIDES[kind]]
+    if kind == "runs":
+        decides = pc.index_in(decides.cast(pa.string()), value_set=pa.array(OUTCOMES))
+    keys = pa.table({"id": ids, "by": decides})
+    order = pc.sort_indices(keys, [("id", "ascending"), ("by", "ascending" if kind == "runs" else "descending")])
+    ids = ids.take(order)
+    first = pa.chunked_array([pa.array([True]), *pc.not_equal(ids[1:], ids[:-1]).chunks])
+    return table.take(order.filter(first.combine_chunks()))

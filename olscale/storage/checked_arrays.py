@@ -1,0 +1,145 @@
+"""Named arrays in one file with a checksum; what is zero in a wide array is left out.
+
+The file is an ``.npz`` of plain arrays (no pickle), with a SHA-256 over all of them in ``checksum``. A large array that is
+zero in a quarter of its blocks or more is three members: ``sparse/<name>/shape``; ``sparse/<name>/at``, the numbers of the
+blocks of 256 bytes that are not zero; and ``sparse/<name>/blocks``. ``format`` is 2; a file without it is of the first
+format, in which every array was one member.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from olscale.compiled.pages import BLOCK, aligned_zeros, filled_blocks, put_blocks, take_blocks
+from olscale.storage.npz import read_npz
+
+__all__ = ["LaterFormatError", "read_arrays", "write_arrays"]
+
+FORMAT = 2
+_SPARSE = "sparse/"
+_PIECE = 1 << 24
+_AT_ONCE = _PIECE // BLOCK
+
+
+class LaterFormatError(ValueError):
+    """A file that a later version of olscale wrote; it is whole."""
+
+
+def write_arrays(file: IO[bytes], arrays: Iterable[tuple[str, NDArray[Any]]]) -> None:
+    """Write named arrays, one after another as they come, as an ``.npz`` with a checksum.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write_arrays(file, [("w", np.array([0.5, 1.0]))])
+    >>> read_arrays(file)
+    {'w': array([0.5, 1. ])}
+    """
+    with zipfile.ZipFile(file, "w") as archive:
+        members = _Members(archive)
+        members.add("format", np.array([FORMAT]))
+        for name, array in arrays:
+            numbers = filled_blocks(array)
+            if numbers is None:
+                members.add(name, array)
+            else:
+                members.add(f"{_SPARSE}{name}/shape", np.array(array.shape))
+                members.add(f"{_SPARSE}{name}/at", numbers)
+                shape = len(numbers), BLOCK // array.itemsize
+                members.stream(f"{_SPARSE}{name}/blocks", array.dtype, shape, _cut(array, numbers))
+        members.close()
+
+
+def _cut(array: NDArray[Any], numbers: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
+    for start in range(0, len(numbers), _AT_ONCE):
+        yield take_blocks(array, numbers[start : start + _AT_ONCE])
+
+
+class _Members:
+    """The members of an archive while it is written, and their checksum."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive, self._digest = archive, hashlib.sha256()
+
+    def add(self, name: str, array: NDArray[Any]) -> None:
+        self.stream(name, array.dtype, array.shape, [array])
+
+    def stream(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> None:
+        """Add an array of `shape` that comes in `parts`."""
+        header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        self._digest.update(_header(name, dtype, shape))
+        with self._archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            npy.write_array_header_1_0(member, header)
+            for part in parts:
+                data = _data(part)
+                for start in range(0, len(data), _PIECE):  # between two, a signal is heard
+                    self._digest.update(data[start : start + _PIECE])
+                    member.write(data[start : start + _PIECE])
+
+    def close(self) -> None:
+        self.add("checksum", np.frombuffer(self._digest.digest(), dtype=np.uint8))
+
+
+def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    return f"{name}\0{dtype.str}\0{shape}\0".encode()
+
+
+def _data(array: NDArray[Any]) -> memoryview:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    """Return the arrays that `write_arrays` wrote; zeros that were left out take no memory until they are written to.
+
+    Raises
+    ------
+    LaterFormatError
+        If a later version wrote the file.
+    ValueError
+        If the file is damaged.
+    OSError
+        If it cannot be read.
+    """
+    digest = hashlib.sha256()
+    file.seek(0)
+    try:
+        arrays = read_npz(file)
+    except OSError:  # of the way to the file, which may be whole
+        raise
+    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+        raise ValueError(str(fault) or type(fault).__name__) from fault
+    checksum = arrays.pop("checksum", None)
+    for name, array in arrays.items():
+        digest.update(_header(name, array.dtype, array.shape))
+        data = _data(array)
+        for start in range(0, len(data), _PIECE):
+            digest.update(data[start : start + _PIECE])
+    if checksum is None or checksum.tobytes() != digest.digest():
+        raise ValueError("its checksum is that of other contents")
+    written = int(arrays.pop("format", np.array([1]))[0])
+    if written > FORMAT:
+        raise LaterFormatError(f"its format is {written}, of a later version of olscale; this one reads up to {FORMAT}")
+    return dict(_joined(arrays))
+
+
+def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield arrays as they were before zeros were left out, in their order."""
+    while arrays:
+        name = next(iter(arrays))
+        first = arrays.pop(name)
+        if not name.startswith(_SPARSE):
+            yield name, first
+            continue
+        name = name.removeprefix(_SPARSE).removesuffix("/shape")
+        at, blocks = arrays.pop(f"{_SPARSE}{name}/at"), arrays.pop(f"{_SPARSE}{name}/blocks")
+        whole = aligned_zeros(tuple(first.tolist()), blocks.dtype)
+        put_blocks(whole, at, blocks)
+        yield name, whole

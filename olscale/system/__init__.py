@@ -1,0 +1,1 @@
+"""Facts of the machine: memory, and how its allocator is set."""
