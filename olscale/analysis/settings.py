@@ -11,8 +11,8 @@ from typing import Any
 from olscale.analysis.summary import REPLICATES, Summary
 from olscale.errors import OlscaleError, StoreError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
-from olscale.evaluation.plan import stream_keys
 from olscale.evaluation.run import Run
+from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner
 from olscale.results.record import canonical_json
 from olscale.results.selections import Selection

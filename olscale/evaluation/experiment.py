@@ -9,7 +9,7 @@
     [protocol]
     order = "permuted"          # or "time": the order of the file
     permutations = 10
-    window = 1000               # error over the last 1000 rows as well: see `ProtocolSpec` for more of the kind
+    window = 1000               # error over the last 1000 rows as well: `olscale.evaluation.protocol` has more of the kind
 
     [[datasets]]
     path = "data/letter"        # relative to this file
@@ -42,12 +42,13 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.data.transforms import canonical_transform
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.explain import explain
+from olscale.evaluation.protocol import ProtocolSpec
 
 __all__ = [
     "DatasetSpec",
@@ -60,83 +61,12 @@ __all__ = [
 ]
 
 
-Passes = Annotated[int, Field(ge=1)]
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
 """In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
 
 
-def _rows_or_column(value: object) -> object:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | str)
-        or value == ""
-        or (isinstance(value, int) and value < 0)
-    ):
-        raise ValueError("expected a number of rows, 0 or more, or the name of a column that has it for each row")
-    return value
-
-
-Delay = Annotated[int | str, BeforeValidator(_rows_or_column)]
-Split = Literal[
-    "given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap"
-]
-
-
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ProtocolSpec(_Section):
-    """How learners meet a dataset.
-
-    Attributes
-    ----------
-    order : {"time", "permuted"}
-        The file's own order, or seeded permutations of the training rows.
-    permutations : int
-        Number of permutations; for ``order = "permuted"`` only.
-    projections : int
-        Number of random projections, each a run; for ``order = "time"`` only, 1 when left out. Permutation i has projection
-        i. Without a random projection among the transforms it has no meaning.
-    split : str
-        What the final models are tested on: the dataset's own test split (``given``), or rows held out of the training
-        split - in k folds (``kfold``), in k folds with equal shares of each class (``stratified``), or in random halves
-        drawn anew each time (``half``). Or folds in one pass: k models go through the stream side by side, and each row
-        tests one and trains the others (``prequential-kfold``), trains one and tests the others
-        (``prequential-split``), or trains each a Poisson number of times and tests those where that is 0
-        (``prequential-bootstrap``).
-    folds : int
-        Number of folds, of halvings or of models; 10 when left out.
-    passes : int or list of int
-        How often the rows are learned from; a list stands for one protocol a number. More than 1 is a diagnostic: such
-        a run is not single-pass, and its definition says so.
-    window : int, optional
-        Also measure the error over the last so many rows.
-    fading : float, optional
-        Also measure the error with this fading factor.
-    delay : int or str
-        The label of a row arrives after so many more rows were predicted; or the name of the column of the dataset that has
-        this number for each row, and is no feature then.
-    holdout_every : int, optional
-        Also measure the error on held-out rows each time so many rows were learned from.
-    holdout_rows : int, optional
-        Hold out so many of the next rows each time; the test split when left out.
-    drift : {"adwin", "ddm", "page-hinkley"}, optional
-        Also let this detector watch the mistakes and note its alarms.
-    """
-
-    order: Literal["time", "permuted"] = "permuted"
-    permutations: int | None = Field(default=None, ge=1)
-    projections: int | None = Field(default=None, ge=1)
-    split: Split = "given"
-    folds: int | None = Field(default=None, ge=1)
-    passes: Passes | tuple[Passes, ...] = 1
-    window: int | None = Field(default=None, ge=1)
-    fading: float | None = Field(default=None, gt=0.0, lt=1.0)
-    delay: Delay = 0
-    holdout_every: int | None = Field(default=None, ge=1)
-    holdout_rows: int | None = Field(default=None, ge=1)
-    drift: Literal["adwin", "ddm", "page-hinkley"] | None = None
 
 
 class DatasetSpec(_Section):
@@ -299,7 +229,7 @@ class Experiment(_Section):
             raise explain(error, _SOURCE.get(), Experiment, _SECTIONS) from None
 
 
-_SECTIONS: dict[str, type[BaseModel]] = {
+_SECTIONS: dict[str, type[BaseModel | ProtocolSpec]] = {
     "datasets": DatasetSpec,
     "learners": LearnerSpec,
     "protocol": ProtocolSpec,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -17,10 +18,11 @@ __all__ = ["explain"]
 _TABLES = {"datasets": "path", "learners": "name"}
 """Lists of tables, each with the key that a plain word stands for."""
 
+_UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST = 120
 
 
-def explain(error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type[BaseModel]]) -> Any:
+def explain(error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]) -> Any:
     """Return the error to raise in place of pydantic's.
 
     Parameters
@@ -30,20 +32,20 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
         File, or what else the content came from.
     root : type of BaseModel
         The model of the whole.
-    sections : mapping of str to type of BaseModel
-        Those of its sections, by key.
+    sections : mapping of str to type
+        Those of its sections, models or dataclasses, by key.
     """
     problems = error.errors(include_url=False)
     # A mistyped key also makes its right form missing: name the typing error.
-    first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
+    first = next((problem for problem in problems if problem["type"] in _UNKNOWN_KEY), problems[0])
     # Of a value that may be of several types pydantic also names the type.
     place = [part for part in first["loc"] if isinstance(part, int) or re.fullmatch(r"\w+", part)]
     kind, got, where = first["type"], first["input"], ".".join(map(str, place))
-    if kind == "extra_forbidden":
+    if kind in _UNKNOWN_KEY:
         # The innermost section that the key is in.
         model = next((sections[str(part)] for part in reversed(first["loc"][:-1]) if part in sections), root)
         inside = f" in {'.'.join(map(str, first['loc'][:-1]))}" if len(first["loc"]) > 1 else ""
-        said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), model.model_fields)
+        said = UnknownNameError(f"key{inside}", str(first["loc"][-1]), _keys(model))
         return ExperimentError(f"{source}: {said}")
     if kind == "missing":
         return ExperimentError(f"{source}: {where} is missing")
@@ -54,6 +56,10 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
     expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
     return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
+
+
+def _keys(section: Any) -> list[str]:
+    return [each.name for each in fields(section)] if is_dataclass(section) else list(section.model_fields)
 
 
 def _cure(place: list[Any], kind: str, got: Any) -> str:
@@ -68,7 +74,7 @@ def _cure(place: list[Any], kind: str, got: Any) -> str:
             words = split_transforms(got) if key == "transforms" else [got]
             return f"expected a list: write {key} = {json.dumps(words)}"
         return f"expected a list: write {key} = {json.dumps([got], default=str)}"
-    if kind in ("model_type", "model_attributes_type", "dict_type"):
+    if kind in ("model_type", "model_attributes_type", "dataclass_type", "dict_type"):
         if len(place) == 2 and place[0] in _TABLES and isinstance(got, str):
             word = _TABLES[str(place[0])]
             return f'expected a table: write [[{place[0]}]] with {word} = "{got}" (in Python {{"{word}": "{got}"}})'

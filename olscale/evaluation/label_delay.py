@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.metrics import StreamShape
-from olscale.evaluation.scoring import Scoring
+from olscale.evaluation.protocol import Scoring
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 

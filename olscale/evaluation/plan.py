@@ -9,26 +9,23 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.shuffle.in_memory import held_bytes
-from olscale.data.stream import Part, Shuffle, delay_position
-from olscale.data.transforms import has_projection, size_after, width_after
+from olscale.data.stream import delay_position
+from olscale.data.transforms import size_after, width_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
-from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec, ProtocolSpec
-from olscale.evaluation.metrics.drift import detector_version
-from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
-from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
+from olscale.evaluation.protocol import ProtocolSpec, check_stream
+from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import Source
-from olscale.evaluation.scoring import Scoring
 from olscale.evaluation.search import Search
+from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import asked, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "plan_searches", "scoring_of", "stream_keys"]
-
-DEFAULT_REPEATS = 10
+__all__ = ["Plan", "make_plan", "plan_searches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +249,7 @@ class _Builder:
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
-            _check_scoring(key, dataset, length)
+            check_stream(key.scoring, dataset.path, length, key.part is not None or "test" in dataset.splits)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             for mine, (name, learner), each in zip(added, learners, row_numbers, strict=True):
@@ -274,110 +271,6 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
         _check_classes(dataset)
         transforms = experiment.transforms if spec.transforms is None else spec.transforms
         yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
-
-
-def stream_keys(
-    dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int
-) -> Iterator[StreamKey]:
-    """Yield each stream of a dataset; every fold has permutations, and random projections, of its own.
-
-    Raises
-    ------
-    ExperimentError
-        If parts of the protocol do not fit together, or not with the transforms.
-    """
-    parts, repeats = _parts(protocol, seed)
-    scoring = scoring_of(protocol, seed)
-    projected = has_projection(transforms)
-    if protocol.projections is not None and not projected:
-        raise ExperimentError(
-            f"protocol.projections was {protocol.projections}, but no transform of {dataset} projects at random; add one, "
-            "such as project:features=100, or leave projections out"
-        )
-    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
-        for number, part in enumerate(parts):
-            for index in range(number * repeats, (number + 1) * repeats):
-                shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
-                projection = index if projected else None
-                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring)
-
-
-def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
-    """Return the parts of a protocol, None for the whole, and how often each is streamed."""
-    if protocol.order == "time" and protocol.permutations is not None:
-        raise ExperimentError("protocol.permutations needs protocol.order = 'permuted'; it was 'time'")
-    if protocol.order == "permuted" and protocol.projections is not None:
-        raise ExperimentError("protocol.projections needs protocol.order = 'time'; permutation i has projection i")
-    parts: list[Part | None] = [None]
-    repeats = protocol.permutations or DEFAULT_REPEATS
-    if protocol.split == "given":
-        if protocol.folds is not None:
-            raise ExperimentError("protocol.folds needs a protocol.split other than 'given'")
-    else:
-        folds = protocol.folds or DEFAULT_REPEATS
-        if folds < 2 and protocol.split != "half":
-            raise ExperimentError(f"protocol.folds was {folds}, expected at least 2 for split = {protocol.split!r}")
-        parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
-        if protocol.split in ONLINE_FOLDS:
-            parts = [None]
-        repeats = protocol.permutations or 1
-    return parts, repeats if protocol.order == "permuted" else protocol.projections or 1
-
-
-def scoring_of(protocol: ProtocolSpec, seed: int) -> Scoring:
-    """Return how a protocol scores rows.
-
-    Raises
-    ------
-    ExperimentError
-        If its options do not fit together, or ask for what is not installed.
-    """
-    online = protocol.split in ONLINE_FOLDS
-    once = protocol.passes in (1, (1,))
-    if protocol.holdout_rows is not None and protocol.holdout_every is None:
-        raise ExperimentError(
-            "protocol.holdout_rows needs protocol.holdout_every: after how many rows they are held out"
-        )
-    if online and protocol.holdout_every is not None:
-        raise ExperimentError(
-            f"protocol.holdout_every does not go with split = {protocol.split!r}; leave one of them out"
-        )
-    if not once and (online or protocol.holdout_rows is not None):
-        other = f"split = {protocol.split!r}" if online else "holdout_rows"
-        raise ExperimentError(
-            f"protocol.passes does not go with {other}: a later pass would test on rows learned before"
-        )
-    return Scoring(
-        window=protocol.window,
-        fading=protocol.fading,
-        delay=protocol.delay,
-        holdout_every=protocol.holdout_every,
-        holdout_rows=protocol.holdout_rows,
-        drift=protocol.drift,
-        drift_version=detector_version(protocol.drift) if protocol.drift else "",
-        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS) if online else None,
-    )
-
-
-def _check_scoring(key: StreamKey, dataset: Dataset, rows: int) -> None:
-    scoring = key.scoring
-    if isinstance(scoring.delay, int) and scoring.delay >= rows:
-        raise ExperimentError(
-            f"protocol.delay was {scoring.delay}, but the stream of dataset {dataset.path} has {rows} rows: no label would "
-            "arrive; expected fewer"
-        )
-    if scoring.holdout_every is None:
-        return
-    if scoring.holdout_rows is None and key.part is None and "test" not in dataset.splits:
-        raise ExperimentError(
-            f"protocol.holdout_every needs rows to hold out, and dataset {dataset.path} has no test split; "
-            "give holdout_rows, to hold out the next rows each time"
-        )
-    if scoring.holdout_every + (scoring.holdout_rows or 0) > rows:
-        raise ExperimentError(
-            f"protocol.holdout_every and holdout_rows together were {scoring.holdout_every + (scoring.holdout_rows or 0)}, "
-            f"but the stream of dataset {dataset.path} has {rows} rows: nothing would be measured; expected at most those"
-        )
 
 
 def _check_names(experiment: Experiment, known: set[str]) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from olscale.data.stream import Part, Shuffle
-from olscale.evaluation.scoring import PLAIN, Scoring
+from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import run_id
 
 __all__ = ["Run", "StreamKey"]

@@ -238,13 +238,13 @@ class GroupPass:
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))
         first = passed * self._stream.rows + self._stream.first_row(number)
-        every = self._measured_every()
-        if every is not None:
-            stop = min(stop, start_row + every - (first + start_row) % every)
+        left = None if self._test is None else self.pack.runs[0].stream.scoring.rows_to_measurement(first + start_row)
+        if left is not None:
+            stop = min(stop, start_row + left)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
         for lane in lanes:
             lane.step(piece)
-        if every is not None and (first + stop) % every == 0:
+        if stop - start_row == left:
             self._measure()
         self._count_rows(piece)
         self.within = stop
@@ -257,11 +257,6 @@ class GroupPass:
         costs = (fold.row_numbers(chunk.columns, self._classes_of_stream, values) for fold in self._folds)
         cost = sum(cost for cost in costs if isfinite(cost))
         return max(1, int(PIECE_NUMBERS / max(1.0, cost)))
-
-    def _measured_every(self) -> int | None:
-        """Return after how many rows the protocol measures on the test split; None where it does not."""
-        scoring = self.pack.runs[0].stream.scoring
-        return None if scoring.holdout_rows or self._test is None else scoring.holdout_every
 
     def _measure(self) -> None:
         """Predict the test split with the models as they are now."""

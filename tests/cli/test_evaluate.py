@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +147,14 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
     # Every chunk takes a while, and says when it is learned from.
     script = (
         "import sys, time\n"
-        "from olscale.evaluation.run_group import Passage\n"
+        "from olscale.evaluation.run_group import GroupPass\n"
         "from olscale.__main__ import main\n"
-        "advance = Passage.advance\n"
+        "advance = GroupPass.advance\n"
         "def slow(self):\n"
         "    advance(self)\n"
         "    print('chunk', self.position - 1, flush=True)\n"
         "    time.sleep(0.5)\n"
-        "Passage.advance = slow\n"
+        "GroupPass.advance = slow\n"
         "main(sys.argv[1:])\n"
     )
     command = [sys.executable, "-c", script, *map(str, args)]
@@ -260,7 +261,7 @@ def test_the_delay_is_a_number_or_a_column(late: Path, tmp_path: Path) -> None:
 
 def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path: Path) -> None:
     """Every option has the name of its key, and the same run behind it."""
-    from olscale.evaluation.experiment import ProtocolSpec
+    from olscale.evaluation.protocol import ProtocolSpec
 
     options = {"order": "time", "window": 50, "fading": 0.9, "delay": 3, "holdout_every": 40, "holdout_rows": 10}
     options |= {"drift": "ddm"}
@@ -275,4 +276,4 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
     again = run("evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s")
     assert "nothing to compute" in again.stdout, again.stderr
     there = {parameter.name for parameter in evaluate.params}
-    assert ProtocolSpec.model_fields.keys() - {"passes"} <= there
+    assert {option.name for option in fields(ProtocolSpec)} - {"passes"} <= there

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.metrics import DriftAlarms, FadingError, HoldoutError, Metric, StreamShape, WindowError
-from olscale.evaluation.scoring import Scoring
+from olscale.evaluation.protocol import Scoring
 from tests.evaluation.test_scoring import plan
 
 NONE = np.zeros((0, 1))

@@ -144,7 +144,7 @@ def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) ->
     script = """
 import sys
 from olscale.data.stream import open_streams
-from olscale.evaluation.run_state import Fold
+from olscale.evaluation.run_state import RunState
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
 from olscale.learners.registry import make_learner
@@ -152,7 +152,7 @@ for dataset in sys.argv[1:]:
     stream = open_streams(dataset).train
     learner = make_learner("pa1", {})
     run = Run(StreamKey("x", "y", (), None), "pa1", 1, learner.resolved_params())
-    fold = Fold(run, StreamShape(stream.rows, 2), stream.columns)
+    fold = RunState(run, StreamShape(stream.rows, 2), stream.columns)
     fold.step(stream.chunk(0))
     print(fold.record().timings["fit_seconds"])
 """

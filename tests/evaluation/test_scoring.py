@@ -22,10 +22,10 @@ from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import GroupPass, cut_groups
 from olscale.evaluation.run_state import RunState
-from olscale.evaluation.scoring import Scoring
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.evaluation.scoring import PLAIN, Scoring
+from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import Series
 
 __all__ = ["CURVE_POINTS", "Metric", "StreamShape"]

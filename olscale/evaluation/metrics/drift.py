@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.scoring import Scoring
+from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 __all__ = ["DETECTORS", "DriftAlarms", "detector_version"]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.scoring import Scoring
+from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 __all__ = ["HoldoutError"]

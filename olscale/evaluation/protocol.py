@@ -1,0 +1,233 @@
+"""The options of a protocol, each declared once.
+
+The field of an option below is all there is to declare: its type and limits check ``[protocol]`` of an experiment file, and
+with its help make the flag of ``olscale evaluate``. An option of `ScoringOptions` is part of a run's definition where it is
+given, and only there: runs without it keep the ids they had before it existed. `conflicts` says what does not go together,
+`misfits` what does not fit a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from annotated_types import Ge
+
+from olscale.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from olscale.evaluation.online_folds import OnlineFolds
+
+__all__ = [
+    "DEFAULT_REPEATS",
+    "PLAIN",
+    "ProtocolSpec",
+    "Scoring",
+    "ScoringOptions",
+    "StreamOptions",
+    "check_stream",
+]
+
+DEFAULT_REPEATS = 10
+
+
+def option(default: object, description: str, metavar: str | None = None, flag: bool = True, **limits: float) -> Any:
+    """Declare an option.
+
+    Parameters
+    ----------
+    default : object
+        Its value when left out.
+    description : str
+        The help of its flag.
+    metavar : str, optional
+        What help calls its value.
+    flag : bool
+        Whether ``olscale evaluate`` has a flag for it; else it is for files only.
+    **limits : float
+        ``ge``, ``gt`` or ``lt``: bounds of its value.
+    """
+    return field(default=default, metadata={"description": description, "metavar": metavar, "flag": flag, **limits})
+
+
+class RowsOrColumn:
+    """Marks an option that is a number of rows, or the name of a column that has one for each row."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Check the value before pydantic takes a text for a number."""
+        from pydantic_core.core_schema import no_info_before_validator_function
+
+        return no_info_before_validator_function(self._check, handler(source))
+
+    @staticmethod
+    def _check(value: object) -> object:
+        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if not number and not (isinstance(value, str) and value):
+            raise ValueError("expected a number of rows, 0 or more, or the name of a column that has it for each row")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """Which rows are streamed in which order, and what the final models are tested on."""
+
+    order: Literal["time", "permuted"] = option("permuted", "Order of the rows (default: permuted).")
+    permutations: int | None = option(None, "Number of permutations (default: 10).", "N", ge=1)
+    projections: int | None = option(
+        None, "Number of random projections, in time order (default: 1); permutation i has projection i.", "N", ge=1
+    )
+    split: Literal[
+        "given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap"
+    ] = option("given", "What is tested on (default: given, the test split).")
+    folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
+    # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not single-pass.
+    passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
+        1, "How often the rows are learned from.", flag=False
+    )
+
+    @property
+    def online(self) -> bool:
+        """Whether the folds are models that go through one stream side by side."""
+        return self.split.startswith("prequential-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions:
+    """What is measured along a stream, and when its labels arrive."""
+
+    window: int | None = option(None, "Also the error over the last N rows.", "N", ge=1)
+    fading: float | None = option(None, "Also the error with this fading factor, e.g. 0.999.", "ALPHA", gt=0.0, lt=1.0)
+    delay: Annotated[int | str, RowsOrColumn()] = option(
+        0, "Labels arrive N rows after the prediction, or as a column says.", "N|COLUMN"
+    )
+    holdout_every: int | None = option(None, "Also the error on the test split every N rows.", "N", ge=1)
+    holdout_rows: int | None = option(None, "... on the next M rows, not learned from, instead.", "M", ge=1)
+    drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(None, "Also the alarms of a drift detector.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSpec(ScoringOptions, StreamOptions):
+    """How learners meet a dataset; docs/experiments.md says what each option does."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "revalidate_instances": "always"}
+
+    def check(self) -> None:
+        """Refuse options that do not go together.
+
+        Raises
+        ------
+        ExperimentError
+            With the first of the `conflicts`.
+        """
+        for line in conflicts(self):
+            raise ExperimentError(f"protocol.{line}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(ScoringOptions):
+    """Scoring options in a run's definition, and what follows from them; nothing given is plain prequential evaluation.
+
+    Attributes
+    ----------
+    delay_position : int, optional
+        Which column has the delays: names of columns are no part of a fingerprint.
+    drift_version : str
+        Package and version that the detector is from: other versions may raise other alarms.
+    folds : OnlineFolds, optional
+        How the rows are dealt out to several models that go through the stream side by side.
+
+    Examples
+    --------
+    >>> Scoring(window=100).definition()
+    {'window': 100}
+    """
+
+    delay_position: int | None = None
+    drift_version: str = ""
+    folds: OnlineFolds | None = None
+
+    @property
+    def interrupts(self) -> bool:
+        """Whether the learner must be at hand between rows: no pass is shared then, no run cut into shards."""
+        return bool(self.delay or self.holdout_every or self.folds)
+
+    @property
+    def delay_column(self) -> str | None:
+        """Name of the column that says the delay of each row, where it is not one number."""
+        return self.delay if isinstance(self.delay, str) else None
+
+    def rows_to_measurement(self, row: int) -> int | None:
+        """Return how many rows, from number `row` on, come before the next error on the test split; None if none is due."""
+        if self.holdout_every is None or self.holdout_rows:
+            return None
+        return self.holdout_every - row % self.holdout_every
+
+    def definition(self) -> dict[str, Any]:
+        """Return what is used as plain JSON values."""
+        names = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        used = {name: getattr(self, name) for name in names if name != "folds"}
+        return used | (self.folds.definition() if self.folds else {})
+
+
+PLAIN = Scoring()
+"""Prequential evaluation, and a test of the final model."""
+
+
+def conflicts(p: ProtocolSpec) -> Iterator[str]:
+    """Yield what does not go together among the options of a protocol."""
+    if p.order == "time" and p.permutations is not None:
+        yield "permutations needs protocol.order = 'permuted'; it was 'time'"
+    if p.order == "permuted" and p.projections is not None:
+        yield "projections needs protocol.order = 'time'; permutation i has projection i"
+    if p.split == "given" and p.folds is not None:
+        yield "folds needs a protocol.split other than 'given'"
+    if p.split not in ("given", "half") and p.folds == 1:
+        yield f"folds was 1, expected at least 2 for split = {p.split!r}"
+    if p.holdout_rows is not None and p.holdout_every is None:
+        yield "holdout_rows needs protocol.holdout_every: after how many rows they are held out"
+    if p.online and p.holdout_every is not None:
+        yield f"holdout_every does not go with split = {p.split!r}; leave one of them out"
+    if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
+        other = f"split = {p.split!r}" if p.online else "holdout_rows"
+        yield f"passes does not go with {other}: a later pass would test on rows learned before"
+
+
+def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> None:
+    """Refuse a stream on which nothing would be measured.
+
+    Parameters
+    ----------
+    scoring : Scoring
+    dataset : str
+        Path of its dataset.
+    rows : int
+        Length of the stream.
+    tested : bool
+        Whether there are rows to test on.
+
+    Raises
+    ------
+    ExperimentError
+        With the first of the `misfits`.
+    """
+    for line in misfits(scoring, dataset, rows, tested):
+        raise ExperimentError(f"protocol.{line}")
+
+
+def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
+    """Yield what in the options does not fit a stream of `rows` rows."""
+    has = f"but the stream of dataset {dataset} has {rows} rows"
+    if isinstance(s.delay, int) and s.delay >= rows:
+        yield f"delay was {s.delay}, {has}: no label would arrive; expected fewer"
+    if s.holdout_every is None:
+        return
+    if s.holdout_rows is None and not tested:
+        yield (
+            f"holdout_every needs rows to hold out, and dataset {dataset} has no test split; "
+            "give holdout_rows, to hold out the next rows each time"
+        )
+    period = s.holdout_every + (s.holdout_rows or 0)
+    if period > rows:
+        together = f"holdout_every and holdout_rows together were {period}"
+        yield f"{together}, {has}: nothing would be measured; expected at most those"

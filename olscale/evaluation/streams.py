@@ -1,0 +1,63 @@
+"""The streams that a protocol asks for: one for each pass number, fold, permutation and random projection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from olscale.data.stream import Part, Shuffle
+from olscale.data.transforms import has_projection
+from olscale.errors import ExperimentError
+from olscale.evaluation.metrics.drift import detector_version
+from olscale.evaluation.online_folds import OnlineFolds
+from olscale.evaluation.protocol import DEFAULT_REPEATS, ProtocolSpec, Scoring, ScoringOptions
+from olscale.evaluation.run import StreamKey
+
+__all__ = ["stream_keys"]
+
+
+def stream_keys(
+    dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int
+) -> Iterator[StreamKey]:
+    """Yield each stream of a dataset; every fold has permutations, and random projections, of its own.
+
+    Raises
+    ------
+    ExperimentError
+        If options of the protocol do not go together, or not with the transforms, or ask for what is not installed.
+    """
+    protocol.check()
+    projected = has_projection(transforms)
+    parts, repeats = _parts(protocol, seed)
+    scoring = _scoring(protocol, seed)
+    if protocol.projections is not None and not projected:
+        raise ExperimentError(
+            f"protocol.projections was {protocol.projections}, but no transform of {dataset} projects at random; add one, "
+            "such as project:features=100, or leave projections out"
+        )
+    for passes in (protocol.passes,) if isinstance(protocol.passes, int) else protocol.passes:
+        for number, part in enumerate(parts):
+            for index in range(number * repeats, (number + 1) * repeats):
+                shuffle = Shuffle(seed, index) if protocol.order == "permuted" else None
+                projection = index if projected else None
+                yield StreamKey(dataset, fingerprint, transforms, shuffle, part, passes, projection, scoring)
+
+
+def _parts(protocol: ProtocolSpec, seed: int) -> tuple[list[Part | None], int]:
+    """Return the parts of the training rows, None for all of them, and how often each is streamed."""
+    parts: list[Part | None] = [None]
+    folds = protocol.folds or DEFAULT_REPEATS
+    if protocol.split != "given" and not protocol.online:
+        parts = [Part(protocol.split, seed, fold, folds) for fold in range(folds)]
+    if protocol.order == "time":
+        return parts, protocol.projections or 1
+    return parts, protocol.permutations or (DEFAULT_REPEATS if protocol.split == "given" else 1)
+
+
+def _scoring(protocol: ProtocolSpec, seed: int) -> Scoring:
+    """Return how a protocol scores the rows of its streams."""
+    return Scoring(
+        **{option.name: getattr(protocol, option.name) for option in fields(ScoringOptions)},
+        drift_version=detector_version(protocol.drift) if protocol.drift else "",
+        folds=OnlineFolds(protocol.split, seed, protocol.folds or DEFAULT_REPEATS) if protocol.online else None,
+    )
