@@ -142,8 +142,9 @@ class _ShardFold(RunState):
         self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
-    def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
-        super().count(y, codes, scores, seconds)
+    def count(
+        self, rows: NDArray[np.int64], y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray
+    ) -> None:
         assert isinstance(self.learner, ClassShard)
         self._train.add(y, scores, moved=self.learner.moved)
 
@@ -263,9 +264,10 @@ def merge_shards(pack: RunGroup, scratch: Scratch) -> Record:
         outcome, reason = ends[first]["outcome"]
         fold.fail(str(outcome), str(reason))
     else:
-        updates = 0
+        first = updates = 0
         for y, codes, moved in _counted(pack, scratch, "train", int(ends[0]["blocks"][0])):
-            fold.count(y, codes, _NO_SCORES, 0.0)
+            fold.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            first += len(y)
             updates += int(moved.sum())
         for y, codes, _ in _counted(pack, scratch, "test", int(ends[0]["blocks"][1])):
             fold.count_test(y, codes, _NO_SCORES)

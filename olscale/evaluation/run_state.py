@@ -168,15 +168,16 @@ class RunState:
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
-        self.count(chunk.y[rows], codes_of(scores), scores, seconds)
-        self.position += len(chunk) - len(rows)
+        self.count(self.position + rows, chunk.y[rows], codes_of(scores), scores)
+        self.position += len(chunk)
+        self._seconds += seconds
 
-    def count(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray, seconds: float) -> None:
-        """Count rows of the stream: targets, codes predicted before each update, scores."""
+    def count(
+        self, rows: NDArray[np.int64], y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray
+    ) -> None:
+        """Count rows of the stream: their numbers, targets, codes predicted before each update, scores."""
         for metric in self._metrics:
             metric.see(y, codes, scores)
-        self.position += len(y)
-        self._seconds += seconds
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
         """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
