@@ -78,11 +78,13 @@ class Schedule:
         self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
 
     def shape(self, stream: StreamShape) -> StreamShape:
-        """Return the shape of what is scored of a stream, whose length is known from then on."""
+        """Return the shape of what is counted of a stream, whose length is known from then on."""
         self._rows = stream.rows
-        if self._scoring.folds is None:
+        if self._scoring.folds is None and not self._scoring.burn_in:
             return stream
-        scored = np.concatenate([[0], np.cumsum(self._tested(0, stream.rows))])
+        counted = self._tested(0, stream.rows)
+        counted[: self._scoring.burn_in] = False
+        scored = np.concatenate([[0], np.cumsum(counted)])
         segments = tuple((name, int(scored[first])) for name, first in stream.segments)
         return replace(stream, rows=int(scored[-1]), segments=segments)
 
@@ -151,7 +153,8 @@ class Schedule:
         if folds is not None and self._fold is not None:
             return folds.weights(self._fold, first, stop)
         if every and held:
-            return (np.arange(first, stop) % (every + held) < every).astype(np.int64)
+            row = np.arange(first, stop) - self._scoring.burn_in
+            return ((row % (every + held) < every) | (row < 0)).astype(np.int64)
         return np.ones(stop - first, dtype=np.int64)
 
     def _joined(self, new: _Waiting) -> _Waiting:

@@ -104,6 +104,7 @@ class ScoringOptions:
     holdout_every: int | None = option(None, "Also the error on the test split every N rows.", "N", ge=1)
     holdout_rows: int | None = option(None, "... on the next M rows, not learned from, instead.", "M", ge=1)
     drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(None, "Also the alarms of a drift detector.")
+    burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +162,7 @@ class Scoring(ScoringOptions):
         """Return how many rows, from number `row` on, come before the next error on the test split; None if none is due."""
         if self.holdout_every is None or self.holdout_rows:
             return None
-        return self.holdout_every - row % self.holdout_every
+        return self.holdout_every - min(0, row - self.burn_in) - max(0, row - self.burn_in) % self.holdout_every
 
     def definition(self) -> dict[str, Any]:
         """Return what is used as plain JSON values."""
@@ -220,6 +221,8 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
     has = f"but the stream of dataset {dataset} has {rows} rows"
     if isinstance(s.delay, int) and s.delay >= rows:
         yield f"delay was {s.delay}, {has}: no label would arrive; expected fewer"
+    if s.burn_in >= rows:
+        yield f"burn_in was {s.burn_in}, {has}: none would be counted; expected fewer"
     if s.holdout_every is None:
         return
     if s.holdout_rows is None and not tested:
@@ -228,6 +231,7 @@ def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
             "give holdout_rows, to hold out the next rows each time"
         )
     period = s.holdout_every + (s.holdout_rows or 0)
-    if period > rows:
+    if period > rows - s.burn_in:
         together = f"holdout_every and holdout_rows together were {period}"
+        together += f" after a burn_in of {s.burn_in}" if s.burn_in else ""
         yield f"{together}, {has}: nothing would be measured; expected at most those"

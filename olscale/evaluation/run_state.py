@@ -12,6 +12,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
+from math import nan
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -176,8 +177,9 @@ class RunState:
         self, rows: NDArray[np.int64], y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray
     ) -> None:
         """Count rows of the stream: their numbers, targets, codes predicted before each update, scores."""
+        counted = slice(int(np.searchsorted(rows, self.run.stream.scoring.burn_in)), None)
         for metric in self._metrics:
-            metric.see(y, codes, scores)
+            metric.see(y[counted], codes[counted], scores[counted])
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
         """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
@@ -217,8 +219,8 @@ class RunState:
             metric.test(y, codes, scores)
 
     def error(self) -> float:
-        """Return the cumulative error so far."""
-        return self._metrics[0].values().get("cumulative_error", 0.0)
+        """Return the cumulative error so far; NaN before the first row that counts."""
+        return self._metrics[0].values().get("cumulative_error", nan)
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""

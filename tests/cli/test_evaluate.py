@@ -264,7 +264,7 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
     from olscale.evaluation.protocol import ProtocolSpec
 
     options = {"order": "time", "window": 50, "fading": 0.9, "delay": 3, "holdout_every": 40, "holdout_rows": 10}
-    options |= {"drift": "ddm"}
+    options |= {"drift": "ddm", "burn_in": 20}
     words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
     learner = ["--learner", "pa", "--in-process", "--store", tmp_path / "s"]
     done = run("evaluate", "--dataset", shelf / "dense", *learner, *words)
