@@ -1,6 +1,6 @@
 """The ledger: every cell of a published table beside what a store has for it, with a verdict.
 
-It is a function of the store, the experiment and the published cells: nothing is run, fetched or read elsewhere.
+It is a function of the store, the settings to look for and the published cells: nothing is run, fetched or read elsewhere.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
+from olscale.analysis.figures import Figures, figures
 from olscale.analysis.published import PublishedCell
-from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.catalogue.entries import find_entry
 from olscale.data.catalogue.fetch import HOME
 from olscale.errors import UnknownNameError
-from olscale.evaluation.experiment import Experiment
 from olscale.results import Store, read_plans
-from olscale.results.selections import read_selections
+from olscale.results.settings import ExperimentSettings, Setting
 
 __all__ = ["DIFFERING", "VERDICTS", "Cell", "Trial", "make_ledger"]
 
@@ -84,17 +83,20 @@ class Cell:
 
 
 def make_ledger(
-    store: Store, experiment: Experiment, published: Iterable[PublishedCell], causes: Experiment | None = None
+    store: Store,
+    asked: ExperimentSettings,
+    published: Iterable[PublishedCell],
+    causes: ExperimentSettings | None = None,
 ) -> list[Cell]:
     """Give every published cell its verdict.
 
     Parameters
     ----------
     store : Store
-    experiment : Experiment
-        The pipeline. Its datasets have the names of the published cells, its learners their labels.
+    asked : ExperimentSettings
+        Those of the pipeline. Its datasets have the names of the published cells, its learners their labels.
     published : iterable of PublishedCell
-    causes : Experiment, optional
+    causes : ExperimentSettings, optional
         What was run to find out why figures differ.
 
     Returns
@@ -108,22 +110,20 @@ def make_ledger(
         If a file of the store is damaged, or it has results on different datasets of one name.
     """
     # Other experiments in the store may have streamed further permutations of the same settings.
-    names = [experiment.name] if causes is None else [experiment.name, causes.name]
+    names = [asked.name] if causes is None else [asked.name, causes.name]
     found = figures(summarise(store, experiments=names))
-    selections = read_selections(store)
-    asked = settings(experiment, selections)
-    tried = settings(causes, selections) if causes is not None else []
+    tried = causes.settings if causes is not None else ()
     gone = {
         part.name: part.reason
         for plan in read_plans(store)
-        if plan.experiment == experiment.name
+        if plan.experiment == asked.name
         for part in plan.left_out
         # Plans stay: what could not be had once may have been run since.
         if part.kind == "dataset" and all(part.name != key[0] for key in found)
     }
     cells = []
     for cell in published:
-        judged = _judge(cell, [s for s in asked if _about(s, cell)], found, gone, experiment)
+        judged = _judge(cell, asked, found, gone)
         if judged.verdict in DIFFERING:
             others = [s for s in tried if _about(s, cell) and not s.same_runs(judged.setting)]
             judged = replace(judged, trials=_trials(cell, others, found))
@@ -137,18 +137,17 @@ def _about(setting: Setting, cell: PublishedCell) -> bool:
 
 def _judge(
     cell: PublishedCell,
-    asked: Sequence[Setting],
-    found: Mapping[tuple[str, ...], Mapping[str, Summary]],
+    experiment: ExperimentSettings,
+    found: Figures,
     gone: Mapping[str, str],
-    experiment: Experiment,
 ) -> Cell:
-    run = [setting for setting in asked if setting.of(found)]
+    asked = [setting for setting in experiment.settings if _about(setting, cell)]
+    run = [setting for setting in asked if setting.key in found]
     if run:
-        return _compare(cell, run[0], run[0].of(found))
+        return _compare(cell, run[0], found[run[0].key])
     if cell.dataset in gone:
         return Cell(cell, DATA_ABSENT, _absence(cell.dataset, gone[cell.dataset]))
-    labels = {spec.label or spec.name for spec in experiment.learners}
-    if cell.learner not in labels or (asked and all(not setting.version for setting in asked)):
+    if cell.learner not in experiment.labels or (asked and all(not setting.version for setting in asked)):
         return Cell(cell, METHOD_ABSENT, "this version has no such learner")
     if not asked:
         return Cell(cell, NOT_RUN, f"experiment {experiment.name} leaves it out")
@@ -177,12 +176,10 @@ def _compare(cell: PublishedCell, setting: Setting, metrics: Mapping[str, Summar
     return Cell(cell, found.verdict, failed, setting, ours, found)
 
 
-def _trials(
-    cell: PublishedCell, tried: Sequence[Setting], found: Mapping[tuple[str, ...], Mapping[str, Summary]]
-) -> tuple[Trial, ...]:
+def _trials(cell: PublishedCell, tried: Sequence[Setting], found: Figures) -> tuple[Trial, ...]:
     trials = []
     for setting in tried:
-        ours = setting.of(found).get(cell.metric)
+        ours = found.get(setting.key, {}).get(cell.metric)
         if ours is not None and not math.isnan(ours.mean):
             trials.append(Trial(setting, ours, difference(ours.mean, ours.std, ours.n, cell)))
     return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))

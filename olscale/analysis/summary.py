@@ -19,12 +19,10 @@ from olscale.analysis.versions import last_versions
 from olscale.results import Store, canonical_json
 from olscale.results.plans import read_plans
 from olscale.results.selections import Selection, read_selections
+from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
 
 __all__ = ["Summary", "aggregated", "natural", "summarise", "without_replicate"]
-
-REPLICATES = ("permutation", "fold", "projection")
-"""Keys of a protocol that tell replicates of one run apart."""
 
 _COLUMNS = (
     "id",

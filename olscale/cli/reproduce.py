@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from olscale.analysis.ledger import Cell
     from olscale.evaluation.experiment import Experiment
     from olscale.results import Store
+    from olscale.results.settings import ExperimentSettings
 
 __all__ = ["reproduce"]
 
@@ -43,8 +44,10 @@ def reproduce(
     the settings that the pipeline tries besides would account for it. Running it again resumes.
     """
     from olscale.evaluation.pipelines import CAUSES, QUICK, has_pipeline, load_pipeline
+    from olscale.evaluation.settings import settings
     from olscale.report.markdown import page
     from olscale.results import open_store
+    from olscale.results.selections import read_selections
 
     chosen = []
     for name in names:
@@ -55,16 +58,19 @@ def reproduce(
             for experiment in [main] if quick or causes is None else [main, causes]:
                 _run(experiment, store, where)
     opened = open_store(store)
-    ledgers = [(main, _ledger(opened, name, main, causes)) for name, main, causes in chosen]
-    for main, cells in ledgers:
-        _show(opened, main, cells)
+    selections = read_selections(opened)
+    ledgers = []
+    for name, main, causes in chosen:
+        asked = settings(main, selections)
+        ledgers.append((asked, _ledger(opened, name, asked, settings(causes, selections) if causes else None)))
+        _show(opened, *ledgers[-1])
     if markdown is not None:
         _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
 
 
 def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
+    from olscale.cli.progress import progress_for
     from olscale.execution.evaluate import evaluate
-    from olscale.report.progress import progress_for
 
     with progress_for(sys.stderr) as progress:
         done = evaluate(experiment, store, progress=progress, **where)
@@ -73,26 +79,26 @@ def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
         say(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)
 
 
-def _ledger(store: Store, name: str, main: Experiment, causes: Experiment | None) -> list[Cell]:
+def _ledger(store: Store, name: str, asked: ExperimentSettings, causes: ExperimentSettings | None) -> list[Cell]:
     from olscale.analysis.ledger import make_ledger
     from olscale.analysis.published import read_published
 
-    return make_ledger(store, main, [cell for cell in read_published() if cell.source == name], causes)
+    return make_ledger(store, asked, [cell for cell in read_published() if cell.source == name], causes)
 
 
-def _show(store: Store, main: Experiment, cells: list[Cell]) -> None:
+def _show(store: Store, asked: ExperimentSettings, cells: list[Cell]) -> None:
     from olscale.report import plain, print_rich
     from olscale.report.reproduction import counts, differences, measured_tables, published_tables, rank_tables
 
-    tables = [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, main)
+    tables = [*published_tables(cells), *rank_tables(cells)] if cells else measured_tables(store, asked)
     if sys.stdout.isatty():
         print_rich(tables)
     else:
         show(plain(tables) + "\n")
     if not cells:
-        say(f"{main.name}: its paper has no table to set beside these figures")
+        say(f"{asked.name}: its paper has no table to set beside these figures")
         return
-    say(f"{main.name}: {len(cells)} published cells: {counts(cells)}")
+    say(f"{asked.name}: {len(cells)} published cells: {counts(cells)}")
     for line, causes in differences(cells):
         say(line)
         for cause in causes:

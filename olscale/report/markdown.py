@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from olscale.analysis.ledger import Cell
-from olscale.evaluation.experiment import Experiment
 from olscale.printable import printable
 from olscale.report.reproduction import (
     counts,
@@ -20,17 +19,18 @@ from olscale.report.reproduction import (
 )
 from olscale.report.tables import Entry, Table
 from olscale.results import Store
+from olscale.results.settings import ExperimentSettings
 
 __all__ = ["page"]
 
 
-def page(store: Store, ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], words: Sequence[str]) -> str:
+def page(store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]], words: Sequence[str]) -> str:
     """Return the page of one or more reproductions.
 
     Parameters
     ----------
     store : Store
-    ledgers : sequence of (Experiment, sequence of Cell)
+    ledgers : sequence of (ExperimentSettings, sequence of Cell)
     words : sequence of str
         What the command was given beside the store.
     """
@@ -41,7 +41,7 @@ def page(store: Store, ledgers: Sequence[tuple[Experiment, Sequence[Cell]]], wor
     return "\n\n".join(parts) + "\n"
 
 
-def _reproduction(store: Store, experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
+def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[Cell]) -> list[str]:
     parts = [f"## {_plain(experiment.name)}"]
     if not cells:
         parts.append("Its paper has no table to set beside these figures.")

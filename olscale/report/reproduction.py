@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olscale.analysis.difference import CLOSE, LEVEL, LIMIT, REPRODUCED
+from olscale.analysis.figures import figures
 from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial
 from olscale.analysis.ranks import Ranks, rank_methods
-from olscale.analysis.settings import Setting, figures, settings
 from olscale.analysis.summary import summarise
-from olscale.evaluation.experiment import Experiment
 from olscale.report.tables import Entry, Table, protocol_text, select, tables
 from olscale.results import Store
-from olscale.results.selections import read_selections
+from olscale.results.settings import ExperimentSettings, Setting
 
 __all__ = [
     "counts",
@@ -62,11 +61,10 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
     return made
 
 
-def measured_tables(store: Store, experiment: Experiment) -> list[Table]:
+def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
     """Return the tables of an experiment that no published one is set beside."""
-    found = figures(summarise(store, experiments=[experiment.name]))
-    asked = settings(experiment, read_selections(store))
-    return tables(select([summary for setting in asked for summary in setting.of(found).values()]))
+    found = figures(summarise(store, experiments=[asked.name]))
+    return tables(select([summary for one in asked.settings for summary in found.get(one.key, {}).values()]))
 
 
 def _ours(cell: Cell | None) -> Entry:

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.analysis.settings import figures, settings
+from olscale.analysis.figures import figures
 from olscale.analysis.summary import summarise
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 
 
@@ -27,8 +28,8 @@ def experiment(path: Path, header: str) -> Experiment:
 def test_a_setting_with_a_delay_column_finds_its_results(tmp_path: Path) -> None:
     asked = experiment(tmp_path / "claims", "x,late,z,label")
     done = evaluate(asked, tmp_path / "store", in_process=True)
-    [setting] = settings(asked, [])
-    assert setting.of(figures(summarise(done.store)))["cumulative_error"].n == 10
+    [setting] = settings(asked, []).settings
+    assert figures(summarise(done.store))[setting.key]["cumulative_error"].n == 10
 
 
 def test_results_of_before_positions_were_kept_are_not_taken_for_those_with_one(tmp_path: Path) -> None:

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from olscale.analysis.difference import difference
-from olscale.analysis.ledger import make_ledger
+from olscale.analysis.ledger import Cell, make_ledger
 from olscale.analysis.published import PublishedCell, read_published
 from olscale.analysis.ranks import rank_methods
-from olscale.analysis.settings import settings
 from olscale.errors import FormatError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.settings import settings
 from olscale.learners.registry import make_learner
 from olscale.report.reproduction import counts, differences, published_tables, rank_table, rank_tables
 from olscale.results import Store, open_store, run_id, write_plan
 from olscale.results.plans import LeftOut
-from olscale.results.selections import Point, Selection, write_selection
+from olscale.results.selections import Point, Selection, read_selections, write_selection
 
 Write = Callable[..., None]
 
@@ -43,6 +43,14 @@ def experiment(**changes: Any) -> Experiment:
         ],
     }
     return parse_experiment(content | changes)
+
+
+def ledger_of(
+    store: Store, asked: Experiment, cells: list[PublishedCell], causes: Experiment | None = None
+) -> list[Cell]:
+    """Return the ledger of the settings of an experiment."""
+    chosen = read_selections(store)
+    return make_ledger(store, settings(asked, chosen), cells, settings(causes, chosen) if causes else None)
 
 
 @pytest.fixture
@@ -125,7 +133,7 @@ def test_the_verdict_follows_from_mean_and_deviation(
     store: Store, write: Write, errors: list[float | None], verdict: str
 ) -> None:
     write(errors)
-    [cell] = make_ledger(store, experiment(), [published()])
+    [cell] = ledger_of(store, experiment(), [published()])
     assert cell.verdict == verdict
     assert cell.summary is not None
     assert (cell.summary.mean, cell.summary.n) == (
@@ -145,7 +153,7 @@ def test_what_is_not_there_is_said_and_why(store: Store, write: Write) -> None:
         published(learner="CW"),
         published(learner="LOL"),
     ]
-    ledger = make_ledger(store, experiment(), [*cells, published("url")])
+    ledger = ledger_of(store, experiment(), [*cells, published("url")])
     assert [cell.verdict for cell in ledger] == [
         "reproduced",
         "data absent",
@@ -164,25 +172,25 @@ def test_runs_that_only_other_experiments_planned_do_not_count(store: Store, wri
     write([0.20, 0.22, 0.40, 0.50])
     ids = store.read(["id", "protocol"]).to_pylist()
     write_plan(store, "other", [row["id"] for row in ids])
-    (cell,) = make_ledger(store, experiment(), [published()])
+    (cell,) = ledger_of(store, experiment(), [published()])
     assert cell.summary is not None
     assert cell.summary.n == 4  # there is no plan of the paper: the runs came from elsewhere
     write_plan(store, "paper", [row["id"] for row in ids if '"permutation":1' in row["protocol"]])
-    (cell,) = make_ledger(store, experiment(), [published()])
+    (cell,) = ledger_of(store, experiment(), [published()])
     assert cell.summary is not None
     assert (cell.summary.n, cell.summary.mean) == (1, 0.22)
 
 
 def test_a_dataset_that_was_absent_once_is_not_for_ever(store: Store, write: Write) -> None:
     write_plan(store, "paper", store.done(), [LeftOut("dataset", "ring", "no connection")])
-    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
+    assert ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict == "data absent"
     write([0.2, 0.2])
-    assert make_ledger(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
+    assert ledger_of(store, experiment(), [published(learner="LOL")])[0].verdict == "not run"
 
 
 def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write: Write) -> None:
     write([None, None])
-    [cell] = make_ledger(store, experiment(), [published()])
+    [cell] = ledger_of(store, experiment(), [published()])
     assert (cell.verdict, cell.summary, cell.reason) == ("not reproduced", None, "2 runs diverged")
     [(line, _)] = differences([cell])
     assert line == "Table 1, ring, PA: 2 runs diverged, published 20.00 ± 1.00"
@@ -190,7 +198,7 @@ def test_a_learner_that_all_runs_diverged_is_not_reproduced(store: Store, write:
 
 def test_failed_runs_beside_good_ones_are_told(store: Store, write: Write) -> None:
     write([0.2, None])
-    [cell] = make_ledger(store, experiment(), [published()])
+    [cell] = ledger_of(store, experiment(), [published()])
     assert (cell.verdict, cell.reason) == ("reproduced", "1 further runs diverged")
     [table] = published_tables([cell])
     assert table.entries[0][0].partial
@@ -206,7 +214,7 @@ def test_other_transforms_parameters_and_passes_are_not_taken_for_the_setting(
     record = make_record(dataset="ring", params=params, transforms=("bias",), outcome="ok", metrics={"test_error": 0.2})
     record.run["protocol"]["passes"] = 2
     store.write(make_record().__class__(run=record.run, id="b" * 32, outcome="ok", metrics={"test_error": 0.2}))
-    [cell] = make_ledger(store, experiment(), [published()])
+    [cell] = ledger_of(store, experiment(), [published()])
     assert cell.verdict == "not run"
 
 
@@ -221,7 +229,7 @@ def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> 
     write([0.40, 0.42])
     write([0.21, 0.21], transforms=())
     write([0.50, 0.52], transforms=(), given={"C": 4.0})
-    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     assert [trial.meets for trial in cell.trials] == [True, False]
     [(line, causes)] = differences([cell])
     said = "Table 1, ring, PA: 41.00 ± 1.41, published 20.00 ± 1.00: not reproduced"
@@ -232,7 +240,7 @@ def test_the_causes_that_meet_a_figure_are_named(store: Store, write: Write) -> 
 def test_a_cause_that_only_spreads_widely_meets_nothing(store: Store, write: Write) -> None:
     write([0.40, 0.42])
     write([0.05, 0.65] * 10, transforms=())
-    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     [trial] = cell.trials
     assert abs(trial.difference.distance) < 1
     assert not trial.meets
@@ -242,25 +250,25 @@ def test_where_nothing_explains_it_what_was_tried_is_named(store: Store, write: 
     write([0.40, 0.42])
     write([0.30, 0.30], given={"C": 4.0})
     write([0.31, 0.31], given={"C": 4.0}, transforms=())
-    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     [(_, [said])] = differences([cell])
     assert said == (
         "nothing tried explains it (2 settings: transforms bias | none, passes 1); nearest: C=4: 30.00 ± 0.00"
     )
-    [alone] = make_ledger(store, experiment(), [published()])
+    [alone] = ledger_of(store, experiment(), [published()])
     assert differences([alone])[0][1] == ["nothing tried yet"]
 
 
 def test_the_setting_itself_is_no_cause(store: Store, write: Write) -> None:
     write([0.40, 0.42])
-    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     assert cell.trials == ()
 
 
 def test_how_to_get_absent_data_is_said_without_paths(store: Store, small_catalogue: dict[str, Any]) -> None:
     reasons = [LeftOut("dataset", name, f"not in /home/me/{name}") for name in ("gone", "lost", "elsewhere")]
     write_plan(store, "paper", store.done(), reasons)
-    ledger = make_ledger(store, experiment(), [published(name) for name in ("gone", "lost", "elsewhere")])
+    ledger = ledger_of(store, experiment(), [published(name) for name in ("gone", "lost", "elsewhere")])
     assert ledger[0].reason.startswith("its owner keeps it; with a copy of your own: `olscale ingest FILES HOME/gone`")
     assert ledger[1].reason.startswith("`olscale datasets fetch lost HOME/lost` gets it")
     assert ledger[2].reason == "not in /home/me/elsewhere"
@@ -269,14 +277,14 @@ def test_how_to_get_absent_data_is_said_without_paths(store: Store, small_catalo
 def test_cells_that_are_reproduced_need_no_causes(store: Store, write: Write) -> None:
     write([0.2, 0.2])
     write([0.2, 0.2], transforms=())
-    [cell] = make_ledger(store, experiment(), [published()], experiment(**CAUSES))
+    [cell] = ledger_of(store, experiment(), [published()], experiment(**CAUSES))
     assert cell.trials == ()
 
 
 def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write) -> None:
     tuned = experiment(learners=[{"name": "pa1", "label": "PA", "tune": {"C": [0.5, 4.0]}}])
     write([0.2, 0.22], given={"C": 4.0})
-    assert make_ledger(store, tuned, [published()])[0].verdict == "not run"
+    assert ledger_of(store, tuned, [published()])[0].verdict == "not run"
     chosen = make_learner("pa1", {"C": 4.0}).resolved_params()
     definition = {
         "dataset": {"name": "ring", "fingerprint": "f" * 64},
@@ -287,7 +295,7 @@ def test_tuned_parameters_are_those_of_the_selection(store: Store, write: Write)
     }
     points = (Point(make_learner("pa1", {"C": 0.5}).resolved_params(), 0.2), Point(chosen, 0.1))
     write_selection(store, Selection(definition, run_id(definition), points, chosen))
-    [cell] = make_ledger(store, tuned, [published()])
+    [cell] = ledger_of(store, tuned, [published()])
     assert cell.setting is not None
     assert cell.setting.tuned == {"grid": {"C": [0.5, 4.0]}, **definition["protocol"]}
     assert cell.verdict == "reproduced"
@@ -297,7 +305,7 @@ def test_two_datasets_of_one_name_are_refused(store: Store, write: Write) -> Non
     write([0.2])
     write([0.2], fingerprint="e" * 64)
     with pytest.raises(StoreError, match="two different datasets called ring"):
-        make_ledger(store, experiment(), [published()])
+        ledger_of(store, experiment(), [published()])
 
 
 def test_a_learner_that_must_be_there_is_missed() -> None:
@@ -308,9 +316,7 @@ def test_a_learner_that_must_be_there_is_missed() -> None:
 def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     write([0.1, 0.1])
     write([0.2, 0.2], "lol", {})
-    cells = make_ledger(
-        store, experiment(), [published(mean=0.3), published(learner="LOL", mean=0.2), published("gone")]
-    )
+    cells = ledger_of(store, experiment(), [published(mean=0.3), published(learner="LOL", mean=0.2), published("gone")])
     ranks = rank_methods(cells)
     assert ranks is not None
     assert (ranks.methods, ranks.datasets) == (("PA", "LOL"), ("ring",))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.analysis.settings import settings
 from olscale.analysis.summary import summarise
 from olscale.data.stream import Shuffle
 from olscale.data.transforms import RandomProjection
@@ -16,6 +15,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import Plan, make_plan, plan_searches
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import PACK_NUMBERS, PROJECTED_RUNS, GroupPass, Source, cut_groups
+from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.results import open_store
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from olscale.analysis.curves import Curve, SegmentErrors
+from olscale.analysis.decision_boundary import plane_of, snapshots
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import sweep
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ReportError
-from olscale.evaluation.decision_boundary import plane_of, snapshots
 from olscale.report.figures import (
     alarm_figure,
     boundary_figure,

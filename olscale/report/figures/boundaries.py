@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.evaluation.decision_boundary import DecisionBoundary, Snapshot
+from olscale.analysis.decision_boundary import DecisionBoundary, Snapshot
 from olscale.report.figures.style import COLOURS, MARKERS, panels, styled
 from olscale.report.figures.words import figure_text
 
@@ -36,7 +36,7 @@ def boundary_figure(
 
     Parameters
     ----------
-    shown : mapping of str to (Plane, Snapshot)
+    shown : mapping of str to (DecisionBoundary, Snapshot)
         By title of the panel.
     title : str
         Over all panels.

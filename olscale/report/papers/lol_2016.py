@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from olscale.analysis.curves import Curve
+from olscale.analysis.decision_boundary import principal_plane, snapshots
 from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.catalogue.fetch import data_home
 from olscale.errors import DatasetError
-from olscale.evaluation.decision_boundary import principal_plane, snapshots
 from olscale.report.figures import boundary_figure, curve_figure, parameter_figure
 from olscale.report.figures.choice import best_of_each, labelled, like, streams
 from olscale.report.papers.base import Absent, PaperFigure, Source

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from olscale.analysis.decision_boundary import DecisionBoundary, errors_of_starts, plane_of, snapshots
 from olscale.data.generators.rotating_xor import batches
-from olscale.evaluation.decision_boundary import DecisionBoundary, features, plane_of, snapshots
-from olscale.learners.contract.learner import codes_of
-from olscale.learners.registry import make_learner
 from olscale.report.figures import boundary_figure
 from olscale.report.figures.boundaries import scatter_rows
 from olscale.report.figures.style import COLOURS, panels, styled
@@ -32,17 +30,7 @@ def _xor() -> DecisionBoundary:
 
 def _convergence(source: Source) -> Figure:
     plane = _xor()
-    rows = features(plane.X, bias=False)
-    errors = np.empty((_STARTS, _ROWS + 1))
-    for start in range(_STARTS):
-        learner = make_learner("ollc", {})
-        learner.begin(2, 2, (start,))
-        order = plane.shuffled(start)
-        X = features(order.X, bias=False)
-        for i in range(_ROWS + 1):
-            errors[start, i] = np.mean(codes_of(learner.scores(rows)) != plane.y)
-            if i < _ROWS:
-                learner.learn(X[i : i + 1], order.y[i : i + 1])
+    errors = errors_of_starts("ollc", plane, _STARTS)
     middle = 100 * np.median(errors, axis=0)
     with styled():
         figure, [left, right] = panels(2)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from olscale.analysis.decision_boundary import plane_of, snapshots
 from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.generators.rotating_xor import ROWS, batches
-from olscale.evaluation.decision_boundary import plane_of, snapshots
 from olscale.report.figures import boundary_figure, curve_figure, surface_figure
 from olscale.report.figures.choice import like, same_stream, streams
 from olscale.report.papers.base import Absent, PaperFigure, Source

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from olscale.analysis.decision_boundary import DecisionBoundary, features, plane_of, principal_plane, snapshots
 from olscale.data.generators.rotating_xor import batches
 from olscale.errors import ParameterError
-from olscale.evaluation.decision_boundary import DecisionBoundary, features, plane_of, principal_plane, snapshots
 from olscale.learners.registry import make_learner
 
 

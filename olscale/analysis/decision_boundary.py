@@ -1,6 +1,6 @@
-"""Learners in the plane: what they predict where, after so many rows.
+"""Learners of rows with two features: what they predict where, after so many rows.
 
-For looking at a learner, not for measuring it: runs of an experiment are folds (`olscale.evaluation.run_state`).
+For looking at a learner, not for measuring it: a run of an experiment is `olscale.evaluation.run_state.RunState`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from olscale.compiled.csr import read_only, to_dense
 from olscale.data.formats.base import Batch
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import FloatArray, State, codes_of
 from olscale.learners.registry import make_learner
 
-__all__ = ["DecisionBoundary", "Snapshot", "features", "plane_of", "principal_plane", "snapshots"]
+__all__ = ["DecisionBoundary", "Snapshot", "errors_of_starts", "features", "plane_of", "principal_plane", "snapshots"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +124,7 @@ def snapshots(
         Registry name.
     params : dict
         Parameters.
-    plane : Plane
+    plane : DecisionBoundary
     every : int, optional
         Rows between snapshots; only the last when left out.
     bias : bool
@@ -141,7 +141,7 @@ def snapshots(
 
     Examples
     --------
-    >>> plane = Plane("two", np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, 0]))
+    >>> plane = DecisionBoundary("two", np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1, 0]))
     >>> [(snapshot.scores[0] >= 0).tolist() for snapshot in snapshots("pa", {}, plane, every=1, resolution=2)]
     [[False, True], [False, True]]
     """
@@ -163,3 +163,22 @@ def snapshots(
         scores = model.scores(grid).reshape(resolution, resolution)
         state = {name: array.copy() for name, array in model.state_.items()}
         yield Snapshot(start, stop, x, y, scores, getattr(model, "prototypes_", None), state)
+
+
+def errors_of_starts(learner: str, plane: DecisionBoundary, starts: int) -> FloatArray:
+    """Return the error on all rows after 0, 1, 2 ... rows of a permutation, shape (starts, n_rows + 1).
+
+    Each start draws the learner's random numbers, and the order of the rows, anew.
+    """
+    rows = features(plane.X, bias=False)
+    errors = np.empty((starts, len(rows) + 1))
+    for start in range(starts):
+        model = make_learner(learner, {})
+        model.begin(2, 2, (start,))
+        order = plane.shuffled(start)
+        X = features(order.X, bias=False)
+        for i in range(len(rows) + 1):
+            errors[start, i] = np.mean(codes_of(model.scores(rows)) != plane.y)
+            if i < len(rows):
+                model.learn(X[i : i + 1], order.y[i : i + 1])
+    return errors

@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from olscale.analysis.summary import REPLICATES, Summary
-from olscale.errors import OlscaleError, StoreError
+from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.evaluation.run import Run
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner
 from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
+from olscale.results.settings import REPLICATES, ExperimentSettings, Setting
 
-__all__ = ["Figures", "Setting", "figures", "settings"]
-
-Figures = Mapping[tuple[str, ...], Mapping[str, Summary]]
-"""The summaries of a store: of each setting, by metric."""
+__all__ = ["dataset_name", "settings"]
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A learner with its parameters on a dataset under its transforms, in one protocol.
-
-    Parameters
-    ----------
-    dataset : str
-    transforms : tuple of str
-    label : str
-        What published tables call the learner: its label in the experiment, or its name.
-    learner, version : str
-        Registry name, and version of its update rule; the version is empty if there is no such learner.
-    params : dict or None
-        All parameters; None if they are still to be chosen by tuning.
-    protocol : dict
-        Without the number of the permutation.
-    tuned : dict, optional
-        Grid and protocol of the tuning that chose `params`.
-    """
-
-    dataset: str
-    transforms: tuple[str, ...]
-    label: str
-    learner: str
-    version: str
-    params: Mapping[str, Any] | None
-    protocol: Mapping[str, Any]
-    tuned: Mapping[str, Any] | None = None
-
-    def same_runs(self, other: Setting | None) -> bool:
-        """Return whether the other setting stands for the same runs."""
-        return other is not None and self._key() == other._key()
-
-    def of(self, found: Figures) -> Mapping[str, Summary]:
-        """Return this setting's summaries by metric; empty if it was not run."""
-        return found.get(self._key(), {})
-
-    def _key(self) -> tuple[str, ...]:
-        params = canonical_json(dict(self.params or {}))
-        return _key(self.dataset, self.transforms, self.learner, self.version, params, self.protocol)
-
-
-def settings(experiment: Experiment, selections: Iterable[Selection]) -> list[Setting]:
-    """Return the settings of an experiment, in its order; no dataset is opened.
+def settings(experiment: Experiment, selections: Iterable[Selection]) -> ExperimentSettings:
+    """Return the settings of an experiment; no dataset is opened.
 
     Parameters
     ----------
@@ -80,7 +32,7 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> list[Se
         If a learner that is not optional does not exist, or a parameter is wrong.
     """
     chosen = list(selections)
-    found = []
+    found: list[Setting] = []
     for dataset in experiment.datasets:
         name = dataset_name(dataset)
         transforms = experiment.transforms if dataset.transforms is None else dataset.transforms
@@ -91,7 +43,8 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> list[Se
                         Setting(name, transforms, spec.label or spec.name, spec.name, version, params, protocol, tuned)
                         for protocol in _protocols(experiment, dataset, name, transforms)
                     ]
-    return found
+    labels = frozenset(spec.label or spec.name for spec in experiment.learners)
+    return ExperimentSettings(experiment.name, labels, tuple(found))
 
 
 def dataset_name(spec: DatasetSpec) -> str:
@@ -142,46 +95,6 @@ def _protocols(
         protocol = {key: value for key, value in definition["protocol"].items() if key not in REPLICATES}
         found[canonical_json(protocol)] = protocol
     return list(found.values())
-
-
-def figures(summaries: Iterable[Summary]) -> Figures:
-    """Arrange the summaries of a store by setting and metric.
-
-    Raises
-    ------
-    StoreError
-        If the store has results on two datasets of one name: figures of both would be taken for one.
-    """
-    fingerprints: dict[str, str] = {}
-    found: dict[tuple[str, ...], dict[str, Summary]] = defaultdict(dict)
-    for s in summaries:
-        if fingerprints.setdefault(s.dataset, s.fingerprint) != s.fingerprint:
-            raise StoreError(
-                f"the store has results on two different datasets called {s.dataset} (fingerprints "
-                f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
-            )
-        key = _key(s.dataset, s.transforms, s.learner, s.version, canonical_json(dict(s.params)), s.protocol)
-        other = found[key].setdefault(s.metric, s)
-        if _version(other) != _version(s):
-            found[key][s.metric] = max(s, other, key=_version)
-        elif other.protocol != s.protocol:
-            raise StoreError(
-                f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
-                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): take a store of its own"
-            )
-    return dict(found)
-
-
-def _key(
-    dataset: str, transforms: tuple[str, ...], learner: str, version: str, params: str, protocol: Mapping[str, Any]
-) -> tuple[str, ...]:
-    # A setting names the column of delays; where it is, and of what version its transforms are, only a dataset knows.
-    named = {name: value for name, value in protocol.items() if name not in ("delay_position", "transforms_version")}
-    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(named)
-
-
-def _version(s: Summary) -> int:
-    return int(s.protocol.get("transforms_version", 1))
 
 
 def _of_any_version(search: dict[str, Any]) -> dict[str, Any]:
