@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
     from olscale.data.ingest.ingest import ingest
     from olscale.evaluation.experiment import Experiment, load_experiment
-    from olscale.execution.evaluate import Evaluation, evaluate
+    from olscale.execution.evaluate import evaluate
+    from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
     from olscale.report.notebook import Results
     from olscale.results.store import Store, open_store
@@ -42,7 +43,7 @@ __all__ = [
 
 _HOMES = {
     "Dataset": "olscale.data.dataset",
-    "Evaluation": "olscale.execution.evaluate",
+    "Evaluation": "olscale.execution.evaluation",
     "Experiment": "olscale.evaluation.experiment",
     "Results": "olscale.report.notebook",
     "Store": "olscale.results.store",

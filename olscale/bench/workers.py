@@ -26,13 +26,14 @@ from olscale.bench.base import Figure
 from olscale.bench.forecast import Costs, Load, forecast
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.run_group import RunGroup, cut_groups
+from olscale.evaluation.run_group import RunGroup
 from olscale.execution.cluster_options import ClusterOptions
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import TOPIC, run_as_task
-from olscale.execution.workers import LEAST_REPORT_SECONDS, MOST_REPORTS
+from olscale.execution.settings import SETTINGS
 from olscale.results.store import open_store
 
 __all__ = ["figures"]
@@ -291,7 +292,7 @@ def _simulated(costs: Costs) -> list[Figure]:
     found = []
     for seconds in _PACK_SECONDS:
         for workers in _WORKERS:
-            pause = max(LEAST_REPORT_SECONDS, workers / MOST_REPORTS)
+            pause = max(SETTINGS.report_seconds, workers / SETTINGS.most_reports)
             loads = [Load(seconds, reports=1 + int(seconds / pause))] * (10 * workers)
             expected = forecast(loads, workers, costs)
             note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"

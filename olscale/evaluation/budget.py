@@ -29,8 +29,6 @@ __all__ = [
     "resident_bytes",
 ]
 
-LEAST_GRACE_SECONDS = 2.0
-
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -133,7 +131,7 @@ class TimeUp(BaseException):
 
     Parameters
     ----------
-    excess : Excess
+    excess : BudgetExceeded
         The budget that the call is over.
     """
 
@@ -162,12 +160,8 @@ class _Call:
     counts: bool
 
 
-COMPILE_SECONDS = 300.0
-"""What compiling may take beside a limited budget, of which it is no part."""
-
-
 class Meter:
-    """Measures the runs of one pack.
+    """Measures the runs of one group.
 
     A run that has exceeded its budget when its learner returns fails there, and nothing else is touched. That a call is
     over the budget and does *not* return is for a watch to see.
@@ -176,10 +170,17 @@ class Meter:
     ----------
     budget : Budget
     watch : Watch, optional
+    grace_seconds : float
+        What a call may take beyond its budget, at least, before the watch ends it.
+    compile_seconds : float
+        What compiling may take beside a limited budget, of which it is no part.
     """
 
-    def __init__(self, budget: Budget, watch: Watch | None = None) -> None:
+    def __init__(
+        self, budget: Budget, watch: Watch | None = None, grace_seconds: float = 2.0, compile_seconds: float = 300.0
+    ) -> None:
         self.budget, self.watch = budget, watch
+        self._grace_seconds, self._compile_seconds = grace_seconds, compile_seconds
 
     @contextmanager
     def calling(self, runs: Sequence[Metered], counts: bool = True) -> Iterator[None]:
@@ -209,9 +210,9 @@ class Meter:
         seconds = most = inf
         if limit is not None:
             # A call that is only slow is left to return: ending it costs others what they did since their checkpoint.
-            grace = max(LEAST_GRACE_SECONDS, 0.1 * limit)
+            grace = max(self._grace_seconds, 0.1 * limit)
             spent = max(run.spent.seconds for run in call.runs)
-            seconds = max(0.0, limit + grace - spent) * len(call.runs) + (0.0 if call.counts else COMPILE_SECONDS)
+            seconds = max(0.0, limit + grace - spent) * len(call.runs) + (0.0 if call.counts else self._compile_seconds)
         if memory is not None and call.counts:
             most = call.resident + (memory - max(run.spent.bytes for run in call.runs)) * len(call.runs)
         return seconds, most

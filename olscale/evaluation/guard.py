@@ -18,9 +18,10 @@ import numpy as np
 
 from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
+from olscale.learners.contract.learner import FloatArray
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "failure_of"]
+__all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "check_scores", "failure_of", "guarded"]
 
 T = TypeVar("T")
 
@@ -54,23 +55,24 @@ class Guarded(Metered, Protocol):
         ...
 
 
-def attempt(folds: Sequence[Guarded], call: Callable[[], T], counts: bool = True) -> T | None:
-    """Call into the learner of `folds`; what it raises, or takes beyond its budget, ends these runs and no other.
+@contextmanager
+def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
+    """Call into the learner of `runs` within the block; what it raises, or takes beyond its budget, ends these runs.
+
+    Nothing is raised behind the block, and a context manager adds no frame between a run and its learner.
 
     Parameters
     ----------
-    folds : sequence of Guarded
+    runs : sequence of Guarded
         The runs on whose behalf it is called, at least one.
-    call : callable
-        The call.
     counts : bool
         Whether its time is the learner's, and not that of a compiler.
     """
     failure, process = None, os.getpid()
     try:
-        with _held(folds[0].random), folds[0].meter.calling(folds, counts):
+        with _settings_kept(runs[0].random), runs[0].meter.calling(runs, counts):
             try:
-                return call()
+                yield
             except BaseException as error:
                 failure = failure_of(error)  # making the text is the learner's doing, too
             finally:
@@ -79,9 +81,29 @@ def attempt(folds: Sequence[Guarded], call: Callable[[], T], counts: bool = True
     except BaseException as error:
         failure = failure or failure_of(error)
     if failure is not None:
-        for fold in folds:
-            fold.fail(failure.outcome, failure.reason, row=failure.row)
+        for run in runs:
+            run.fail(failure.outcome, failure.reason, row=failure.row)
+
+
+def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True) -> T | None:
+    """Return what a `guarded` call returns; None if it has ended the runs."""
+    with guarded(runs, counts):
+        return call()
     return None
+
+
+def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
+    """Return what a learner has returned, if it is the scores of so many rows.
+
+    Raises
+    ------
+    TypeError
+    """
+    shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
+    if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in outputs] and kind in "fiub":
+        return scores
+    got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"
+    raise TypeError(f"the learner returned {got} as scores; expected numbers of shape ({rows}, {outputs[0]})")
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -132,7 +154,7 @@ class GlobalRandom:
 
 
 @contextmanager
-def _held(own: GlobalRandom | None) -> Iterator[None]:
+def _settings_kept(own: GlobalRandom | None) -> Iterator[None]:
     """Leave the process as it was before the block."""
     with np.errstate():
         _settings.hold()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -102,13 +103,15 @@ class Schedule:
             At the first row that is not finite or scored so, where not all rows are scored and learned from in their order.
         """
         count = len(chunk)
+        # Learners that check their rows themselves are called straight.
+        learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learn_usable(learner, chunk.X, chunk.y))
+            return Scored(np.arange(count), learn(chunk.X, chunk.y))
         tested = np.flatnonzero(self._tested(first, first + count))
         weights = self._weights(first, first + count)
         late = bool(self._scoring.delay)
         if not late and weights.all() and weights.sum() == count:
-            scores = learn_usable(learner, chunk.X, chunk.y)
+            scores = learn(chunk.X, chunk.y)
             _check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested])
         numbers = np.arange(first, first + count)
@@ -125,7 +128,10 @@ class Schedule:
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
         rows = known.rows
         events = Chunk(take_rows(rows.X, row), rows.y[row], rows.columns)
-        scores = follow(learner, events.X, events.y, learning)
+        if learner.takes_unknown:
+            scores = learn(events.X, read_only(np.where(learning, events.y, UNKNOWN)))
+        else:
+            scores = follow(learner, events.X, events.y, learning)
         # The first event of each row is the one before any update by it.
         kept = np.searchsorted(when[order] // 2, tested)
         _check(learner, events.X, scores, kept, known.numbers[row])
@@ -230,8 +236,6 @@ def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np
     >>> follow(learner, np.array([[2.0], [2.0], [2.0]]), np.array([1, 1, 1]), np.array([False, True, False]))[:, 0]
     array([0., 0., 1.])
     """
-    if learner.takes_unknown:
-        return learn_usable(learner, X, read_only(np.where(learning, y, UNKNOWN)))
     turns = np.flatnonzero(np.diff(learning)) + 1
     found = []
     for start, stop in pairwise([0, *turns.tolist(), len(y)]):

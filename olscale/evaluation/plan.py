@@ -15,6 +15,7 @@ from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.evaluation.protocol import ProtocolSpec, check_stream
+from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import Source
 from olscale.evaluation.search import Search
@@ -22,10 +23,9 @@ from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import asked, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
-from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "make_plan", "plan_searches"]
+__all__ = ["Plan", "PlannedExperiment", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,12 @@ class Plan:
 
 
 def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
-    """Expand `experiment`; datasets are opened, learners and transforms checked, nothing is fetched or run.
+    """Expand `experiment` with what tuning has chosen; see `PlannedExperiment`."""
+    return PlannedExperiment(experiment, left_out).chosen(selections)
+
+
+class PlannedExperiment:
+    """An experiment, planned once: datasets are opened, learners and transforms checked, nothing is fetched or run.
 
     Parameters
     ----------
@@ -74,8 +79,11 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
         With a path for every dataset, as `olscale.evaluation.resolve.resolve` returns it.
     left_out : tuple of LeftOut
         What that left out.
-    selections : iterable of Selection
-        What tuning chose, for every search of `plan_searches`.
+
+    Attributes
+    ----------
+    tuning : Plan
+        The runs that tuning needs, and the searches they belong to; both empty where nothing is tuned.
 
     Raises
     ------
@@ -86,54 +94,65 @@ def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), select
     DatasetError
         If a dataset cannot be opened.
     """
-    chosen = {selection.id: selection.chosen for selection in selections}
-    plan = _Builder()
-    roster = _Roster(experiment)
-    # A dataset that is not there today is no misspelt one.
-    known = {part.name.rstrip("/").rpartition("/")[2] for part in left_out if part.kind == "dataset"}
-    for source in _inputs(experiment):
-        known.add(source.dataset.name)
-        learners = []
-        for spec, settings in source.learners(experiment):
-            params: Mapping[str, Any] = settings
-            if spec.tune:
-                params = chosen[source.search(experiment, spec, settings).id]
-            learners.append((spec.name, source.learner(spec, params)))
-            roster.enter(source, spec, learners[-1][1])
-        plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
-    _check_names(experiment, known)
-    made = plan.plan(experiment.name, roster)
-    return replace(made, left_out=left_out)
+
+    def __init__(self, experiment: Experiment, left_out: tuple[LeftOut, ...] = ()) -> None:
+        self._experiment, self._left_out = experiment, left_out
+        self._inputs = tuple(_inputs(experiment))
+        self.tuning = self._tuning()
+        # With the first candidates in place of choices, so that faults show at once; the plan itself where nothing is tuned.
+        self._first = self._plan(search.untried() for search in self.tuning.searches)
+
+    @property
+    def learners(self) -> set[str]:
+        """Names of the learners that are run."""
+        return {run.learner for run in self._first.runs}
+
+    def chosen(self, selections: Iterable[Selection]) -> Plan:
+        """Return the runs of the experiment with the choices of tuning filled in, one for each search."""
+        return self._plan(selections) if self.tuning.searches else self._first
+
+    def _plan(self, selections: Iterable[Selection]) -> Plan:
+        experiment = self._experiment
+        chosen = {selection.id: selection.chosen for selection in selections}
+        plan, roster = _Builder(), Roster(experiment)
+        # A dataset that is not there today is no misspelt one.
+        known = {part.name.rstrip("/").rpartition("/")[2] for part in self._left_out if part.kind == "dataset"}
+        for source in self._inputs:
+            known.add(source.dataset.name)
+            learners = []
+            for spec, settings in source.learners(experiment):
+                params: Mapping[str, Any] = settings
+                if spec.tune:
+                    params = chosen[source.search(experiment, spec, settings).id]
+                learners.append((spec.name, source.learner(spec, params)))
+                roster.enter(source.planned, spec, learners[-1][1])
+            plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
+        _check_names(experiment, known)
+        return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
+
+    def _tuning(self) -> Plan:
+        experiment = self._experiment
+        plan, roster = _Builder(), Roster(experiment)
+        searches: dict[str, Search] = {}
+        for source in self._inputs:
+            for spec, settings in source.learners(experiment):
+                if spec.tune:
+                    _check_tunable(source, source.spec.protocol or experiment.protocol)
+                    search = source.search(experiment, spec, settings)
+                    points = [(spec.name, source.learner(spec, point)) for point in search.points]
+                    for _, point in points:
+                        roster.enter(source.planned, spec, point)
+                    runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
+                    searches[search.id] = search.over(runs)
+        return replace(plan.plan(f"{experiment.name}: tuning", roster), searches=tuple(searches.values()))
 
 
-def plan_searches(experiment: Experiment) -> Plan:
-    """Return the runs that tuning needs, and the searches they belong to; both empty where nothing is tuned.
-
-    Raises
-    ------
-    UnknownNameError, ParameterError, ExperimentError, DatasetError
-        As `make_plan`.
-    """
-    plan = _Builder()
-    roster = _Roster(experiment)
-    searches: dict[str, Search] = {}
-    for source in _inputs(experiment):
-        for spec, settings in source.learners(experiment):
-            if spec.tune:
-                protocol = source.spec.protocol or experiment.protocol
-                if isinstance(protocol.delay, str):
-                    raise ExperimentError(
-                        f"protocol.delay was the column {protocol.delay!r} of {source.dataset.name}, which tuning would "
-                        "take for a feature; give params in place of tune, or delay as a number of rows"
-                    )
-                search = source.search(experiment, spec, settings)
-                points = [(spec.name, source.learner(spec, point)) for point in search.points]
-                for _, point in points:
-                    roster.enter(source, spec, point)
-                runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
-                searches[search.id] = search.over(runs)
-    made = plan.plan(f"{experiment.name}: tuning", roster)
-    return replace(made, searches=tuple(searches.values()))
+def _check_tunable(source: _Input, protocol: ProtocolSpec) -> None:
+    if isinstance(protocol.delay, str):
+        raise ExperimentError(
+            f"protocol.delay was the column {protocol.delay!r} of {source.dataset.name}, which tuning would "
+            "take for a feature; give params in place of tune, or delay as a number of rows"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +163,11 @@ class _Input:
     dataset: Dataset
     transforms: tuple[str, ...]
     transforms_version: int = 1
+
+    @property
+    def planned(self) -> PlannedDataset:
+        """The dataset under the name by which people see it."""
+        return PlannedDataset(self.dataset.name, self.dataset.fingerprint, self.transforms, self.spec.label or "")
 
     @property
     def version(self) -> dict[str, int]:
@@ -176,37 +200,6 @@ class _Input:
         )
 
 
-class _Roster:
-    """The datasets and learners of an experiment in its order, under the names by which people see them.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    """
-
-    def __init__(self, experiment: Experiment) -> None:
-        self._specs = experiment.learners
-        self.datasets: list[PlannedDataset] = []
-        self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
-
-    def enter(self, source: _Input, spec: LearnerSpec, learner: Learner) -> None:
-        """Note that a learner meets a dataset."""
-        of = source.dataset
-        dataset = PlannedDataset(of.name, of.fingerprint, source.transforms, source.spec.label or "")
-        if dataset not in self.datasets:
-            self.datasets.append(dataset)
-        params = asked(spec.name, "resolved_params", learner.resolved_params)
-        key = (self._specs.index(spec), str(learner.version), canonical_json(params))
-        known = self._learners.get(key) or PlannedLearner(spec.name, key[1], params, (), spec.label or "")
-        met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))
-        self._learners[key] = replace(known, datasets=tuple(met))
-
-    def learners(self) -> tuple[PlannedLearner, ...]:
-        """Return the learners in the order of the experiment, with all their settings."""
-        in_order = sorted(self._learners.items(), key=lambda item: item[0][0])
-        return tuple(learner for _, learner in in_order)
-
-
 @dataclass(slots=True)
 class _Builder:
     """A plan in the making: every run once."""
@@ -216,7 +209,7 @@ class _Builder:
     costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
 
-    def plan(self, name: str, roster: _Roster) -> Plan:
+    def plan(self, name: str, roster: Roster) -> Plan:
         """Return the plan of all runs added."""
         runs, datasets, learners = tuple(self.runs.values()), tuple(roster.datasets), roster.learners()
         return Plan(

@@ -1,17 +1,13 @@
-"""The fold: one run as a pure function of its chunks.
+"""The state of a run: one run as a pure function of its chunks.
 
-``fold.step(chunk)`` for each chunk of the stream, ``fold.test(chunk)`` for each of the test split, ``fold.record()``. No
+``state.step(chunk)`` for each chunk of the stream, ``state.test(chunk)`` for each of the test split, ``state.record()``. No
 clock, thread or process reaches what is recorded (times are kept apart), so the shells around it - in process, on a Dask
 actor, in a Dask task - give the same bytes.
 """
 
 from __future__ import annotations
 
-import os
-import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from importlib.metadata import version
+from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from time import perf_counter
 from typing import Any, TypeVar
@@ -24,10 +20,11 @@ from olscale.compiled.pages import filled_bytes
 from olscale.data.chunk import Chunk
 from olscale.errors import one_line
 from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
-from olscale.evaluation.guard import GlobalRandom, attempt
-from olscale.evaluation.label_delay import Schedule, Scored
-from olscale.evaluation.metrics import METRICS, Metric, Prequential, StreamShape
+from olscale.evaluation.guard import GlobalRandom, attempt, check_scores, guarded
+from olscale.evaluation.label_delay import Schedule
+from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_record import make_record, metric_results
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of, score_columns
 from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
 from olscale.learners.registry import is_ours, make_learner
@@ -56,7 +53,7 @@ class RunState:
         What is counted.
     meter : Meter, optional
         Measures what the learner takes, and ends the run when that is more than its budget.
-    verdict : Excess, optional
+    exceeded : BudgetExceeded, optional
         How the run has ended in an earlier attempt that its learner did not let return.
 
     Attributes
@@ -66,7 +63,7 @@ class RunState:
     learner : Learner
         The model.
     outcome : str
-        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``; a failed fold
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``; a failed run
         ignores further rows.
     spent : Spent
         What the learner has taken so far.
@@ -85,19 +82,19 @@ class RunState:
         make: Callable[[], Learner] | None = None,
         metrics: Sequence[type[Metric]] = METRICS,
         meter: Meter | None = None,
-        verdict: BudgetExceeded | None = None,
+        exceeded: BudgetExceeded | None = None,
     ) -> None:
         self.run, self.position = run, 0
         self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
         self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
-        if verdict is not None:
-            self.fail(verdict.outcome, verdict.reason)
+        if exceeded is not None:
+            self.fail(exceeded.outcome, exceeded.reason)
         shuffle = run.stream.shuffle
         entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
         self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
-        made = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
-        if made is not None:  # else the run has failed, and nobody asks for its learner any more
-            self.learner = made
+        learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
+        if learner is not None:  # else the run has failed, and nobody asks for its learner any more
+            self.learner = learner
         self._outputs = (score_columns(shape.classes), shape.classes)
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
@@ -143,22 +140,17 @@ class RunState:
             if not self.learner.checks_rows:
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
-        start = perf_counter()
-        scored = self._guarded(lambda: self._learned(chunk))
+        if self.outcome != "ok":
+            return
+        start, scored = perf_counter(), None
+        with guarded([self]):
+            scored = self._schedule.learn(self.learner, chunk, self.position)
+            check_scores(scored.scores, len(scored.rows), self._outputs)
         if scored is not None:
             self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
 
-    def _learned(self, chunk: Chunk) -> Scored:
-        scored = self._schedule.learn(self.learner, chunk, self.position)
-        return Scored(scored.rows, self.checked(scored.scores, len(scored.rows)))
-
-    def checked(self, scores: Any, rows: int) -> FloatArray:
-        """Return what a learner has returned, if it is the scores of so many rows."""
-        shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
-        if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in self._outputs] and kind in "fiub":
-            return scores
-        got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"
-        raise TypeError(f"the learner returned {got} as scores; expected numbers of shape ({rows}, {self._outputs[0]})")
+    def release(self) -> None:
+        """Bring the learner up to date: nothing is behind in a run that goes alone."""
 
     def see(self, chunk: Chunk, scores: FloatArray, seconds: float, rows: NDArray[np.int64] | None = None) -> None:
         """Count the stream's next chunk, whose `rows` got `scores` before each update, learned from in `seconds`."""
@@ -197,7 +189,7 @@ class RunState:
 
     def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""
-        scores = self._guarded(lambda: self.checked(score_usable(self.learner, chunk.X), len(chunk)))
+        scores = self._guarded(lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs))
         if scores is None or self.outcome != "ok":
             return None
         finite = np.isfinite(scores).all(axis=1)
@@ -225,33 +217,14 @@ class RunState:
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
+        own = {
+            "fit_seconds": self._seconds,
+            "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
+            **self._prepared,
+        }
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
-        results: dict[str, Any] = {}
-        if measures is not None and self.outcome == "ok":
-            prequential = next(metric for metric in self._metrics if isinstance(metric, Prequential))
-            rows, mistakes = prequential.curve()
-            values = {name: value for metric in self._metrics for name, value in metric.values().items()}
-            results = {
-                "metrics": values | measures,
-                "curve_rows": rows,
-                "curve_mistakes": mistakes,
-                "segments": prequential.segments(),
-                "series": [series for metric in self._metrics for series in metric.series()],
-            }
-        return Record(
-            id=self.run.id,
-            run=self.run.definition(),
-            outcome=self.outcome,
-            reason=self.reason,
-            **results,
-            timings={
-                "fit_seconds": self._seconds,
-                "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
-                **self._prepared,
-                **(timings or {}),
-            },
-            environment=_environment(),
-        )
+        counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
+        return make_record(self.run, self.outcome, self.reason, counted, own | dict(timings or {}))
 
     @property
     def filled_bytes(self) -> int:
@@ -264,7 +237,7 @@ class RunState:
             return 0
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all of the fold as plain arrays; of one that has failed, how it failed."""
+        """Return all of the run as plain arrays; of one that has failed, how it failed."""
         common = {
             "position": np.array([self.position]),
             "seconds": np.array([self._seconds]),
@@ -290,7 +263,7 @@ class RunState:
         self.position, self._seconds = int(state["position"][0]), float(state["seconds"][0])
         self.spent.seconds = float(state["spent_seconds"][0])
         self._prepared = dict(zip(("prepare_seconds",), state["prepare_seconds"].tolist(), strict=False))
-        if self.outcome != "ok":  # by a verdict given after the state was saved
+        if self.outcome != "ok":  # its budget was exceeded after the state was saved
             return
         if "outcome" in state:
             self.outcome, self.reason = (str(text) for text in state["outcome"])
@@ -303,7 +276,6 @@ class RunState:
             metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
-        """Call into the learner; whatever it raises, or takes beyond its budget, ends this run and no other."""
         return attempt([self], call, counts) if self.outcome == "ok" else None
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
@@ -326,10 +298,3 @@ class RunState:
         if self.outcome == "ok":
             at = self.position if row is None else row
             self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)
-
-
-@cache
-def _environment() -> dict[str, str]:
-    packages: Iterable[str] = ("olscale", "numpy", "numba", "scikit-learn", "dask")
-    found = {package: version(package) for package in packages}
-    return {**found, "python": platform.python_version(), "host": platform.node(), "cpus": str(os.cpu_count())}

@@ -17,8 +17,8 @@ from olscale.evaluation.budget import Budget, Metered, TimeUp
 
 __all__ = ["Alarm"]
 
-AGAIN_SECONDS = 1.0
-"""A learner may catch the first one."""
+
+_BETWEEN = ("contextlib", "olscale.evaluation.guard", "olscale.evaluation.budget")
 
 
 class Alarm:
@@ -27,10 +27,12 @@ class Alarm:
     Parameters
     ----------
     budget : Budget
+    again_seconds : float
+        Between two alarms: a learner may catch the first one.
     """
 
-    def __init__(self, budget: Budget) -> None:
-        self._budget, self._on = budget, False
+    def __init__(self, budget: Budget, again_seconds: float = 1.0) -> None:
+        self._budget, self._again_seconds, self._on = budget, again_seconds, False
         self._handler: Any = None
         self._timer, self._started = (0.0, 0.0), 0.0
 
@@ -46,7 +48,7 @@ class Alarm:
             return
         self._handler = signal.signal(signal.SIGALRM, self._ring)
         self._on, self._started = True, monotonic()
-        self._timer = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), AGAIN_SECONDS)
+        self._timer = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), self._again_seconds)
 
     def leave(self) -> None:
         """Turn the alarm off."""
@@ -60,5 +62,7 @@ class Alarm:
             signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self._started), 1e-3), every)
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if self._on:
+        # Between a learner and its run nobody could catch it; by the next ring that is over.
+        between = frame is not None and frame.f_globals.get("__name__") in _BETWEEN
+        if self._on and not between:
             raise TimeUp(self._budget.out_of_time())

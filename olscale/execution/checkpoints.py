@@ -1,18 +1,17 @@
-"""Checkpoints: a pack in mid-stream as files of the store, for whoever continues it.
+"""Checkpoints: a run group in mid-stream as files of the store, for whoever continues it.
 
 ::
 
-    STORE/checkpoints/<pack key>/pack.json          which runs, cut into which chunks
-    STORE/checkpoints/<pack key>/<position>.npz     the state after so many chunks; the two newest are kept
-    STORE/checkpoints/<pack key>/<run id>.json      verdict on a run whose process had to be ended
+    STORE/checkpoints/<group key>/pack.json         which runs, cut into which chunks
+    STORE/checkpoints/<group key>/<position>.npz    the state after so many chunks; the two newest are kept
+    STORE/checkpoints/<group key>/<run id>.json     how a run ended whose process had to be ended
 
-A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The pack's key is a hash of
-its definition, so any process that gets the pack - another worker, another driver, `--in-process` - finds it.
+A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.checked_arrays`). The group's key is a hash of
+its definition, so any process that gets the group - another worker, another driver, `--in-process` - finds it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -21,36 +20,32 @@ from typing import Any
 
 from olscale.errors import StoreError
 from olscale.evaluation.budget import BudgetExceeded
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import GroupPass, RunGroup, Source
+from olscale.evaluation.run_group import RunGroup, Source
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.learners.registry import is_restorable
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
 
-__all__ = ["Checkpoints", "read_arrays", "resumable_packs", "sweep_checkpoints", "write_arrays"]
+__all__ = ["Checkpoints", "read_arrays", "resumable_groups", "sweep_checkpoints", "write_arrays"]
 
 FOLDER = "checkpoints"
 KEPT = 2
-LEAST_SECONDS = float(os.environ.get("OLSCALE_CHECKPOINT_SECONDS", "10"))
-"""Seconds of work after which a checkpoint is due at the earliest."""
-
-COST_RATIO = 50.0
-"""A checkpoint is due after so many times what the last ones cost, so that saving takes 1/50 of the time."""
-
-FIRST_BYTES_A_SECOND = 200e6
-"""What is expected of the first, which nobody has measured yet: bytes that are not in blocks of zeros."""
 
 
 class Checkpoints:
-    """The checkpoints of one pack.
+    """The checkpoints of one group.
 
     Parameters
     ----------
     store : Store
         The metrics store.
-    pack : Pack
+    group : RunGroup
+    settings : ExecutionSettings
+        When a checkpoint is due.
 
     Attributes
     ----------
@@ -60,93 +55,94 @@ class Checkpoints:
         What the user should know of checkpoints that could not be used.
     """
 
-    def __init__(self, store: Store, pack: RunGroup) -> None:
-        self._store, self._pack = store, pack
-        self.folder = f"{FOLDER}/{pack.key}"
-        self._saves = all(is_restorable(run.learner) for run in pack.runs)
+    def __init__(self, store: Store, group: RunGroup, settings: ExecutionSettings = SETTINGS) -> None:
+        self._store, self._group, self._settings = store, group, settings
+        self.folder = f"{FOLDER}/{group.key}"
+        self._saves = all(is_restorable(run.learner) for run in group.runs)
         self._costs: list[float] = []
         self._expected = 0.0  # seconds that the first save takes at least
         self._last, self._saved = monotonic(), (0, 0)
         self.notes: list[str] = []
 
     def place(self) -> tuple[str, ...]:
-        """Return how far the pack has come: the newest checkpoint there is to continue from, and the verdicts."""
-        return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.verdicts())
+        """Return how far the group has come: its newest checkpoint, and the runs that exceeded their budgets."""
+        return (*(name.rpartition("/")[2] for name in self._states()[:1]), *self.exceeded())
 
-    def verdicts(self) -> dict[str, BudgetExceeded]:
+    def exceeded(self) -> dict[str, BudgetExceeded]:
         """Return how runs have ended in earlier attempts, by run id; those under another budget do not count."""
-        folders = [self.folder, *([f"{FOLDER}/{self._pack.origin}"] if self._pack.origin else [])]
-        names = [f"{folder}/{run.id}.json" for folder in folders for run in self._pack.runs]
+        folders = [self.folder, *([f"{FOLDER}/{self._group.origin}"] if self._group.origin else [])]
+        names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
         for name, data in self._store.files.read(name for name in names if name in there):
             verdict = _content(self._store, data)
             outcome, reason = verdict.get("outcome"), verdict.get("reason")
-            same = verdict.get("budget") == self._pack.budget.model_dump()
+            same = verdict.get("budget") == self._group.budget.model_dump()
             if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
                 found[name[-37:-5]] = BudgetExceeded(outcome, reason)
         return found
 
     def restored(self, make: Any) -> GroupPass:
-        """Return what `make()` returns, a passage at its start, continued from the newest checkpoint that is whole."""
-        passage: GroupPass = make()
+        """Return what `make()` returns, a pass at its start, continued from the newest checkpoint that is whole."""
+        going: GroupPass = make()
         damaged = []
         for name in self._states():
             try:
                 with self._store.files.reading(name) as file:
-                    passage.restore(read_arrays(file))
+                    going.restore(read_arrays(file))
                 break
-            except FileNotFoundError:  # removed by another driver, which has finished the pack or saved it anew
+            except FileNotFoundError:  # removed by another driver, which has finished the group or saved it anew
                 continue
             except OSError as fault:
                 damaged.append(f"{name} ({fault.strerror or fault})")
             except LaterFormatError as fault:  # whole, for whoever wrote it
                 damaged.append(f"{name} ({fault})")
-            except Exception as fault:  # whole, and yet not the state of this pack
+            except Exception as fault:  # whole, and yet not the state of this group
                 damaged.append(f"{name} ({_short(fault)})")
                 self._store.files.discard(name)
-                passage = make()  # what was half restored is no beginning
+                going = make()  # what was half restored is no beginning
         if damaged:
-            whence = f"goes on from the one at chunk {passage.position}" if passage.position else "starts over"
-            self.notes.append(f"{self._pack.name}: damaged checkpoint {', '.join(damaged)}; {whence}")
-        self._last, self._saved = monotonic(), (passage.position, passage.within)
-        return passage
+            whence = f"goes on from the one at chunk {going.position}" if going.position else "starts over"
+            self.notes.append(f"{self._group.name}: damaged checkpoint {', '.join(damaged)}; {whence}")
+        self._last, self._saved = monotonic(), (going.position, going.within)
+        return going
 
-    def save_if_due(self, passage: GroupPass) -> bool:
+    def save_if_due(self, going: GroupPass) -> bool:
         """Save, if the work since the last time is worth it; return whether it was."""
         worked = monotonic() - self._last
-        if worked < LEAST_SECONDS or not self._saves:
+        if worked < self._settings.least_checkpoint_seconds or not self._saves:
             return False
+        ratio = self._settings.checkpoint_ratio
         if self._costs:  # the less of the last two: one slow save is chance, two are the disk
-            return worked >= COST_RATIO * min(self._costs) and self.save(passage)
-        if worked >= COST_RATIO * self._expected:
+            return worked >= ratio * min(self._costs) and self.save(going)
+        if worked >= ratio * self._expected:
             # It only grows, about, so it need not be counted after every chunk.
-            self._expected = passage.filled_bytes / FIRST_BYTES_A_SECOND
-        return worked >= COST_RATIO * self._expected and self.save(passage)
+            self._expected = going.filled_bytes / self._settings.first_bytes_a_second
+        return worked >= ratio * self._expected and self.save(going)
 
-    def save(self, passage: GroupPass) -> bool:
-        """Save `passage` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
-        at = (passage.position, passage.within)
+    def save(self, going: GroupPass) -> bool:
+        """Save `going` and remove all but the two newest checkpoints; a fault of the store costs the checkpoint only."""
+        at = (going.position, going.within)
         if not self._saves or at == self._saved:
             return False
         start = None
         try:
             if not self._store.files.exists(f"{self.folder}/pack.json"):
-                self._store.files.put(f"{self.folder}/pack.json", _about(self._pack))
+                self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
             # A name within a chunk sorts behind that of the chunk's beginning.
-            within = f"_{passage.within:09d}" if passage.within else ""
-            with self._store.files.writing(f"{self.folder}/{passage.position:09d}{within}.npz") as file:
-                write_arrays(file, passage.state())
+            within = f"_{going.within:09d}" if going.within else ""
+            with self._store.files.writing(f"{self.folder}/{going.position:09d}{within}.npz") as file:
+                write_arrays(file, going.state())
             self._saved = at
             for name in self._own_states()[KEPT:]:
                 self._store.files.discard(name)
         except OSError as fault:
-            self.notes.append(f"{self._pack.name}: no checkpoint could be written ({fault.strerror or fault})")
+            self.notes.append(f"{self._group.name}: no checkpoint could be written ({fault.strerror or fault})")
             return False
         except Exception as fault:  # a learner that cannot be saved; to try it again would help nobody
             self._saves = False
-            self.notes.append(f"{self._pack.name}: no checkpoint is written ({_short(fault)})")
+            self.notes.append(f"{self._group.name}: no checkpoint is written ({_short(fault)})")
             return False
         finally:
             self._last = monotonic()
@@ -160,9 +156,9 @@ class Checkpoints:
             self._store.files.remove(self.folder)
 
     def _states(self) -> list[str]:
-        """Return checkpoints to continue from, the best first: the pack's own before those of its origin."""
-        origin = f"{FOLDER}/{self._pack.origin}"
-        return self._own_states() + (_states(self._store, origin) if self._pack.origin else [])
+        """Return checkpoints to continue from, the best first: the group's own before those of its origin."""
+        origin = f"{FOLDER}/{self._group.origin}"
+        return self._own_states() + (_states(self._store, origin) if self._group.origin else [])
 
     def _own_states(self) -> list[str]:
         return _states(self._store, self.folder)
@@ -189,7 +185,7 @@ def _about(pack: RunGroup) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A pack that somebody has begun."""
+    """A group that somebody has begun."""
 
     key: str
     runs: tuple[str, ...]
@@ -198,7 +194,7 @@ class _Begun:
 
 
 def _begun(store: Store) -> list[_Begun]:
-    """Return the packs that have checkpoints."""
+    """Return the groups that have checkpoints."""
     names = [name for name in store.names(FOLDER) if name.endswith("/pack.json")]
     found = []
     for name, data in store.files.read(names):
@@ -223,10 +219,10 @@ def _short(fault: Exception) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[RunGroup]:
-    """Return packs that continue checkpoints in the store, with those of their `runs` that are to be done.
+def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[RunGroup]:
+    """Return groups that continue checkpoints in the store, with those of their `runs` that are to be done.
 
-    However another evaluation has cut its packs (more workers, other runs beside these), what it has saved is used.
+    However another evaluation has cut its groups (more workers, other runs beside these), what it has saved is used.
     """
     wanted = {run.id: run for run in runs}
     packs = []
@@ -247,7 +243,7 @@ def resumable_packs(store: Store, runs: Sequence[Run], sources: Mapping[str, Sou
 
 
 def sweep_checkpoints(store: Store) -> None:
-    """Remove what those who died have left: checkpoints of packs whose runs all have their results, files half written."""
+    """Remove what those who died have left: checkpoints of groups whose runs all have their results, files half written."""
     with suppress(OSError, StoreError):
         store.files.discard_all(store.files.litter())
         begun = _begun(store)

@@ -21,14 +21,13 @@ from distributed.process import AsyncProcess
 from olscale.data.ingest.parallel import Parsers
 from olscale.errors import ExecutionError
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
-from olscale.execution.compatibility import settings
+from olscale.execution.compatibility import settings as dask_settings
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
 
 __all__ = ["connect"]
 
-CONNECT_SECONDS = 10
-START_ATTEMPTS = 3
 DASHBOARD = "127.0.0.1:0"
 
 
@@ -47,12 +46,12 @@ class Deaf(AsyncProcess):
 @cache
 def _configure() -> None:
     """Make our settings Dask's defaults; what the user has set in files or ``DASK_...`` variables still wins."""
-    dask.config.update_defaults(settings())
+    dask.config.update_defaults(dask_settings())
     nanny.AsyncProcess = Deaf  # type: ignore[attr-defined]
 
 
 @asynccontextmanager
-async def connect(where: ClusterOptions) -> AsyncIterator[Any]:
+async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS) -> AsyncIterator[Any]:
     """Yield an asynchronous Dask client.
 
     Raises
@@ -66,9 +65,9 @@ async def connect(where: ClusterOptions) -> AsyncIterator[Any]:
         _check_encryption(where.scheduler, where.tls)
         with _quiet():
             # Dask gives up after ours, so that one clock decides and one message says so.
-            client = Client(where.scheduler, asynchronous=True, timeout=2 * CONNECT_SECONDS, security=secured)
+            client = Client(where.scheduler, asynchronous=True, timeout=2 * settings.connect_seconds, security=secured)
             try:
-                await _answered(client, where.scheduler)
+                await _answered(client, where.scheduler, settings.connect_seconds)
                 yield client
             finally:
                 with contextlib.suppress(Exception):
@@ -77,7 +76,7 @@ async def connect(where: ClusterOptions) -> AsyncIterator[Any]:
     # A worker that is ended in the middle of a run leaves semaphores to multiprocessing's resource tracker. It cleans them
     # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
-    async with await _started(where, secured) as cluster, Client(cluster, asynchronous=True) as client:
+    async with await _started(where, secured, settings) as cluster, Client(cluster, asynchronous=True) as client:
         try:
             yield client
         except BaseException:
@@ -88,10 +87,10 @@ async def connect(where: ClusterOptions) -> AsyncIterator[Any]:
             raise
 
 
-async def _started(where: ClusterOptions, secured: Any) -> Any:
+async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
     """Return a local cluster that runs; one whose workers end while they start is started again."""
     workers, why = where.workers or os.cpu_count() or 1, ""
-    for _ in range(START_ATTEMPTS):
+    for _ in range(settings.start_attempts):
         cluster: Any = LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -114,13 +113,13 @@ async def _started(where: ClusterOptions, secured: Any) -> Any:
         except BaseException as error:
             why = text_of(error)
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(CONNECT_SECONDS):
+                async with asyncio.timeout(settings.connect_seconds):
                     await cluster.close()
             if not isinstance(error, RuntimeError | OSError | TimeoutError):
                 raise
     raise ExecutionError(
-        f"a local cluster of {workers} workers did not start in {START_ATTEMPTS} attempts ({why}); is there enough memory "
-        "for them? fewer --workers need less, and --in-process needs none"
+        f"a local cluster of {workers} workers did not start in {settings.start_attempts} attempts ({why}); is there enough "
+        "memory for them? fewer --workers need less, and --in-process needs none"
     )
 
 
@@ -182,15 +181,13 @@ def parsers(workers: int) -> Iterator[Parsers]:
         yield Parsers(client.get_executor(pure=False), workers)
 
 
-async def _answered(client: Any, scheduler: str) -> None:
+async def _answered(client: Any, scheduler: str, seconds: float) -> None:
     try:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(seconds):
             await client
     except Exception as error:  # what listens there may be no scheduler at all and answer anything
         late = isinstance(error, TimeoutError)
-        what = (
-            f"within {CONNECT_SECONDS} s" if late else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
-        )
+        what = f"within {seconds} s" if late else f"({str(error).partition(chr(10))[0] or type(error).__name__})"
         raise ExecutionError(
             f"scheduler {scheduler} does not answer {what}; check the address and that `dask scheduler` runs there"
         ) from None

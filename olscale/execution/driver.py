@@ -2,7 +2,7 @@
 
 A pack in time order is an actor that is fed chunk references; a permuted one is a task, and so is each class shard of a run;
 when all shards of the run have ended, one more task merges them. What dies with its worker goes on elsewhere, from its
-newest checkpoint. A pack that dies `ATTEMPTS` times at the same place, the last time alone on its worker, is split in
+newest checkpoint. A pack that dies several times at the same place, the last time alone on its worker, is split in
 halves, and again, until the one run is found that takes its workers along; that run is recorded as ``lost``.
 
 No wait is without an end. A watch asks the scheduler once a second which workers there are: a call to a worker that has
@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from time import monotonic
@@ -26,38 +27,25 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
-from olscale.execution.on_worker import (
-    TOPIC,
-    StreamActor,
-    TaskReport,
-    clear_scratch,
-    merge_pack,
-    run_as_task,
-    stop_tasks,
-    write_lost,
-    written,
-)
+from olscale.execution.group_records import clear_scratch, finished_outcomes, merge_group, write_lost
+from olscale.execution.on_worker import TOPIC, StreamActor, run_as_task, stop_tasks
 from olscale.execution.progress import Progress
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
-from olscale.execution.workers import (
-    ANSWER_SECONDS,
-    LEAST_REPORT_SECONDS,
-    WATCH_SECONDS,
-    ClosedError,
-    WorkerLostError,
-    Workers,
-)
+from olscale.execution.task_report import TaskReport
+from olscale.execution.workers import ClosedError, WorkerLostError, Workers
 from olscale.results.store import open_store
 
 __all__ = ["drive"]
 
-ATTEMPTS = 3
-SILENCE_SECONDS = 3600.0
-STOP_SECONDS = 30.0
-
 
 async def drive(
-    client: Any, packs: Sequence[RunGroup], store: str, progress: Progress, stop: Stop | None = None
+    client: Any,
+    packs: Sequence[RunGroup],
+    store: str,
+    progress: Progress,
+    stop: Stop | None = None,
+    settings: ExecutionSettings = SETTINGS,
 ) -> None:
     """Run `packs` on the cluster behind `client`; when it returns, each run has a record in the store.
 
@@ -68,7 +56,7 @@ async def drive(
     ExecutionError
         If there are no workers, if the scheduler goes away, or if a worker reports a fault of the data or the store.
     """
-    await _Drive(client, store, progress, stop or Stop()).run(packs)
+    await _Drive(client, store, progress, stop or Stop(), settings).run(packs)
 
 
 class _End(Enum):
@@ -78,10 +66,11 @@ class _End(Enum):
 
 
 class _Drive:
-    def __init__(self, client: Any, store: str, progress: Progress, stop: Stop) -> None:
+    def __init__(self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
+        self._settings = settings
         self._name = f"olscale-{uuid4().hex[:12]}"
-        self._workers = Workers(client, self._fits)
+        self._workers = Workers(client, self._fits, settings)
         self._learners: tuple[str, ...] = ()
         self._heard: dict[str, tuple[str, float]] = {}
         self._left = 0
@@ -114,8 +103,8 @@ class _Drive:
 
     def _hear(self, event: Any) -> None:
         _, message = event
-        if message["pack"] in self._heard:  # and not that of another driver on this cluster
-            self._tell(message["pack"], message["rows"], message["error"])
+        if message["group"] in self._heard:  # and not that of another driver on this cluster
+            self._tell(message["group"], message["rows"], message["error"])
 
     def _tell(self, pack: str, rows: int, error: float) -> None:
         if pack in self._heard:
@@ -126,11 +115,15 @@ class _Drive:
         """Follow the workers that come and go, and end those that say nothing any more."""
         while True:
             await self._workers.look()
-            silent = {worker for worker, last in self._heard.values() if monotonic() - last > SILENCE_SECONDS}
+            silent = {
+                worker for worker, last in self._heard.values() if monotonic() - last > self._settings.silence_seconds
+            }
             for worker in silent:
-                self._progress.note(f"nothing was heard from worker {worker} for {SILENCE_SECONDS:.0f} s: it is ended")
+                self._progress.note(
+                    f"nothing was heard from worker {worker} for {self._settings.silence_seconds:.0f} s: it is ended"
+                )
                 await self._workers.give_up(worker)
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(self._settings.watch_seconds)
 
     async def _fits(self, worker: str) -> bool:
         """Compare a worker that has joined with this process; one that differs would give other results without a word."""
@@ -148,10 +141,10 @@ class _Drive:
         self._progress.note("stopping: what is going on is being saved; Ctrl-C again ends it at once")
         await self._workers.close_queues()
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(self._settings.stop_seconds):
                 await self._client.run(stop_tasks, self._name, on_error="ignore")
-        await asyncio.sleep(STOP_SECONDS)
-        raise self._stop.error(f"not everything was saved within {STOP_SECONDS:.0f} s")
+        await asyncio.sleep(self._settings.stop_seconds)
+        raise self._stop.error(f"not everything was saved within {self._settings.stop_seconds:.0f} s")
 
     # Packs.
 
@@ -181,7 +174,9 @@ class _Drive:
                 for half in pack.halves():
                     group.create_task(self._run(half, suspect=True))
             return
-        reason = f"its workers died {ATTEMPTS} times at the same place, the last time with nothing else to do"
+        reason = (
+            f"its workers died {self._settings.attempts} times at the same place, the last time with nothing else to do"
+        )
         for run in await asyncio.to_thread(write_lost, pack, self._store, reason):
             self._progress.finish(run, "lost")
 
@@ -190,7 +185,7 @@ class _Drive:
 
         Half of a pack that did is run alone at once, and one more death is enough to look into its own halves.
         """
-        last = 1 if suspect and len(pack.runs) > 1 else ATTEMPTS
+        last = 1 if suspect and len(pack.runs) > 1 else self._settings.attempts
         checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), pack)
         deaths, place = 0, await asyncio.to_thread(checkpoints.place)
         while deaths < last:
@@ -204,11 +199,13 @@ class _Drive:
                 if pack.shard is not None or not pack.shards:
                     self._tell(pack.name, 0, 0.0)
                 # Until the scheduler has noticed, it would send the pack to the dead worker again, attempt by attempt.
-                await asyncio.sleep(2 ** (deaths - 1) * WATCH_SECONDS)
+                await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
                 await self._workers.look()  # it may be the scheduler that is gone
-                verdicts = await asyncio.to_thread(checkpoints.verdicts)
+                verdicts = await asyncio.to_thread(checkpoints.exceeded)
                 ended = [end.reason for run, end in verdicts.items() if run in place and run not in before]
-                outcomes = {} if pack.shard is not None else await asyncio.to_thread(written, pack, self._store)
+                outcomes = (
+                    {} if pack.shard is not None else await asyncio.to_thread(finished_outcomes, pack, self._store)
+                )
                 if not outcomes:
                     self._progress.note(_loss(pack, lost.worker, ended, place, deaths == last))
                     continue
@@ -229,11 +226,11 @@ class _Drive:
     async def _once(self, pack: RunGroup, alone: bool) -> TaskReport:
         """Run a pack on a worker, from its newest checkpoint on."""
         if pack.shards and pack.shard is None:
-            return await self._as_task(pack, merge_pack, alone)
+            return await self._as_task(pack, merge_group, alone)
         if not (pack.shuffled or pack.shards):
             return await self._as_actor(pack, alone)
-        pause = self._workers.report_seconds
-        job = run_as_task if pause == LEAST_REPORT_SECONDS else partial(run_as_task, report_seconds=pause)
+        settings = replace(self._settings, report_seconds=self._workers.report_seconds)
+        job = run_as_task if settings == SETTINGS else partial(run_as_task, settings=settings)
         envelope = await self._as_task(pack, job, alone)
         self._tell(pack.name, envelope.rows, envelope.error)
         return envelope
@@ -254,7 +251,9 @@ class _Drive:
 
     async def _as_actor(self, pack: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(pack, actor=True, alone=alone) as worker:
-            submitted = self._client.submit(StreamActor, pack, self._store, actor=True, workers=[worker], pure=False)
+            submitted = self._client.submit(
+                StreamActor, pack, self._store, self._settings, actor=True, workers=[worker], pure=False
+            )
             try:
                 return await self._through(pack, worker, await self._workers.answer(pack.name, submitted, worker))
             except WorkerLostError:
@@ -303,7 +302,7 @@ class _Drive:
 
     async def _cancel(self, future: Any) -> None:
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.cancel([future], force=True)
 
 

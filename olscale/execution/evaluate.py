@@ -5,103 +5,35 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import olscale
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment import Experiment
-from olscale.evaluation.plan import make_plan, plan_searches
+from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_sources
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
-from olscale.execution.on_worker import TaskReport, clear_scratch, merge_pack, run_as_task
+from olscale.execution.evaluation import Evaluation
+from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.on_worker import run_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
+from olscale.execution.task_report import TaskReport
 from olscale.learners.second_order import memory_bytes
-from olscale.results.plans import LeftOut
 from olscale.results.repair import mend_version
 from olscale.results.store import Store, is_vacant, open_store, unmake
 from olscale.system.memory import parse_size
 
-if TYPE_CHECKING:
-    from olscale.report.notebook import Results
-
-__all__ = ["Evaluation", "evaluate"]
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What an evaluation did.
-
-    Attributes
-    ----------
-    store : Store
-        Where the results are.
-    runs : int
-        Runs of the plan, those of tuning included.
-    computed : int
-        Runs computed now; the others were in the store already.
-    changed : int
-        Runs that were computed again and came out otherwise than the store had them.
-    outcomes : dict of str to int
-        How the runs of the experiment ended, those of tuning left out: outcome -> runs.
-    left_out : tuple of LeftOut
-        Optional datasets and learners that could not be had, and why.
-    experiment : str
-        Name of the experiment.
-    ids : tuple of str
-        Ids of its runs, without those of tuning.
-    """
-
-    store: Store
-    runs: int
-    computed: int
-    left_out: tuple[LeftOut, ...] = ()
-    experiment: str = ""
-    ids: tuple[str, ...] = field(default=(), repr=False)
-    changed: int = 0
-    outcomes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> int:
-        """Runs of the experiment that have no result; a candidate of tuning that failed is out and does not count."""
-        return sum(runs for outcome, runs in self.outcomes.items() if outcome != "ok")
-
-    def check(self, strict: bool = False) -> None:
-        """Raise an error if every run of the experiment failed, or, where `strict`, if any did.
-
-        Raises
-        ------
-        ExecutionError
-            With the number of runs and how they failed.
-        """
-        runs = sum(self.outcomes.values())
-        if not self.failed or (self.failed < runs and not strict):
-            return
-        how = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items()) if outcome != "ok")
-        which = f"all {runs} runs" if self.failed == runs else f"{self.failed} of {runs} runs"
-        which = "the only run" if runs == 1 else which
-        raise ExecutionError(f"{which} failed ({how}); `olscale status {self.store.path}` says why")
-
-    def results(self, metric: str | None = None) -> Results:
-        """Return the results of this experiment, which show themselves as tables.
-
-        Parameters
-        ----------
-        metric : str, optional
-            The metric to show in place of the errors.
-        """
-        # Reports stand above this floor; the package itself knows where.
-        return olscale.Results(self.store, self.ids, metric, self.experiment)
+__all__ = ["evaluate"]
 
 
 def evaluate(
@@ -120,6 +52,7 @@ def evaluate(
     force: bool = False,
     strict: bool = False,
     progress: Progress | None = None,
+    settings: ExecutionSettings = SETTINGS,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
 
@@ -155,7 +88,9 @@ def evaluate(
     strict : bool
         Raise `ExecutionError` if any run of the experiment failed, once all have ended; see `Evaluation.check`.
     progress : Progress, optional
-        Gets told of progress.
+        Receives progress events.
+    settings : ExecutionSettings
+        Seconds and attempts of supervision.
 
     Returns
     -------
@@ -179,12 +114,11 @@ def evaluate(
     found, left_out = resolve(experiment, progress.note)
     for line in check_sources(spec.name for spec in found.learners):
         progress.note(line)
-    searches = plan_searches(found)
     # A fault must show before a cluster is started or a store is made.
-    learners = {run.learner for run in make_plan(found, left_out, [one.untried() for one in searches.searches]).runs}
+    planned = PlannedExperiment(found, left_out)
     where = ClusterOptions(workers, scheduler, None if tls is None else str(tls), dashboard)
     if scheduler is not None and not in_process:
-        _run_loop(_reach(where, progress, learners))
+        _run_loop(_reach(where, progress, planned.learners, settings))
     new = is_vacant(str(store))
     if mend_version(str(store)):
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
@@ -194,16 +128,16 @@ def evaluate(
     # What the workers of a cluster that runs already have is theirs to say.
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
     job = Job(target, progress, parts, class_shards, limit, limits, retry, worker_bytes)
-    phases = job.phases(found, left_out, searches)
+    phases = job.phases(planned)
     sweep_checkpoints(target)
     stop = Stop()
     try:
         with stop.listening():
             if in_process:
-                for packs in phases:
-                    _run_here(packs, target.path, progress, stop)
+                for groups in phases:
+                    _run_here(groups, target.path, progress, stop, settings)
             else:
-                _run_on_dask(phases, target, new, progress, where, stop)
+                _run_on_dask(phases, target, new, progress, where, stop, settings)
     except StoppedError as stopped:
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
@@ -215,36 +149,42 @@ def evaluate(
     return done
 
 
-def _run_here(packs: list[RunGroup], store: str, progress: Progress, stop: Stop) -> None:
-    for pack in packs:
+def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
+    for group in groups:
         try:
-            for part in pack.parts():
+            for part in group.parts():
                 progress.advance(part.name, 0, 0.0)
-                envelope = run_as_task(part, store, partial(progress.advance, part.name), lambda: stop.asked)
-                _noted(envelope, progress)
-                if envelope.stopped:
-                    raise stop.error(f"{part.name} was saved at chunk {envelope.position} of {envelope.chunks}")
-            if pack.shards:
-                _noted(merge_pack(pack, store), progress)
+                done = run_as_task(part, store, partial(progress.advance, part.name), lambda: stop.asked, settings)
+                _note(done, progress)
+                if done.stopped:
+                    raise stop.error(f"{part.name} was saved at chunk {done.position} of {done.chunks}")
+            if group.shards:
+                _note(merge_group(group, store), progress)
         except StoppedError:  # what shards have left so far is needed to go on
             raise
         except Exception:
-            clear_scratch(pack, store)
+            clear_scratch(group, store)
             raise
-        clear_scratch(pack, store)
+        clear_scratch(group, store)
 
 
-def _noted(envelope: TaskReport, progress: Progress) -> None:
-    for note in envelope.notes:
+def _note(done: TaskReport, progress: Progress) -> None:
+    for note in done.notes:
         progress.note(note)
-    if envelope.fault:
-        raise ExecutionError(envelope.fault)
-    for run, outcome in envelope.outcomes.items():
+    if done.fault:
+        raise ExecutionError(done.fault)
+    for run, outcome in done.outcomes.items():
         progress.finish(run, outcome)
 
 
 def _run_on_dask(
-    phases: Iterator[list[RunGroup]], store: Store, new: bool, progress: Progress, where: ClusterOptions, stop: Stop
+    phases: Iterator[list[RunGroup]],
+    store: Store,
+    new: bool,
+    progress: Progress,
+    where: ClusterOptions,
+    stop: Stop,
+    settings: ExecutionSettings,
 ) -> None:
     """Run on a cluster; if there is none that could run anything, a `new` store is taken back."""
     first = next(phases, None)
@@ -258,12 +198,12 @@ def _run_on_dask(
         from olscale.execution.driver import drive
 
         nonlocal began
-        async with connect(where) as client:
+        async with connect(where, settings) as client:
             if where.scheduler is None:
-                await agree_on_learners(client, modules_of(run.learner for pack in first for run in pack.runs))
+                await agree_on_learners(client, modules_of(run.learner for group in first for run in group.runs))
             began = True
-            for packs in chain([first], phases):
-                await drive(client, packs, store.path, progress, stop)
+            for groups in chain([first], phases):
+                await drive(client, groups, store.path, progress, stop, settings)
 
     try:
         _run_loop(run())
@@ -273,12 +213,14 @@ def _run_on_dask(
         raise
 
 
-async def _reach(where: ClusterOptions, progress: Progress, learners: Iterable[str]) -> None:
+async def _reach(
+    where: ClusterOptions, progress: Progress, learners: Iterable[str], settings: ExecutionSettings
+) -> None:
     """See that the scheduler answers and the cluster fits, before a store is made for results that may never come."""
     from olscale.execution.cluster import connect
     from olscale.execution.compatibility import agree, modules_of
 
-    async with connect(where) as client:
+    async with connect(where, settings) as client:
         for line in await agree(client, modules_of(learners)):
             progress.note(line)
 

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
-from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.forecast import check_workers, long_runs
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import Plan, PlannedExperiment
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import RunGroup, cut_groups
-from olscale.execution.checkpoints import resumable_packs
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
 from olscale.results.compact import set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_parts
-from olscale.results.plans import LeftOut, write_plan
+from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
 
@@ -48,19 +48,19 @@ class Job:
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
 
-    def phases(self, experiment: Experiment, left_out: tuple[LeftOut, ...], tuning: Plan) -> Iterator[list[RunGroup]]:
-        """Yield the packs of tuning and then those of the experiment; each must have been run before the next."""
+    def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
+        """Yield the groups of tuning and then those of the experiment; each must have been run before the next."""
         selections: list[Selection] = []
-        if tuning.searches:
-            yield from self._packs(tuning)
-            selections = choose(self.store, tuning, self._tell_damage)
-        plan = make_plan(experiment, left_out, selections)
+        if planned.tuning.searches:
+            yield from self._groups(planned.tuning)
+            selections = choose(self.store, planned.tuning, self._note_damage)
+        plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
-        yield from self._packs(plan)
+        yield from self._groups(plan)
         table = self.store.read(["outcome"], "skip", ids=self.ids)
         self.outcomes = Counter(table["outcome"].to_pylist())
 
-    def _packs(self, plan: Plan) -> Iterator[list[RunGroup]]:
+    def _groups(self, plan: Plan) -> Iterator[list[RunGroup]]:
         again = self._again(plan)
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done or run.id in again]
@@ -68,7 +68,7 @@ class Job:
             require_writable(self.store)
         try:
             ids = [run.id for run in plan.runs]
-            write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners, self._tell_damage)
+            write_plan(self.store, plan.name, ids, plan.left_out, plan.datasets, plan.learners, self._note_damage)
         except StoreError as fault:
             if missing:
                 raise
@@ -76,17 +76,17 @@ class Job:
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
         if self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)
-        packs = self._cut(plan, missing, again) if missing else []
+        groups = self._cut(plan, missing, again) if missing else []
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(packs, plan.costs))
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(groups, plan.costs))
         if missing:
             before = result_digests(self.store, again)
-            yield packs
+            yield groups
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
-                    f"{len(left)} runs have no record though all their packs ended; run the command again"
+                    f"{len(left)} runs have no record though all their groups ended; run the command again"
                 )
             after = result_digests(self.store, again)
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
@@ -97,7 +97,7 @@ class Job:
         ids = {run.id for run in plan.runs}
         aside = set_damaged_aside(self.store, ids)
         for name in aside:
-            self._tell_damage(name)
+            self._note_damage(name)
         again: set[str] = set()
         if self.retry == "all":
             again = ids & self.store.done() - self._renewed
@@ -114,32 +114,32 @@ class Job:
             take_out_of_parts(self.store, again)
         return again
 
-    def _tell_damage(self, name: str) -> None:
+    def _note_damage(self, name: str) -> None:
         self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
 
     def _cut(self, plan: Plan, missing: list[Run], again: set[str]) -> list[RunGroup]:
-        begun = resumable_packs(self.store, missing, plan.sources)
-        fresh = set(missing).difference(*(pack.runs for pack in begun))
+        begun = resumable_groups(self.store, missing, plan.sources)
+        fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
-        packs = cut_groups(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
-        packs = begun + list(cut_shards(packs, self.parts, self.class_shards))
-        packs = [replace(pack, budget=self.budget, memory_limit=self.memory_limit) for pack in packs]
-        return [replace(pack, replaces=any(run.id in again for run in pack.runs)) for pack in packs]
+        groups = cut_groups(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
+        groups = begun + list(cut_shards(groups, self.parts, self.class_shards))
+        groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
+        return [replace(group, replaces=any(run.id in again for run in group.runs)) for group in groups]
 
 
-def _work(packs: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, Work]:
+def _work(groups: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
-    for pack in packs:
-        rows, cost = pack.rows * len(pack.runs), sum(costs.get(run.id, 0.0) for run in pack.runs)
-        classes = pack.shards[-1].stop if pack.shards else 1
-        for part, own in zip(pack.parts(), pack.shards or (range(1),), strict=True):
+    for group in groups:
+        rows, cost = group.rows * len(group.runs), sum(costs.get(run.id, 0.0) for run in group.runs)
+        classes = group.shards[-1].stop if group.shards else 1
+        for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
             work[part.name] = Work(share, cost * len(own) / classes)
     return work
 
 
-def choose(store: Store, tuning: Plan, tell_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
+def choose(store: Store, tuning: Plan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
     """Return what the runs of `tuning` say is best in each search, and write it to the store.
 
     Raises
@@ -162,5 +162,5 @@ def choose(store: Store, tuning: Plan, tell_damage: Callable[[str], None] = lamb
             errors[run.id] = metrics[search.protocol["metric"]] if outcome == "ok" else None
         selections.append(search.choose(errors))
         if write_selection(store, selections[-1]):
-            tell_damage(selection_file(selections[-1]))
+            note_damage(selection_file(selections[-1]))
     return selections

@@ -1,8 +1,9 @@
 """The watchdog of a worker: has a process beside it end it when its learner is over its budget and does not return.
 
-Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process` leaves a verdict beside
-the pack's checkpoints, so that whoever goes on with the pack gives that run its outcome and the others their results. It
-also ends a worker whose nanny is gone or whose event loop has stood still for too long, and what learners have started.
+Nothing else ends a loop that runs for ever. Before it does, `olscale.execution.watchdog_process` writes down how the run
+ends, beside the group's checkpoints: whoever goes on with the group gives that run its outcome and the others their
+results. It also ends a worker whose nanny is gone or whose event loop has stood still for too long, and
+what learners have started.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
 from olscale.results.files import LocalFiles
 from olscale.results.store import Store, open_store
 
-__all__ = ["PackWatch", "Watchdog", "watchdog_of", "write_verdicts"]
+__all__ = ["GroupWatch", "Watchdog", "watchdog_of", "write_verdicts"]
 
 FULL = 0.9
 """Share of the worker's memory limit beyond which it is taken to be full; its nanny ends it at 0.95."""
@@ -116,7 +117,9 @@ class Watchdog:
                 gc.collect()  # actors whose drivers are gone
                 self._tidy()
             if not self._free:
-                raise ExecutionError(f"a worker has {SLOTS} packs at once; give workers one thread each (--nthreads 1)")
+                raise ExecutionError(
+                    f"a worker has {SLOTS} run groups at once; give workers one thread each (--nthreads 1)"
+                )
             return self._free.pop()
 
     def give_back(self, slot: int, groups: dict[tuple[str, ...], int]) -> None:
@@ -133,8 +136,8 @@ class Watchdog:
                 self._send(json.dumps({"forget": list(groups.values())}).encode() + b"\n")
 
 
-class PackWatch:
-    """Watches the calls of one pack.
+class GroupWatch:
+    """Watches the calls of one group.
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ class PackWatch:
     store : Store
         The metrics store.
     folder : str
-        Of the pack's checkpoints, below the store.
+        Of the group's checkpoints, below the store.
     budget : Budget
     memory_limit : float
         Bytes that the process may hold; 0 for any number.

@@ -12,19 +12,11 @@ from time import monotonic
 from typing import Any, TypeVar
 
 from olscale.errors import ExecutionError
+from olscale.execution.settings import SETTINGS, ExecutionSettings
 
 __all__ = ["ClosedError", "WorkerLostError", "Workers"]
 
 T = TypeVar("T")
-
-WATCH_SECONDS = 1.0
-LEAST_REPORT_SECONDS = 0.5
-MOST_REPORTS = 500
-"""Reports of progress a second, of all workers together: a fifth of the scheduler's time (docs/scaling.md)."""
-ANSWER_SECONDS = 60.0
-NO_WORKER_SECONDS = 180.0
-MOST_BETWEEN_LOOKS = 5 * WATCH_SECONDS
-"""What the time between two looks counts for at most, of the time without a worker."""
 
 ACTORS_A_WORKER = 1
 TASKS_A_THREAD = 2
@@ -57,11 +49,17 @@ class Workers:
     client : distributed.Client
         Asynchronous.
     fits : callable, optional
-        Tells of each worker that joins, before it gets any work, whether it fits; all do by default.
+        Says of each worker that joins, before it gets any work, whether it fits; all do by default.
+    settings : ExecutionSettings
     """
 
-    def __init__(self, client: Any, fits: Callable[[str], Awaitable[bool]] | None = None) -> None:
-        self._client, self._fits = client, fits or _any_fits
+    def __init__(
+        self,
+        client: Any,
+        fits: Callable[[str], Awaitable[bool]] | None = None,
+        settings: ExecutionSettings = SETTINGS,
+    ) -> None:
+        self._client, self._fits, self._settings = client, fits or _any_fits, settings
         self._there: dict[str, int] = {}  # all there are, and of these those that may get work
         self._threads: dict[str, int] = {}
         self._joined: dict[str, asyncio.Task[None]] = {}
@@ -88,7 +86,7 @@ class Workers:
             If the scheduler does not answer, or there has been no worker for three minutes.
         """
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._settings.answer_seconds):
                 threads = await self._client.scheduler.ncores()
         except (OSError, TimeoutError):
             raise ExecutionError(
@@ -100,11 +98,11 @@ class Workers:
         if self._threads:
             self._deserted = 0.0
         else:
-            self._deserted += min(passed, MOST_BETWEEN_LOOKS)
-        if self._deserted > NO_WORKER_SECONDS:
+            self._deserted += min(passed, 5 * self._settings.watch_seconds)  # counts at most
+        if self._deserted > self._settings.no_worker_seconds:
             fitting = "that fits " if threads.keys() - self._given_up else ""
             raise ExecutionError(
-                f"the cluster has had no worker {fitting}for {NO_WORKER_SECONDS:.0f} s; "
+                f"the cluster has had no worker {fitting}for {self._settings.no_worker_seconds:.0f} s; "
                 "start one and run the same command again"
             )
         await self.notify()
@@ -122,12 +120,12 @@ class Workers:
         """Find out whether a worker fits; one that does not answer is asked again, for as long as it is there."""
         while True:
             with contextlib.suppress(Exception):
-                async with asyncio.timeout(ANSWER_SECONDS):
+                async with asyncio.timeout(self._settings.answer_seconds):
                     if await self._fits(worker):
                         self._fitting.add(worker)
                         self._deserted = 0.0
                 break
-            await asyncio.sleep(WATCH_SECONDS)
+            await asyncio.sleep(self._settings.watch_seconds)
         self._admit()
         await self.notify()
 
@@ -190,7 +188,7 @@ class Workers:
     @property
     def report_seconds(self) -> float:
         """How long a worker keeps silent between two reports, so that all of them are not too many for the scheduler."""
-        return max(LEAST_REPORT_SECONDS, sum(self._threads.values()) / MOST_REPORTS)
+        return max(self._settings.report_seconds, sum(self._threads.values()) / self._settings.most_reports)
 
     async def _take(self, actor: bool) -> str:
         def room() -> list[str]:
@@ -244,7 +242,7 @@ class Workers:
         self.forget(worker)
         await self.notify()
         with contextlib.suppress(Exception):
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.restart_workers([worker], raise_for_error=False)
 
     async def answer(self, what: str, call: Awaitable[Any], worker: str) -> Any:

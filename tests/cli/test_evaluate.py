@@ -147,7 +147,7 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
     # Every chunk takes a while, and says when it is learned from.
     script = (
         "import sys, time\n"
-        "from olscale.evaluation.run_group import GroupPass\n"
+        "from olscale.evaluation.group_pass import GroupPass\n"
         "from olscale.__main__ import main\n"
         "advance = GroupPass.advance\n"
         "def slow(self):\n"

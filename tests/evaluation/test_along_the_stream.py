@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.metrics import DriftAlarms, FadingError, HoldoutError, Metric, StreamShape, WindowError
 from olscale.evaluation.protocol import Scoring
-from tests.evaluation.test_scoring import plan
+from tests.evaluation.test_protocol import plan
 
 NONE = np.zeros((0, 1))
 CUTS = st.lists(st.integers(0, 400), max_size=5)

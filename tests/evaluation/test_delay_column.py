@@ -14,11 +14,11 @@ from olscale.data.stream import open_streams
 from olscale.errors import DatasetError, ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import StreamShape
-from olscale.evaluation.plan import make_plan, plan_searches
+from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.learner import codes_of
 from olscale.results.rows import run_bytes
-from tests.evaluation.test_scoring import oracle, plan, records
+from tests.evaluation.test_protocol import oracle, plan, records
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -120,7 +120,7 @@ def test_a_delay_column_that_cannot_be_is_one_line(shelf: Path, late: Path, tmp_
         plan(late.parent, "late", delay="lat")
     content = {"datasets": [{"path": str(late)}], "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]}
     with pytest.raises(ExperimentError, match=r"which tuning would take for a feature; give params in place of tune"):
-        plan_searches(parse_experiment(content | {"protocol": {"delay": "late"}}))
+        PlannedExperiment(parse_experiment(content | {"protocol": {"delay": "late"}}))
     for number, said in (("-1", "-1"), ("0.5", "0.5"), ("nan", "nan")):
         path = tmp_path / said
         (tmp_path / f"{said}.csv").write_text(f"a,late,label\n1,2,0\n2,{number},1\n")

@@ -12,10 +12,11 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Shuffle, Stream
 from olscale.errors import FormatError
-from olscale.evaluation import run_group as module
+from olscale.evaluation import group_pass as module
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import GroupPass, RunGroup
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record

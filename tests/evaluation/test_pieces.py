@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 
 from olscale.data.dataset import open_dataset
-from olscale.evaluation import run_group as packing
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation import group_pass as packing
+from olscale.evaluation.class_shards import ShardPass, cut_shards
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import check_workers, long_runs
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import Plan, make_plan
-from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
-from olscale.execution import on_worker as passages
+from olscale.evaluation.run_group import RunGroup
 from olscale.execution.on_worker import StreamActor, run_as_task
+from olscale.execution.settings import ExecutionSettings
 from olscale.learners.passive_aggressive import PA1
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -128,11 +131,10 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
 
 def test_an_actor_answers_within_a_chunk(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that its driver tells of progress, and can have it saved and stopped."""
-    monkeypatch.setattr(passages, "_CALL_SECONDS", 0.0)
     store = str(tmp_path / "store")
     open_store(store, create=True)
     CALLS.clear()
-    actor = StreamActor(pack_of(shelf / "dense", {"name": SLOW}), store)
+    actor = StreamActor(pack_of(shelf / "dense", {"name": SLOW}), store, ExecutionSettings(call_seconds=0.0))
     answer = actor.advance(0, 7)
     assert (answer.position, answer.rows) == (0, 10)
     while answer.position < answer.chunks:

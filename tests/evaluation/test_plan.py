@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
+from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import PACK_NUMBERS, Source, cut_groups
+from olscale.evaluation.run_group import Source
 
 
 def plan(shelf: Path, **content: Any) -> Plan:
@@ -122,7 +123,7 @@ def test_what_cannot_be_planned_is_named(
 def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int, heavy: float) -> None:
     keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
     runs = [Run(key, "pa", j, {}) for j in range(learners) for key in keys]
-    sources = {"0" * 64: Source("d", 10, 10), "1" * 64: Source("d", 100, int(heavy * PACK_NUMBERS))}
+    sources = {"0" * 64: Source("d", 10, 10), "1" * 64: Source("d", 100, int(heavy * GROUP_NUMBERS))}
     packs = cut_groups(runs, sources, parts)
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
@@ -227,7 +228,7 @@ def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     part: Part | None, shuffle: Shuffle | None
 ) -> None:
     runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), "pa1", 1, {"C": float(j)}) for j in range(6)]
-    sources = {"0" * 64: Source("d", 100, int(PACK_NUMBERS), bytes=1_000)}
+    sources = {"0" * 64: Source("d", 100, int(GROUP_NUMBERS), bytes=1_000)}
     held, not_held = (cut_groups(runs, sources, 1, memory_limit=limit) for limit in (1_000, 999))
     whole_file = shuffle is None and part is None
     assert [len(pack.runs) for pack in held] == ([6] if whole_file else [1] * 6 if part is None else [2] * 3)

@@ -11,10 +11,12 @@ import pytest
 from olscale.analysis.summary import summarise
 from olscale.data.stream import Shuffle
 from olscale.data.transforms import RandomProjection
+from olscale.evaluation.cut_groups import GROUP_NUMBERS, PROJECTED_RUNS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.plan import Plan, make_plan, plan_searches
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.plan import Plan, PlannedExperiment, make_plan
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import PACK_NUMBERS, PROJECTED_RUNS, GroupPass, Source, cut_groups
+from olscale.evaluation.run_group import Source
 from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.results import open_store
@@ -84,7 +86,7 @@ def test_a_dataset_may_have_a_protocol_of_its_own(shelf: Path) -> None:
 
 def test_tuning_projects_each_half_anew(shelf: Path) -> None:
     learners = [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]
-    made = plan_searches(parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3})))
+    made = PlannedExperiment(parse_experiment(content(shelf, TIME, learners=learners, tuning={"folds": 3}))).tuning
     assert {(run.stream.part.fold, run.stream.projection) for run in made.runs} == {(0, 0), (1, 1), (2, 2)}
 
 
@@ -112,7 +114,7 @@ def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch:
 
 
 def test_a_projection_is_worth_a_pack_of_several_runs() -> None:
-    source = Source("d", 100, int(PACK_NUMBERS))
+    source = Source("d", 100, int(GROUP_NUMBERS))
     for projection, size in ((None, 1), (0, PROJECTED_RUNS)):
         key = StreamKey("d", "0" * 64, (), Shuffle(0, 0), projection=projection)
         runs = [Run(key, "pa1", 1, {"C": float(j)}) for j in range(16)]

@@ -15,11 +15,12 @@ import pytest
 from olscale.analysis import store_status, summarise
 from olscale.errors import ExecutionError, OlscaleError, StoreError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.run_group import GroupPass
-from olscale.execution import checkpoints
+from olscale.evaluation.group_pass import GroupPass
 from olscale.execution.evaluate import evaluate
-from olscale.execution.on_worker import merge_pack, run_as_task, write_lost, written
+from olscale.execution.group_records import finished_outcomes, merge_group, write_lost
+from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Silent
+from olscale.execution.settings import ExecutionSettings
 from olscale.learners import passive_aggressive
 from olscale.results import Record, Store, files, open_store
 from olscale.results.compact import compact
@@ -121,8 +122,7 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = experiment(shelf, learners=[{"name": "pa1"}], protocol={"order": "time"})
-    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+    eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     fed: list[int] = []
     advance = GroupPass.advance
 
@@ -134,7 +134,7 @@ def test_forced_runs_do_not_go_on_from_a_checkpoint_of_before(
 
     monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(plain, tmp_path, in_process=True)
+        evaluate(plain, tmp_path, in_process=True, settings=eager)
     assert any(name.endswith(".npz") for name in open_store(tmp_path).names("checkpoints"))
     fed += [-1]
     other = evaluate(plain, tmp_path / "other", in_process=True).store
@@ -171,17 +171,17 @@ def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(shelf: Path, tm
     """Its old figure would be shown as if it were that of today; a worker that died is never taken for done."""
     from dataclasses import replace
 
+    from olscale.evaluation.cut_groups import cut_groups
     from olscale.evaluation.plan import make_plan
-    from olscale.evaluation.run_group import cut_groups
 
     asked = experiment(shelf, learners=[{"name": "pa1"}])
     store = evaluate(asked, tmp_path, in_process=True).store
     compact(store)
     plan = make_plan(asked)
     [pack] = cut_groups(plan.runs, plan.sources, 1)
-    assert set(written(pack, store.path).values()) == {"ok"}
+    assert set(finished_outcomes(pack, store.path).values()) == {"ok"}
     again = replace(pack, replaces=True)
-    assert written(again, store.path) == {}
+    assert finished_outcomes(again, store.path) == {}
 
     write_lost(again, store.path, "its workers died")
 
@@ -203,15 +203,15 @@ def test_class_shards_of_a_forced_run_are_merged_anew(
     done = evaluate(asked, tmp_path, in_process=True, class_shards=2, force=True)
     assert (done.computed, done.changed, results(store)) == (1, 0, before)
     from olscale.evaluation.class_shards import cut_shards
+    from olscale.evaluation.cut_groups import cut_groups
     from olscale.evaluation.plan import make_plan
-    from olscale.evaluation.run_group import cut_groups
 
     plan = make_plan(asked)
     [pack] = cut_shards(cut_groups(plan.runs, plan.sources, 1), 2, 2)
-    assert merge_pack(pack, store.path).outcomes == {pack.runs[0].id: "ok"}, "another process has merged them"
+    assert merge_group(pack, store.path).outcomes == {pack.runs[0].id: "ok"}, "another process has merged them"
     from dataclasses import replace
 
-    assert merge_pack(replace(pack, replaces=True), store.path).fault, "nobody knows whether that was before"
+    assert merge_group(replace(pack, replaces=True), store.path).fault, "nobody knows whether that was before"
 
 
 def failing(shelf: Path, *names: str) -> Experiment:
@@ -242,11 +242,11 @@ def test_runs_that_failed_are_counted_and_an_error_where_asked_for(shelf: Path, 
 
 
 def test_a_candidate_of_tuning_that_failed_is_no_failure(shelf: Path, tmp_path: Path) -> None:
-    from olscale.evaluation.plan import plan_searches
+    from olscale.evaluation.plan import PlannedExperiment
 
     asked = experiment(shelf)
     store = open_store(tmp_path, create=True)
-    run = plan_searches(asked).searches[0].runs[0][0]
+    run = PlannedExperiment(asked).tuning.searches[0].runs[0][0]
     store.write(Record(run.definition(), run.id, "diverged", "norm is inf"))
     assert evaluate(asked, tmp_path, in_process=True, strict=True).outcomes == {"ok": 2}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from olscale.evaluation import budget
 from olscale.evaluation.budget import Budget, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import attempt
 from olscale.execution.alarm import Alarm
@@ -47,11 +46,9 @@ def catches() -> None:
 
 
 @pytest.mark.parametrize("call", [loops, sleeps, catches])
-def test_a_call_that_does_not_return_ends(call: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "LEAST_GRACE_SECONDS", 0.05)
-    monkeypatch.setattr("olscale.execution.alarm.AGAIN_SECONDS", 0.05)
+def test_a_call_that_does_not_return_ends(call: Callable[[], None]) -> None:
     limits = Budget(max_seconds=0.05)
-    run = Run(Meter(limits, Alarm(limits)))
+    run = Run(Meter(limits, Alarm(limits, again_seconds=0.05), grace_seconds=0.05))
     before: Any = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
     assert attempt([run], call) is None
     assert BudgetExceeded(*run.end) == limits.out_of_time()

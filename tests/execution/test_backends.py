@@ -18,6 +18,7 @@ from olscale.execution import driver
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
+from olscale.execution.settings import ExecutionSettings
 
 FOREIGN = "sklearn.linear_model:SGDClassifier"
 OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
@@ -99,18 +100,18 @@ class DyingActor(StreamActor):
         return answer
 
 
-def dying_task(pack: Any, store: str) -> Any:
+def dying_task(pack: Any, store: str, **options: Any) -> Any:
     once(Path(store).parent / "died", kill_me)
-    return driver_run_pack(pack, store)
+    return driver_run_pack(pack, store, **options)
 
 
-def doomed_task(pack: Any, store: str) -> Any:
+def doomed_task(pack: Any, store: str, **options: Any) -> Any:
     if pack.runs[0].learner == "pa1":
         kill_me()
-    return driver_run_pack(pack, store)
+    return driver_run_pack(pack, store, **options)
 
 
-def raising_task(pack: Any, store: str) -> Any:
+def raising_task(pack: Any, store: str, **options: Any) -> Any:
     raise ImportError("no module named 'elsewhere'")
 
 
@@ -134,7 +135,7 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "run_as_task", doomed_task)
-    monkeypatch.setattr(driver, "ATTEMPTS", 2)
+    settings = ExecutionSettings(attempts=2)
     wanted = parse_experiment(
         {
             "datasets": [{"path": str(shelf / "dense")}],
@@ -143,7 +144,7 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
         }
     )
     tally = Tally()
-    done = evaluate(wanted, tmp_path / "store", workers=2, progress=tally)
+    done = evaluate(wanted, tmp_path / "store", workers=2, progress=tally, settings=settings)
     assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 1, 1)
     monkeypatch.undo()
     again = evaluate(wanted, tmp_path / "store", in_process=True)

@@ -14,18 +14,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.evaluation import run_group as packs_module
+from olscale.evaluation import group_pass as packs_module
 from olscale.evaluation.budget import BudgetExceeded
-from olscale.evaluation.class_shards import ShardPass, cut_shards, merge_shards
+from olscale.evaluation.class_shards import ShardPass, cut_shards
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.execution import checkpoints
-from olscale.execution.checkpoints import Checkpoints, read_arrays, resumable_packs, sweep_checkpoints, write_arrays
+from olscale.execution.checkpoints import Checkpoints, read_arrays, resumable_groups, sweep_checkpoints, write_arrays
 from olscale.execution.evaluate import evaluate
-from olscale.execution.on_worker import ResumablePass, StreamActor, run_as_task
+from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import Tally
+from olscale.execution.resumable_pass import ResumablePass
+from olscale.execution.settings import ExecutionSettings
 from olscale.learners.registry import learner_names
 from olscale.results.checked_json import json_bytes, json_content
 from olscale.results.record import Record
@@ -81,11 +86,8 @@ def store(tmp_path: Path) -> Store:
     return open_store(str(tmp_path / "store"), create=True)
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a checkpoint saved after every chunk."""
-    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+EAGER = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
+"""A checkpoint after every chunk."""
 
 
 _undisturbed: dict[Any, list[bytes]] = {}
@@ -161,35 +163,33 @@ def test_a_class_shard_goes_on_with_the_ballots_it_has(
 
 
 @pytest.mark.parametrize("place", ["{tmp}/store", "memory://checkpoints-{tmp}"])
-def test_two_are_kept_and_damage_falls_back_to_the_one_before(
-    shelf: Path, tmp_path: Path, at_once: None, place: str
-) -> None:
+def test_two_are_kept_and_damage_falls_back_to_the_one_before(shelf: Path, tmp_path: Path, place: str) -> None:
     """On disk and on an fsspec URL: a flipped byte, a half file, both damaged."""
     store = open_store(place.format(tmp=tmp_path), create=True)
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"})
-    journey = ResumablePass(pack, store.path)
+    journey = ResumablePass(pack, store.path, EAGER)
     while journey.position < 5:
-        journey.advance(journey.position + 1)
+        journey.group_pass.advance()
     folder = f"checkpoints/{pack.key}"
     fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
     assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
-    assert ResumablePass(pack, store.path).position == 5
+    assert ResumablePass(pack, store.path, EAGER).position == 5
     [(_, data)] = store.files.read([fifth])
     assert isinstance(data, bytes)
     at = (
         data.index(b"\x93NUMPY", len(data) // 2) + 128
     )  # in the data of an array; zip does not read all of its own headers
     store.files.put(fifth, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    again = ResumablePass(pack, store.path)
+    again = ResumablePass(pack, store.path, EAGER)
     assert again.position == 4
-    (note,) = again.told().notes
+    (note,) = again.report().notes
     assert "damaged checkpoint" in note
     assert note.endswith("; goes on from the one at chunk 4")
     store.files.put(fifth, data[: len(data) // 2])
     store.files.put(fourth, b"")
-    both = ResumablePass(pack, store.path)
+    both = ResumablePass(pack, store.path, EAGER)
     assert both.position == 0
-    assert both.told().notes[0].endswith("; starts over")
+    assert both.report().notes[0].endswith("; starts over")
     assert store.files.names(folder) == [f"{folder}/pack.json"]
 
 
@@ -238,10 +238,10 @@ def test_the_first_of_a_large_model_is_due_later(shelf: Path, store: Store, monk
     now = [100.0]
     monkeypatch.setattr(checkpoints, "monotonic", lambda: now[0])
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    kept, passage = Checkpoints(store, pack), GroupPass(pack)
+    settings = ExecutionSettings(first_bytes_a_second=6 * 8 + 2 * 8)  # it takes one second
+    kept, passage = Checkpoints(store, pack, settings), GroupPass(pack)
     passage.step(0)
     assert passage.filled_bytes == 6 * 8 + 2 * 8
-    monkeypatch.setattr(checkpoints, "FIRST_BYTES_A_SECOND", passage.filled_bytes)  # it takes one second
     said = []
     for seconds in (11.0, 38.0, 2.0):
         now[0] += seconds
@@ -275,7 +275,7 @@ def test_a_wide_sparse_model_is_saved_as_what_was_written_to(
     (pack,) = packs(wide, {"name": name, "params": {"k": 60, "dtype": "float32"}})
     expected = as_bytes(through(GroupPass(pack)).finish())
     kept, passage = Checkpoints(store, pack), through(GroupPass(pack), 2)
-    size = sum(array.nbytes for fold in passage._folds for array in fold.learner.state_.values())
+    size = sum(array.nbytes for fold in passage.states for array in fold.learner.state_.values())
     now[0] += 11.0
     assert kept.save_if_due(passage)
     saved = Path(store.path, "checkpoints", pack.key, "000000002.npz").stat().st_size
@@ -315,38 +315,38 @@ def test_a_checkpoint_of_a_later_version_is_left_to_it(
 
 
 def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
-    shelf: Path, store: Store, at_once: None, monkeypatch: pytest.MonkeyPatch
+    shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(checkpoints, "write_arrays", full)
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    envelope = run_as_task(pack, store.path, lambda rows, error: None)
+    envelope = run_as_task(pack, store.path, lambda rows, error: None, settings=EAGER)
     assert "ok" in envelope.outcomes.values()
     assert "no checkpoint could be written (No space left on device)" in envelope.notes[0]
 
 
 def test_whoever_goes_on_whatever_was_cut_otherwise(
-    shelf: Path, tmp_path: Path, at_once: None, monkeypatch: pytest.MonkeyPatch
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An actor among four workers stops in mid-stream; in process, in one pack with others, its chunks are not fed again."""
     learners = [{"name": name} for name in ("pa", "pa1", "pa2", "lol")]
-    expected = evaluate(spec(shelf, learners), tmp_path / "undisturbed", in_process=True)
+    expected = evaluate(spec(shelf, learners), tmp_path / "undisturbed", in_process=True, settings=EAGER)
     store = open_store(str(tmp_path / "store"), create=True)
     for pack, last in zip(packs(shelf / "dense", *learners, parts=2), (3, 5), strict=True):
-        assert StreamActor(pack, store.path).advance(0, last).position == last
+        assert StreamActor(pack, store.path, EAGER).advance(0, last).position == last
     fed: list[tuple[str, int]] = []
     advance = GroupPass.advance
 
     def noted(passage: GroupPass) -> None:
-        fed.extend((run.learner, passage.position) for run in passage.pack.runs)
+        fed.extend((run.learner, passage.position) for run in passage.group.runs)
         advance(passage)
 
     monkeypatch.setattr(GroupPass, "advance", noted)
     # One of the runs has been finished by somebody else meanwhile.
     store.write(expected.store.get(packs(shelf / "dense", {"name": "pa2"})[0].runs[0].id))
-    evaluate(spec(shelf, learners), store.path, in_process=True)
+    evaluate(spec(shelf, learners), store.path, in_process=True, settings=EAGER)
     assert sorted(fed) == [
         ("lol", 5),
         ("lol", 6),
@@ -374,15 +374,15 @@ def test_another_cut_into_chunks_is_another_checkpoint(shelf: Path, tmp_path: Pa
     (one,), (other,) = (packs(tmp_path / name / "dense", {"name": "pa"}) for name in ("one", "other"))
     assert one.runs == other.runs
     assert one.key != other.key
-    StreamActor(one, store.path)._answer(
-        lambda journey: (journey.advance(journey.position + 1), journey.save(), journey.told())[-1]
-    )
+    begun = ResumablePass(one, store.path)
+    begun.group_pass.advance()
+    begun.save()
     plan = make_plan(
         parse_experiment(
             {"datasets": [{"path": other.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
         )
     )
-    assert resumable_packs(store, plan.runs, plan.sources) == []
+    assert resumable_groups(store, plan.runs, plan.sources) == []
 
 
 def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> None:
@@ -390,7 +390,7 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
     for learner, finishes in (("pa", True), ("pa1", False)):
         (pack,) = packs(shelf / "dense", {"name": learner})
         journey = ResumablePass(pack, store.path)
-        journey.advance(journey.position + 1)
+        journey.group_pass.advance()
         journey.save()
         if finishes:
             for record in through(GroupPass(pack)).finish():
@@ -399,14 +399,14 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
     assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [pack.key]
 
 
-def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store, at_once: None) -> None:
+def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store) -> None:
     """The same pack twice at once: one is ahead, finishes and clears; the other goes on undisturbed."""
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa1"})
-    ahead, behind = ResumablePass(pack, store.path), ResumablePass(pack, store.path)
+    ahead, behind = ResumablePass(pack, store.path, EAGER), ResumablePass(pack, store.path, EAGER)
     for _ in range(3):
         ahead.advance(ahead.position + 1)
     behind.advance(behind.position + 1)
-    assert ResumablePass(pack, store.path).position == 3
+    assert ResumablePass(pack, store.path, EAGER).position == 3
     while not ahead.ended:
         ahead.advance(ahead.position + 1)
     first = ahead.finish()
@@ -418,23 +418,23 @@ def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store, at_once:
     assert not (Path(store.path) / "checkpoints" / pack.key).exists()
 
 
-def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, store: Store, at_once: None) -> None:
+def test_a_learner_that_cannot_be_saved_is_in_a_pack_of_its_own(shelf: Path, store: Store) -> None:
     """Others on its stream are saved; it starts again."""
     foreign = {"name": "sklearn.linear_model:SGDClassifier"}
     found = packs(shelf / "dense", {"name": "pa"}, foreign, {"name": "lol"})
     assert sorted(len(pack.runs) for pack in found) == [1, 2]
     for pack in found:
-        StreamActor(pack, store.path).advance(0, 3)
-        assert StreamActor(pack, store.path).begin().position == (3 if len(pack.runs) == 2 else 0)
+        StreamActor(pack, store.path, EAGER).advance(0, 3)
+        assert StreamActor(pack, store.path, EAGER).begin().position == (3 if len(pack.runs) == 2 else 0)
 
 
 def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
-    shelf: Path, store: Store, at_once: None, monkeypatch: pytest.MonkeyPatch
+    shelf: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
-    StreamActor(pack, store.path).advance(0, 2)
+    StreamActor(pack, store.path, EAGER).advance(0, 2)
     monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
-    assert run_as_task(pack, store.path, lambda rows, error: None).outcomes == {pack.runs[0].id: "ok"}
+    assert run_as_task(pack, store.path, lambda rows, error: None, settings=EAGER).outcomes == {pack.runs[0].id: "ok"}
 
 
 def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_path: Path, store: Store) -> None:
@@ -448,11 +448,11 @@ def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_pa
     assert sorted(runs(tmp_path / "store").values()) == sorted(expected)
 
 
-def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path, at_once: None) -> None:
+def test_progress_goes_on_where_it_was(shelf: Path, tmp_path: Path) -> None:
     tally = Tally()
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     store = open_store(str(tmp_path / "store"), create=True)
-    StreamActor(pack, store.path).advance(0, 4)
+    StreamActor(pack, store.path, EAGER).advance(0, 4)
     evaluate(spec(shelf, [{"name": "pa"}]), store.path, in_process=True, progress=tally)
     assert tally.rows_done == tally.rows == 400
 
@@ -484,12 +484,12 @@ def test_a_pack_json_that_is_none_is_passed_over(shelf: Path, store: Store, abou
     }
     plan = make_plan(parse_experiment(experiment))
     sweep_checkpoints(store)
-    assert resumable_packs(store, plan.runs, plan.sources) == []
+    assert resumable_groups(store, plan.runs, plan.sources) == []
 
 
-def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, store: Store, at_once: None) -> None:
+def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, store: Store) -> None:
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    Checkpoints(store, pack).save(through(GroupPass(pack), 3))
+    Checkpoints(store, pack, EAGER).save(through(GroupPass(pack), 3))
     about = f"checkpoints/{pack.key}/pack.json"
     [(_, data)] = store.files.read([about])
     assert isinstance(data, bytes)
@@ -497,7 +497,7 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
     store.put(about, json_bytes({**content, "runs": content["runs"] * 2}))
     experiment = {"datasets": [{"path": pack.path}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
     plan = make_plan(parse_experiment(experiment))
-    assert [found.runs for found in resumable_packs(store, pack.runs, plan.sources)] == [pack.runs]
+    assert [found.runs for found in resumable_groups(store, pack.runs, plan.sources)] == [pack.runs]
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("fine", "why"), ("oom", "two\nlines"), ("oom", 3), (["oom"], "why")])
@@ -505,7 +505,7 @@ def test_a_verdict_that_is_none_is_passed_over(shelf: Path, store: Store, outcom
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     verdict = {"outcome": outcome, "reason": reason, "budget": pack.budget.model_dump()}
     store.put(f"checkpoints/{pack.key}/{pack.runs[0].id}.json", json_bytes(verdict))
-    assert Checkpoints(store, pack).verdicts() == {}
+    assert Checkpoints(store, pack).exceeded() == {}
 
 
 def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: Store) -> None:
@@ -514,8 +514,8 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     kept = Checkpoints(store, pack)
     name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
     store.put(name, json_bytes({"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}))
-    assert kept.verdicts() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}
+    assert kept.exceeded() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}
     [(_, data)] = store.files.read([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"long", b"long."))
-    assert kept.verdicts() == {}
+    assert kept.exceeded() == {}

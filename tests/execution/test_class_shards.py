@@ -13,14 +13,17 @@ from distributed.utils_test import gen_cluster
 from olscale.data.stream import Stream
 from olscale.errors import ExecutionError
 from olscale.evaluation.class_shards import cut_shards
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.run_group import cut_groups
 from olscale.execution import driver
-from olscale.execution import on_worker as passages
+from olscale.execution import resumable_pass as passages
 from olscale.execution.evaluate import evaluate
-from olscale.execution.on_worker import TaskReport, clear_scratch, merge_pack, run_as_task
+from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Tally
+from olscale.execution.settings import ExecutionSettings
+from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
 
 cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
@@ -92,21 +95,21 @@ def die_once(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dying_run(pack: Any, store: str) -> TaskReport:
+def dying_run(pack: Any, store: str, **options: Any) -> TaskReport:
     if pack.shard == 1:
         die_once(Path(store).parent / "shard-died")
-    return run_as_task(pack, store)
+    return run_as_task(pack, store, **options)
 
 
 def dying_merge(pack: Any, store: str) -> TaskReport:
     die_once(Path(store).parent / "merge-died")
-    return merge_pack(pack, store)
+    return merge_group(pack, store)
 
 
-def doomed_run(pack: Any, store: str) -> TaskReport:
+def doomed_run(pack: Any, store: str, **options: Any) -> TaskReport:
     if pack.runs[0].learner == "lol" and pack.shard == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_as_task(pack, store)
+    return run_as_task(pack, store, **options)
 
 
 def test_killed_workers_change_no_byte(
@@ -114,7 +117,7 @@ def test_killed_workers_change_no_byte(
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
     monkeypatch.setattr(driver, "run_as_task", dying_run)
-    monkeypatch.setattr(driver, "merge_pack", dying_merge)
+    monkeypatch.setattr(driver, "merge_group", dying_merge)
     evaluate(experiment(faces), tmp_path / "store", workers=2, class_shards=2)
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()
@@ -126,11 +129,11 @@ def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "run_as_task", doomed_run)
-    monkeypatch.setattr(driver, "ATTEMPTS", 2)
+    settings = ExecutionSettings(attempts=2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
     plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
     tally = Tally()
-    done = evaluate(plan, tmp_path / "store", workers=2, class_shards=2, progress=tally)
+    done = evaluate(plan, tmp_path / "store", workers=2, class_shards=2, progress=tally, settings=settings)
     assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 0, 1)
     assert files(tmp_path / "store", "tmp") == {}
     again = evaluate(experiment(faces), tmp_path / "store", in_process=True)
@@ -145,19 +148,19 @@ def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Pat
     (pack,) = cut_shards(cut_groups(plan.runs[:1], plan.sources, 1), 1, 2)
     for part in pack.parts():
         assert run_as_task(part, store, lambda rows, error: None).fault == ""
-    assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
+    assert merge_group(pack, store).outcomes == {pack.runs[0].id: "ok"}
     clear_scratch(pack, store)
-    assert merge_pack(pack, store).outcomes == {pack.runs[0].id: "ok"}
+    assert merge_group(pack, store).outcomes == {pack.runs[0].id: "ok"}
     (record,) = (tmp_path / "store" / "runs").rglob("*.parquet")
     record.unlink()
-    assert "run the same command again" in merge_pack(pack, store).fault
+    assert "run the same command again" in merge_group(pack, store).fault
 
 
 def test_a_fault_in_a_shard_is_one_line_and_leaves_nothing(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def advance(self: Any) -> None:
-        if self.pack.shard == 1:
+        if self.group.shard == 1:
             raise ValueError("no more")
         passages.GroupPass.advance(self)
 

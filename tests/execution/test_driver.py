@@ -11,14 +11,17 @@ from distributed import Worker
 from distributed.utils_test import gen_cluster
 
 from olscale.errors import ExecutionError
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.run_group import RunGroup, cut_groups
+from olscale.evaluation.run_group import RunGroup
 from olscale.execution import compatibility as agreement
 from olscale.execution import driver, workers
 from olscale.execution.driver import drive
-from olscale.execution.on_worker import StreamActor, TaskReport
+from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
+from olscale.execution.settings import ExecutionSettings
+from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
 
 cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
@@ -72,14 +75,13 @@ async def _emptied(*workers: Any) -> bool:
 def test_without_workers_it_ends_with_one_line(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    impatient = ExecutionSettings(no_worker_seconds=0.3, watch_seconds=0.1)
 
     @empty_cluster
     async def run(client: Any, scheduler: Any) -> None:
         for order in packs:
             with pytest.raises(ExecutionError, match="no worker for"):
-                await drive(client, packs[order], store, Tally())
+                await drive(client, packs[order], store, Tally(), settings=impatient)
 
     run()
 
@@ -87,11 +89,11 @@ def test_without_workers_it_ends_with_one_line(
 def test_workers_that_come_later_are_used(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    settings = ExecutionSettings(watch_seconds=0.1)
 
     @empty_cluster
     async def run(client: Any, scheduler: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Tally()))
+        going = asyncio.create_task(drive(client, packs["time"], store, Tally(), settings=settings))
         await asyncio.sleep(0.3)
         async with Worker(scheduler.address, nthreads=1):
             await going
@@ -123,7 +125,7 @@ class Waits(StreamActor):
 def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.02)
+    settings = ExecutionSettings(watch_seconds=0.02)
     ours = agreement.software()
 
     def software(dask_worker: Any = None) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
 
     @one_worker
     async def run(client: Any, scheduler: Any, a: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Notes()))
+        going = asyncio.create_task(drive(client, packs["time"], store, Notes(), settings=settings))
         async with Worker(scheduler.address, name="late") as late:
             while not (a.state.actors and notes):
                 await asyncio.sleep(0.01)
@@ -194,14 +196,13 @@ def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: p
 def test_with_no_worker_that_fits_it_ends_with_one_line(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    impatient = ExecutionSettings(no_worker_seconds=0.3, watch_seconds=0.1)
     monkeypatch.setattr(driver, "misfit", no_olscale)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(ExecutionError, match="no worker that fits for"):
-            await drive(client, packs["time"], store, Tally())
+            await drive(client, packs["time"], store, Tally(), settings=impatient)
 
     run()
 
@@ -215,12 +216,12 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """A frozen worker answers nothing and closes nothing; the scheduler's forgetting it is what ends the wait."""
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
+    settings = ExecutionSettings(watch_seconds=0.1)
     monkeypatch.setattr(driver, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        going = asyncio.create_task(drive(client, packs[order][:1], store, Tally()))
+        going = asyncio.create_task(drive(client, packs[order][:1], store, Tally(), settings=settings))
         while not (a.state.actors or b.state.actors):
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
@@ -235,16 +236,14 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
 
 def test_silence_has_an_end(packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
-    monkeypatch.setattr(driver, "SILENCE_SECONDS", 0.5)
-    monkeypatch.setattr(workers, "NO_WORKER_SECONDS", 0.3)
+    impatient = ExecutionSettings(watch_seconds=0.1, silence_seconds=0.5, no_worker_seconds=0.3)
     monkeypatch.setattr(driver, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         tally = Noted()
         with pytest.raises(ExecutionError, match="no worker for"):
-            await drive(client, packs["time"][:1], store, tally)
+            await drive(client, packs["time"][:1], store, tally, settings=impatient)
         assert sorted(note for note in tally.notes if note.startswith("nothing")) == [
             f"nothing was heard from worker {address} for 0 s: it is ended"
             for address in sorted((a.address, b.address))
@@ -268,13 +267,12 @@ def test_a_scheduler_that_goes_away_is_one_line(
     packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dask then cancels all futures, which must not pass for the driver's own being cancelled."""
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.1)
-    monkeypatch.setattr(workers, "ANSWER_SECONDS", 1.0)
+    impatient = ExecutionSettings(watch_seconds=0.1, answer_seconds=1.0)
     monkeypatch.setattr(driver, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        going = asyncio.create_task(drive(client, packs["time"], store, Tally()))
+        going = asyncio.create_task(drive(client, packs["time"], store, Tally(), settings=impatient))
         await asyncio.sleep(0.5)
         await scheduler.close()
         with pytest.raises(ExecutionError, match="scheduler went away"):

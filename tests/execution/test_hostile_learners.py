@@ -13,8 +13,8 @@ import pytest
 
 from olscale.errors import ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.execution import checkpoints
 from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store
 
 MODULE = '''
@@ -248,12 +248,10 @@ def test_an_exception_of_any_kind_ends_as_that_run(
 ) -> None:
     """And a learner that changes the process it is in, or forks it, changes nothing for the others."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OLSCALE_CHECKPOINT_SECONDS", "0")
-    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
     learners = [*OURS, *(f"{hostile}:{name}" for name in (*FINE, *RAISING))]
     before, filters = np.geterr(), list(warnings.filters)
-    done = evaluate(experiment(shelf, *learners), "store", **where)
+    eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
+    done = evaluate(experiment(shelf, *learners), "store", **where, settings=eager)
     assert ends(done.store) == {
         **{name: {("ok", "")} for name in (*OURS, *FINE)},
         **{name: {end} for name, end in RAISING.items()},

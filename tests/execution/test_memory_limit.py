@@ -92,7 +92,7 @@ def test_half_of_a_worker_is_the_default(url: str, tmp_path: Path, monkeypatch: 
         given.append(pack.memory_limit)
         raise ParameterError("enough")
 
-    monkeypatch.setattr("olscale.execution.on_worker.GroupPass", noted)
+    monkeypatch.setattr("olscale.execution.resumable_pass.GroupPass", noted)
     import distributed.worker  # noqa: F401 - as on a worker
 
     for limit in (None, 12_345):

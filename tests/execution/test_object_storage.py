@@ -12,9 +12,9 @@ import pytest
 
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.run_group import GroupPass
-from olscale.execution import checkpoints
+from olscale.evaluation.group_pass import GroupPass
 from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store, open_store
 from olscale.system.interrupts import UserInterrupt
 
@@ -68,8 +68,7 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
 ) -> None:
     """Interrupted at chunk 7, with a checkpoint after each; a damaged one is passed over for the one before."""
     wanted = evaluate(experiment(rows, order, "pa1", "lol"), tmp_path / "near", in_process=True).store
-    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+    eager = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     store, advance, fed = f"{bucket}/interrupted-{order}", GroupPass.advance, list[int]()
 
     def noted(passage: GroupPass) -> None:
@@ -81,7 +80,7 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
 
     monkeypatch.setattr(GroupPass, "advance", noted)
     with pytest.raises(KeyboardInterrupt):
-        evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True)
+        evaluate(experiment(rows, order, "pa1", "lol"), store, in_process=True, settings=eager)
     far = open_store(store)
     saved = [name for name in far.files.names("checkpoints") if name.endswith(".npz")]
     assert [name.rpartition("/")[2] for name in saved] == ["000000006.npz", "000000007.npz"]

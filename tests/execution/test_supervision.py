@@ -14,19 +14,24 @@ import pytest
 from distributed.utils_test import gen_cluster
 
 from olscale.errors import StoppedError
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
-from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
-from olscale.execution import checkpoints, driver
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution import driver
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
-from olscale.execution.on_worker import StreamActor, TaskReport, run_as_task
+from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import Tally
+from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
+from olscale.execution.task_report import TaskReport
 from olscale.execution.workers import ClosedError, Workers
 from olscale.results.store import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
+QUICK = ExecutionSettings(watch_seconds=0.02)
 cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
 
 
@@ -51,8 +56,7 @@ def runs(store: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(driver, "WATCH_SECONDS", 0.02)
+def store(tmp_path: Path) -> str:
     return open_store(str(tmp_path / "store"), create=True).path
 
 
@@ -77,15 +81,15 @@ class DeadlyActor(StreamActor):
     """Loses its worker wherever `pa2` has come to chunk 3."""
 
     def advance(self, first: int, last: int) -> TaskReport:
-        if any(run.learner == "pa2" for run in self._pack.runs) and last > 3:
-            death(self._pack)
+        if any(run.learner == "pa2" for run in self._group.runs) and last > 3:
+            death(self._group)
         return super().advance(first, last)
 
 
-def deadly_task(pack: RunGroup, store: str) -> TaskReport:
+def deadly_task(pack: RunGroup, store: str, **options: Any) -> TaskReport:
     if any(run.learner == "pa2" for run in pack.runs):
         death(pack)
-    return run_as_task(pack, store)
+    return run_as_task(pack, store, **options)
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -100,7 +104,7 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [pack], store, tally)
+        await drive(client, [pack], store, tally, settings=QUICK)
 
     run()
     names = tuple(run.learner for run in pack.runs)
@@ -138,7 +142,7 @@ class DiesOften(StreamActor):
 
     def advance(self, first: int, last: int) -> TaskReport:
         super().advance(first, first + 1)
-        return death(self._pack)  # type: ignore[func-returns-value]
+        return death(self._group)  # type: ignore[func-returns-value]
 
 
 def test_deaths_after_progress_do_not_add_up(
@@ -146,8 +150,7 @@ def test_deaths_after_progress_do_not_add_up(
 ) -> None:
     """Seven deaths, each one chunk further on."""
     deaths.clear()
-    monkeypatch.setattr(checkpoints, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "COST_RATIO", 0.0)
+    settings = ExecutionSettings(watch_seconds=0.02, checkpoint_seconds=0.0, checkpoint_ratio=0.0)
     monkeypatch.setattr(driver, "StreamActor", DiesOften)
     notes: list[str] = []
 
@@ -157,7 +160,7 @@ def test_deaths_after_progress_do_not_add_up(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "time")], store, Notes())
+        await drive(client, [one_pack(shelf, "time")], store, Notes(), settings=settings)
 
     run()
     assert list(deaths.values()) == [7]
@@ -192,7 +195,7 @@ def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         with pytest.raises(StoppedError, match="SIGTERM: what was going on is saved; run the same command again"):
-            await drive(client, [pack], store, Stops(), stop)
+            await drive(client, [pack], store, Stops(), stop, settings=QUICK)
 
     run()
     saved = [path.name for path in Path(store, "checkpoints", pack.key).glob("*.npz")]
@@ -233,7 +236,7 @@ def test_a_task_whose_driver_is_gone_is_saved_and_left(
     assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 
-def leaves_once(pack: RunGroup, store: str) -> TaskReport:
+def leaves_once(pack: RunGroup, store: str, **options: Any) -> TaskReport:
     """Do what a task does on a worker that is leaving, the first time."""
     deaths[pack.key] += 1
     return TaskReport(stopped=True) if deaths[pack.key] == 1 else run_as_task(pack, store)
@@ -247,14 +250,14 @@ def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, Tally())
+        await drive(client, [one_pack(shelf, "permuted")], store, Tally(), settings=QUICK)
 
     run()
     assert list(deaths.values()) == [2]
     assert runs(Path(store)) == runs(undisturbed["permuted"])
 
 
-def dies_after_writing(pack: RunGroup, store: str) -> TaskReport:
+def dies_after_writing(pack: RunGroup, store: str, **options: Any) -> TaskReport:
     run_as_task(pack, store)
     death(pack)
     return TaskReport()
@@ -270,7 +273,7 @@ def test_a_pack_that_has_its_records_is_not_run_again(
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
-        await drive(client, [one_pack(shelf, "permuted")], store, tally)
+        await drive(client, [one_pack(shelf, "permuted")], store, tally, settings=QUICK)
 
     run()
     assert list(deaths.values()) == [1]

@@ -12,7 +12,7 @@ import pytest
 from olscale.analysis import summarise
 from olscale.errors import ExecutionError, ExperimentError, ParameterError, StoreError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.plan import make_plan, plan_searches
+from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.execution.evaluate import evaluate
 from olscale.report import as_json, tables
 from olscale.results import Record, open_store, read_plans
@@ -63,7 +63,7 @@ def test_the_candidate_of_least_mean_error_on_the_held_out_rows_is_run(shelf: Pa
 
 
 def test_tuning_never_reads_the_test_split(shelf: Path) -> None:
-    for run in plan_searches(experiment(shelf)).runs:
+    for run in PlannedExperiment(experiment(shelf)).tuning.runs:
         assert run.stream.part is not None
         assert run.stream.part.kind == "half"
 
@@ -103,7 +103,7 @@ def test_a_finer_grid_runs_the_new_candidates_only(shelf: Path, tmp_path: Path) 
 
 
 def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
-    (search, _) = plan_searches(experiment(shelf)).searches
+    (search, _) = PlannedExperiment(experiment(shelf)).tuning.searches
     errors: dict[str, float | None] = {run.id: 0.5 - i / 10 for i, runs in enumerate(search.runs) for run in runs}
     assert search.choose(errors).chosen["C"] == GRID[2]
     errors[search.runs[2][1].id] = None
@@ -117,7 +117,7 @@ def test_a_candidate_that_fails_is_out(shelf: Path) -> None:
 def test_a_lost_candidate_is_no_reason_to_choose_another(shelf: Path, tmp_path: Path) -> None:
     from olscale.execution.phases import choose
 
-    tuning = plan_searches(experiment(shelf))
+    tuning = PlannedExperiment(experiment(shelf)).tuning
     store = open_store(str(tmp_path / "s"), create=True)
     for run in tuning.runs[1:]:
         store.write(Record(run.definition(), run.id, metrics={"test_error": 0.5}))

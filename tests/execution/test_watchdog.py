@@ -26,14 +26,12 @@ import os
 import subprocess
 import sys
 
-from olscale.evaluation import budget
 from olscale.evaluation.budget import Budget, Meter, Spent
-from olscale.execution.watchdog import PackWatch, Watchdog
+from olscale.execution.watchdog import GroupWatch, Watchdog
 from olscale.execution.watchdog import _WRITER
 from olscale.results.store import open_store
 
 what, store, silence = sys.argv[1], sys.argv[2], float(sys.argv[3])
-budget.LEAST_GRACE_SECONDS = 0.1
 dog = Watchdog(silence)
 limits = Budget(max_seconds=0.1 if what == "time" else None, max_memory=200_000_000 if what == "budget" else None)
 
@@ -46,15 +44,15 @@ class Run:
         print(outcome, flush=True)
 
 
-watch = PackWatch(dog, open_store(store), "checkpoints/pack", limits, 0)
-with Meter(limits, watch).calling([Run("before")]):
+watch = GroupWatch(dog, open_store(store), "checkpoints/pack", limits, 0)
+with Meter(limits, watch, grace_seconds=0.1).calling([Run("before")]):
     pass
 own = subprocess.Popen(["sleep", "1000"])
 escaped = subprocess.run("setsid sleep 1000 >&- 2>&- & echo $!", shell=True, capture_output=True, text=True).stdout.strip()
 print(os.getpid(), dog._sentry.pid, own.pid, escaped, flush=True)
 if what == "leaves":
     sys.exit()
-with Meter(limits, watch).calling([Run("one"), Run("two")] if what == "time" else [Run("one")]):
+with Meter(limits, watch, grace_seconds=0.1).calling([Run("one"), Run("two")] if what == "time" else [Run("one")]):
     if what == "budget":
         kept = bytearray(400_000_000)
         kept[::4096] = b"x" * len(kept[::4096])
@@ -167,7 +165,7 @@ def test_a_sentry_that_was_killed_is_replaced(store: Path) -> None:
         "os.kill(dog._sentry.pid, signal.SIGKILL)\n"
         "time.sleep(0.2)\n"
         "dog.beat()\n"
-        "with Meter(limits, watch).calling([Run('one')]):\n"
+        "with Meter(limits, watch, grace_seconds=0.1).calling([Run('one')]):\n"
         "    ctypes.PyDLL(None).sleep(1000)\n"
     )
     worker = subprocess.run([sys.executable, "-c", script, "time", str(store), "0"], timeout=60)

@@ -15,10 +15,12 @@ import numpy as np
 
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExecutionError
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import Plan, make_plan
-from olscale.evaluation.run_group import GroupPass, RunGroup, cut_groups
-from olscale.execution.checkpoints import Checkpoints, resumable_packs, sweep_checkpoints
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.checkpoints import Checkpoints, resumable_groups, sweep_checkpoints
 from olscale.results.checked_json import json_bytes
 from olscale.results.rows import run_bytes
 from olscale.results.scratch import Scratch
@@ -75,7 +77,7 @@ def read_begun(folder: Path) -> None:
     """Go on with what there is: the records must be those of the undisturbed pack, whatever could be used."""
     made, _ = plan()
     store = open_store(folder)
-    begun = resumable_packs(store, made.runs, made.sources)
+    begun = resumable_groups(store, made.runs, made.sources)
     left = set(made.runs).difference(*(pack.runs for pack in begun))
     notes: list[str] = []
     for pack in [*begun, *cut_groups([run for run in made.runs if run in left], made.sources, 1)]:
@@ -86,7 +88,7 @@ def read_begun(folder: Path) -> None:
 
 
 def _go_on(kept: Checkpoints, pack: RunGroup) -> list[str]:
-    verdicts = kept.verdicts()
+    verdicts = kept.exceeded()
     kept.place()
     passage = kept.restored(lambda: GroupPass(pack, verdicts=verdicts))
     for record in _through(passage).finish():

@@ -10,9 +10,10 @@ import pytest
 from olscale.data.chunk import Chunk
 from olscale.data.stream import Stream, open_streams
 from olscale.errors import DivergedError
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import GroupPass, RunGroup
+from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners import registry
 from olscale.learners.passive_aggressive import PA1

@@ -120,9 +120,10 @@ def test_settings_of_the_user_win_and_are_ours_elsewhere(user: dict[str, str], e
 def test_no_cluster_closes_a_nanny_while_its_worker_is_being_started_again() -> None:
     """Dask does so where a worker is lost and not there 15 s later, as one that is ended twice for its budget may be."""
     code = (
-        "import dask; from dask.utils import parse_timedelta; from olscale.execution import cluster, workers; "
+        "import dask; from dask.utils import parse_timedelta; from olscale.execution import cluster; "
+        "from olscale.execution.settings import SETTINGS; "
         "cluster._configure(); closes = dask.config.get('distributed.deploy.lost-worker-timeout'); "
-        "print(parse_timedelta(closes) > 10 * workers.NO_WORKER_SECONDS)"
+        "print(parse_timedelta(closes) > 10 * SETTINGS.no_worker_seconds)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "True", done.stderr

@@ -17,14 +17,15 @@ from olscale.compiled.csr import slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.stream import open_streams
 from olscale.errors import ExperimentError
+from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.plan import Plan, make_plan
 from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import GroupPass, cut_groups
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import learner_names, make_learner

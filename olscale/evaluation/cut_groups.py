@@ -1,0 +1,119 @@
+"""The cut of runs into groups: few readings of a stream, and no worker that is busy when the others have nothing left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import accumulate
+from math import inf
+from types import MappingProxyType
+
+from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import RunGroup, Source
+from olscale.learners.registry import is_restorable
+from olscale.system.memory import default_limit
+
+__all__ = ["GROUP_NUMBERS", "PROJECTED_RUNS", "cut_groups"]
+
+GROUP_NUMBERS = 2e8
+"""Numbers (values of rows, times runs) that a group of several runs on a permutation or fold goes through at most."""
+
+READING = 600
+"""A group that goes through so many numbers for each value it reads spends a twentieth of its time on reading, or less."""
+
+LEAST_COST = 1e9
+"""Numbers that a group should go through, a quarter of a second's: with fewer it would be little but messages."""
+
+PROJECTED_RUNS = 8
+"""Runs of a group that share a projection all the same: to project a row costs more than most learners take for it."""
+
+
+def cut_groups(
+    runs: Sequence[Run],
+    sources: Mapping[str, Source],
+    parts: int,
+    memory_limit: int | None = None,
+    costs: Mapping[str, float] = MappingProxyType({}),
+) -> list[RunGroup]:
+    """Return groups, those that take longest first; where there are fewer streams than `parts`, several of each.
+
+    No worker should be at a long group when the others have nothing left to do. So a group on rows that are held in memory
+    takes at most half of a worker's share of all that is not yet cut, and those that are cut last are small: guided
+    self-scheduling (C. D. Polychronopoulos and D. J. Kuck, IEEE Transactions on Computers C-36(12), 1987), the longest
+    first. Of a stream that is read from disk, or projected, there is a slice for each worker that would otherwise be idle.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs to do.
+    sources : dict of str to Source
+        The datasets, by fingerprint.
+    parts : int
+        How many groups can run at the same time.
+    memory_limit : int, optional
+        That of the groups.
+    costs : mapping of str to float
+        How many numbers each run goes through, by its id; the values of its rows where it is left out.
+    """
+    held = default_limit() // parts if memory_limit is None else memory_limit
+    streams: dict[tuple[StreamKey, bool], list[Run]] = {}
+    for run in runs:
+        # Those that cannot be saved in mid-stream go apart, or the others would start again with them.
+        streams.setdefault((run.stream, is_restorable(run.learner)), []).append(run)
+    # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
+    slices = max(1, -(-parts // max(1, len(streams))))
+
+    def length(key: StreamKey) -> int:
+        return sources[key.fingerprint].length(key)
+
+    def values(key: StreamKey) -> float:
+        source = sources[key.fingerprint]
+        return source.numbers * length(key) / max(1, source.rows)
+
+    def cost(run: Run) -> float:
+        return costs.get(run.id, values(run.stream))
+
+    left = sum(map(cost, runs))
+    cut: list[tuple[float, RunGroup]] = []
+    for (key, _), mine in sorted(streams.items(), key=lambda each: max(map(cost, each[1])), reverse=True):
+        source, count = sources[key.fingerprint], min(slices, len(mine))
+        if (key.shuffle is not None or key.part is not None) and source.bytes <= held:
+            # Held in memory, so reading it again costs little, and a group that is stopped is lost as a whole.
+            most = int(GROUP_NUMBERS / max(1.0, values(key)))
+            size = min(-(-len(mine) // count), max(most, 1 if key.projection is None else PROJECTED_RUNS))
+            least = max(READING * values(key), LEAST_COST) if key.projection is None else inf
+            shares = _guided(mine, cost, size, left, parts, least)
+        else:
+            # Read from disk anew by each group.
+            shares = _dealt(mine, cost, count)
+        for share in shares:
+            group = RunGroup(source.path, length(key), share, memory_limit=memory_limit, chunk_rows=source.chunk_rows)
+            cut.append((sum(map(cost, share)), group))
+            left -= cut[-1][0]
+    return [group for _, group in sorted(cut, key=lambda each: each[0], reverse=True)]
+
+
+def _guided(
+    runs: Sequence[Run], cost: Callable[[Run], float], size: int, left: float, parts: int, least: float
+) -> Iterator[tuple[Run, ...]]:
+    """Yield `runs` in their order, so many at once as take half of a part's share of what is left, or `least` if it is more.
+
+    One at least, and `size` at most.
+    """
+    while runs:
+        most = max(left / (2 * parts), least)
+        count = max(1, sum(total <= most for total in accumulate(map(cost, runs[:size]))))
+        left -= sum(map(cost, runs[:count]))
+        yield tuple(runs[:count])
+        runs = runs[count:]
+
+
+def _dealt(runs: Sequence[Run], cost: Callable[[Run], float], count: int) -> Iterator[tuple[Run, ...]]:
+    """Yield `runs` in `count` shares that take about as long each: the longest run first, to the share with least so far."""
+    shares: list[list[int]] = [[] for _ in range(count)]
+    loads = [(0.0, 0, number) for number in range(count)]
+    for i in sorted(range(len(runs)), key=lambda i: cost(runs[i]), reverse=True):
+        load, held, number = heappop(loads)
+        shares[number].append(i)
+        heappush(loads, (load + cost(runs[i]), held + 1, number))
+    yield from (tuple(runs[i] for i in sorted(share)) for share in shares)

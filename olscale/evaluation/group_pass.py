@@ -1,0 +1,238 @@
+"""The pass of a run group over its stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import values_of
+from olscale.data.chunk import Chunk
+from olscale.data.dataset import Dataset
+from olscale.data.stream import open_streams
+from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
+from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.run import StreamKey
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_state import RunState
+from olscale.results.record import Record
+
+__all__ = ["LOOK_AHEAD_ROWS", "GroupPass", "stream_shape"]
+
+LOOK_AHEAD_ROWS = 65_536
+"""Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
+
+PIECE_NUMBERS = 1e9
+"""Numbers that all runs of a group go through between two looks at signals, budgets and the clock: a second, or less.
+
+A chunk that takes more is fed in pieces; contiguous pieces give the same bits as the whole.
+"""
+
+
+class GroupPass:
+    """The runs of a group on their way through their stream; a task or an actor drives it.
+
+    Parameters
+    ----------
+    group : RunGroup
+    meter : Meter, optional
+        Measures the runs; one for the group's budget when left out.
+    exceeded : dict of str to BudgetExceeded, optional
+        How runs have ended in earlier attempts at the group, by run id.
+
+    Attributes
+    ----------
+    chunks : int
+        Chunks of the stream, all passes together.
+    position, within : int
+        Chunks fed, and rows fed of the next.
+    rows : int
+        Row-passes fed: one row learned by one learner is one.
+
+    Examples
+    --------
+    A task is a loop::
+
+        going = GroupPass(group)
+        while not going.ended:
+            going.advance()  # a second's rows at a time
+        records = going.finish()
+    """
+
+    def __init__(
+        self, group: RunGroup, meter: Meter | None = None, exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({})
+    ) -> None:
+        key = group.runs[0].stream
+        self.group = group
+        self._meter, self._exceeded = meter or Meter(group.budget), exceeded
+        self._read_seconds = 0.0
+        start = perf_counter()
+        streams = open_streams(
+            group.path,
+            key.transforms,
+            key.shuffle,
+            key.part,
+            key.projection or 0,
+            group.memory_limit,
+            key.scoring.delay_position,
+        )
+        self._stream, self._test = streams.train, streams.test
+        self._read_seconds += perf_counter() - start
+        shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
+        self._classes_of_stream = shape.classes
+        self.states = self._begin(shape, self._stream.columns)
+        self._learning: list[RunState | FusedRuns] | None = None
+        self.chunks = len(self._stream) * key.passes
+        self.position = 0  # chunks fed
+        self.within = 0  # rows of the next chunk that are fed already
+        self._chunk: Chunk | None = None
+        self.rows = 0  # row-passes: one row learned by one learner is one
+
+    def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        """Return the states of the runs before the first row."""
+        return [
+            RunState(run, shape, columns, meter=self._meter, exceeded=self._exceeded.get(run.id))
+            for run in self.group.runs
+        ]
+
+    @property
+    def ended(self) -> bool:
+        """Whether all chunks have been fed."""
+        return self.position == self.chunks
+
+    def _started(self) -> list[RunState | FusedRuns]:
+        """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
+        if self._learning is None:
+            if ahead := [state for state in self.states if state.looks_ahead]:
+                # One reading of the stream for all of them.
+                start = perf_counter()
+                sample = self._stream.sample(LOOK_AHEAD_ROWS)
+                self._read_seconds += perf_counter() - start
+                for state in ahead:
+                    state.prepare(sample)
+            self._learning = fuse_runs(self.states)
+        return self._learning
+
+    def step(self, i: int) -> None:
+        """Feed chunk number `i`, or what is left of it, to every run; chunks come in order, each once."""
+        while self.position == i:
+            self.advance()
+
+    def advance(self) -> None:
+        """Feed the next rows, of one chunk and for a second or so, to every run."""
+        learning = self._started()
+        if self._chunk is None:
+            start = perf_counter()
+            self._chunk = self._stream.chunk(self.position % len(self._stream))
+            self._read_seconds += perf_counter() - start
+        chunk, start_row = self._chunk, self.within
+        stop = min(len(chunk), start_row + self._piece_rows(chunk))
+        passed, number = divmod(self.position, len(self._stream))
+        first = passed * self._stream.rows + self._stream.first_row(number)
+        left = None if self._test is None else self.group.runs[0].stream.scoring.rows_to_measurement(first + start_row)
+        if left is not None:
+            stop = min(stop, start_row + left)
+        piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
+        for each in learning:
+            each.step(piece)
+        if stop - start_row == left:
+            self._measure()
+        self._count_rows(piece)
+        self.within = stop
+        if stop == len(chunk):
+            self.position, self.within, self._chunk = self.position + 1, 0, None
+
+    def _piece_rows(self, chunk: Chunk) -> int:
+        """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least."""
+        values = values_of(chunk.X) / max(1, len(chunk))
+        costs = (state.row_numbers(chunk.columns, self._classes_of_stream, values) for state in self.states)
+        cost = sum(cost for cost in costs if isfinite(cost))
+        return max(1, int(PIECE_NUMBERS / max(1.0, cost)))
+
+    def _measure(self) -> None:
+        """Predict the test split with the models as they are now."""
+        assert self._test is not None
+        first = 0
+        for rows in self._test.chunks():
+            for state in self.states:
+                state.hold_out(rows, first)
+            first += len(rows)
+
+    def _count_rows(self, chunk: Chunk) -> None:
+        self.rows += len(chunk) * len(self.states)
+
+    def error(self) -> float:
+        """Return the mean cumulative error of the runs so far, for progress reports only."""
+        errors = [state.error() for state in self.states if state.outcome == "ok" and state.position]
+        return sum(errors) / len(errors) if errors else 0.0
+
+    def finish(self) -> list[Record]:
+        """Run the test split through the final models and return the records."""
+        self._close()
+        return [state.record({"read_seconds": self._read_seconds}) for state in self.states]
+
+    @property
+    def filled_bytes(self) -> int:
+        """Bytes of the learners' states without their blocks of zeros: what a checkpoint has to save."""
+        return sum(state.filled_bytes for state in self.states)
+
+    def state(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the states of the runs as plain arrays with their names: ``<run id>/...`` and ``stream/...``.
+
+        A learner's arrays are copied when they are asked for, but for what is untouched: no more than one copy is held at
+        a time.
+        """
+        for each in self._started():
+            each.release()
+        yield "stream/cut", np.array([self.chunks, self.position])
+        if self.within:
+            yield "stream/within", np.array([self.within])
+        yield "stream/rows", np.array([self.rows])
+        yield "stream/read_seconds", np.array([self._read_seconds])
+        for run in self.states:
+            for name, array in run.state().items():
+                yield f"{run.run.id}/{name}", array
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`, of this group or of one with more runs, before the first chunk is fed.
+
+        Raises
+        ------
+        ValueError, KeyError
+            If the state is not that of these runs on this stream, cut into these chunks.
+        """
+        chunks, position = (int(number) for number in state["stream/cut"])
+        if chunks != self.chunks:
+            raise ValueError(f"the stream had {chunks} chunks, now it has {self.chunks}")
+        for each in self.states:
+            mark = f"{each.run.id}/"
+            each.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
+        self._learning = fuse_runs(self.states)
+        self.position = position
+        self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
+        self._read_seconds += float(state["stream/read_seconds"][0])
+        runs = {name.partition("/")[0] for name in state} - {"stream"}
+        self.rows = int(state["stream/rows"][0]) * len(self.states) // len(runs)
+
+    def _close(self) -> None:
+        for each in self._started():
+            each.release()
+        if self._test is not None:
+            for chunk in self._test.chunks():
+                size = self._piece_rows(chunk)
+                for start in range(0, len(chunk), size):
+                    for state in self.states:
+                        state.test(chunk[start : start + size])
+
+
+def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
+    """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
+    whole = key.shuffle is None and key.part is None and key.passes == 1
+    segments = dataset.segments("train") if whole else ()
+    return StreamShape(rows, len(dataset.classes or ()), tuple(segments), key.scoring)

@@ -1,0 +1,86 @@
+"""The merge of class shards: the one record that their run would have in one piece, to the last bit.
+
+It counts the rows with what counts any run's, and joins the states of the shards to the whole model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.dataset import open_dataset
+from olscale.evaluation.class_shards import array_name
+from olscale.evaluation.group_pass import stream_shape
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_state import RunState
+from olscale.learners.contract.class_axes import join_classes
+from olscale.results.record import Record
+from olscale.results.scratch import Scratch
+
+__all__ = ["merge_shards"]
+
+
+def merge_shards(group: RunGroup, scratch: Scratch) -> Record:
+    """Return the record of a run whose shards have all ended: the one it would have in one piece.
+
+    A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the sum over the shards.
+
+    Raises
+    ------
+    StoreError
+        If something that a shard wrote is not there any more.
+    """
+    run = group.runs[0]
+    ends = [scratch.read(array_name(classes, "end")) for classes in group.shards]
+    rows, columns = int(ends[0]["rows"][0]), int(ends[0]["columns"][0])
+    shape = stream_shape(open_dataset(group.path), run.stream, rows)
+    whole = RunState(run, shape, columns)
+    failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
+    if failed:
+        _, first = min(failed)
+        outcome, reason = ends[first]["outcome"]
+        whole.fail(str(outcome), str(reason))
+    else:
+        first = updates = 0
+        for y, codes, moved in _counted(group, scratch, "train", int(ends[0]["blocks"][0])):
+            whole.count(np.arange(first, first + len(y)), y, codes, _NO_SCORES)
+            first += len(y)
+            updates += int(moved.sum())
+        for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
+            whole.count_test(y, codes, _NO_SCORES)
+        whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
+    seconds = sum(float(end["seconds"][0]) for end in ends)
+    return whole.record(
+        {
+            "fit_seconds": seconds,
+            "rows_per_second": rows / seconds if seconds > 0.0 else 0.0,
+            "read_seconds": sum(float(end["read_seconds"][0]) for end in ends),
+        }
+    )
+
+
+_NO_SCORES = np.empty((0, 0))
+
+
+def _counted(group: RunGroup, scratch: Scratch, split: str, blocks: int) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield targets, predicted codes and changes of the model, block by block."""
+    for block in range(blocks):
+        ballots = [scratch.read(array_name(classes, f"{split}.{block}")) for classes in group.shards]
+        y = ballots[0]["y"].astype(np.int64)
+        shard = np.argmax(np.stack([ballot["score"] for ballot in ballots], axis=1), axis=1)
+        codes = np.stack([ballot["code"] for ballot in ballots], axis=1)[np.arange(len(y)), shard].astype(np.int64)
+        moved = [ballot["moved"] for ballot in ballots if "moved" in ballot]
+        yield y, codes, np.any(moved, axis=0) if moved else np.zeros(len(y), dtype=bool)
+
+
+def _joined(
+    whole: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
+) -> dict[str, NDArray[Any]]:
+    states = [
+        {name.removeprefix("state."): array for name, array in end.items() if name.startswith("state.")} for end in ends
+    ]
+    axes = [whole.learner.class_axes(count) or {} for count in (classes, *(len(shard) for shard in group.shards))]
+    return join_classes(states, axes[0], axes[1:])

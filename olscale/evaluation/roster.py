@@ -1,0 +1,42 @@
+"""The roster of an experiment: who meets whom, in which order, under which names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from olscale.evaluation.experiment import Experiment, LearnerSpec
+from olscale.learners.contract.learner import Learner
+from olscale.learners.registry import asked
+from olscale.results.plans import PlannedDataset, PlannedLearner
+from olscale.results.record import canonical_json
+
+__all__ = ["Roster"]
+
+
+class Roster:
+    """The datasets and learners of an experiment in its order, under the names by which people see them.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._specs = experiment.learners
+        self.datasets: list[PlannedDataset] = []
+        self._learners: dict[tuple[int, str, str], PlannedLearner] = {}
+
+    def enter(self, dataset: PlannedDataset, spec: LearnerSpec, learner: Learner) -> None:
+        """Note that a learner meets a dataset."""
+        if dataset not in self.datasets:
+            self.datasets.append(dataset)
+        params = asked(spec.name, "resolved_params", learner.resolved_params)
+        key = (self._specs.index(spec), str(learner.version), canonical_json(params))
+        known = self._learners.get(key) or PlannedLearner(spec.name, key[1], params, (), spec.label or "")
+        met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))
+        self._learners[key] = replace(known, datasets=tuple(met))
+
+    def learners(self) -> tuple[PlannedLearner, ...]:
+        """Return the learners in the order of the experiment, with all their settings."""
+        in_order = sorted(self._learners.items(), key=lambda item: item[0][0])
+        return tuple(learner for _, learner in in_order)

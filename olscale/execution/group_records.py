@@ -1,0 +1,74 @@
+"""The records of a run group: written once its runs have ended, merged from class shards, or given up as lost."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from olscale.errors import StoreError
+from olscale.evaluation.merge_shards import merge_shards
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.task_report import TaskReport, answering
+from olscale.results.forget import replace_record
+from olscale.results.record import Record
+from olscale.results.scratch import Scratch
+from olscale.results.store import Store, open_store
+
+__all__ = ["clear_scratch", "finished_outcomes", "merge_group", "write_lost", "write_record"]
+
+
+def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
+    """Write each run of `group` as ``lost``, which gives way to a result of a later evaluation; return the run ids."""
+    target = open_store(store)
+    for run in group.runs:
+        none = np.empty(0, dtype=np.int64)
+        write_record(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+    return [run.id for run in group.runs]
+
+
+def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
+    """Return the outcomes of the runs of `group` if the store has them all: a worker may die between that and its answer.
+
+    Where results are replaced nobody can tell those from before, so that there are none.
+    """
+    if group.replaces:
+        return {}
+    target, ids = open_store(store), [run.id for run in group.runs]
+    return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
+
+
+def write_record(store: Store, group: RunGroup, record: Record) -> None:
+    """Write the record of one of the runs of `group`, in place of an older one where that is asked for."""
+    if group.replaces:
+        replace_record(store, record)
+    else:
+        store.write(record)
+
+
+def merge_group(group: RunGroup, store: str) -> TaskReport:
+    """Write the record of a run whose class shards have all been run.
+
+    Another process that runs the same experiment may have written it, and cleared the scratch arrays, before.
+    """
+    with answering() as answer:
+        target = open_store(store)
+        run = group.runs[0].id
+        try:
+            record = merge_shards(group, Scratch(target, run))
+        except StoreError:
+            if group.replaces or run not in target.done():
+                raise
+            record = target.get(run)
+        else:
+            write_record(target, group, record)
+        answer.report = TaskReport(outcomes={run: record.outcome})
+    return answer.report
+
+
+def clear_scratch(group: RunGroup, store: str) -> None:
+    """Remove what class shards have left for the merge, and their checkpoints."""
+    if group.shards:
+        target = open_store(store)
+        for part in group.parts():
+            Checkpoints(target, part).clear()
+        Scratch(target, group.runs[0].id).clear()

@@ -1,0 +1,128 @@
+"""The pass of a run group with its checkpoints: continued where it was saved, saved again, ended with records."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from olscale.evaluation.budget import Meter
+from olscale.evaluation.class_shards import ShardPass
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.versions import check_learners
+from olscale.execution.alarm import Alarm
+from olscale.execution.checkpoints import Checkpoints
+from olscale.execution.group_records import write_record
+from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.task_report import TaskReport
+from olscale.execution.watchdog import GroupWatch, watchdog_of
+from olscale.results.scratch import Scratch
+from olscale.results.store import open_store
+
+__all__ = ["ResumablePass"]
+
+
+class ResumablePass:
+    """The pass of a group from its newest checkpoint on; whoever has it calls ``group_pass.advance()`` and `save_if_due`.
+
+    Parameters
+    ----------
+    group : RunGroup
+        What to run.
+    store : str
+        Where checkpoints and records go.
+    settings : ExecutionSettings
+
+    Attributes
+    ----------
+    group_pass : GroupPass
+        The runs on their way through the stream.
+    """
+
+    def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
+        check_learners(group.runs)
+        if group.memory_limit is None:
+            group = replace(group, memory_limit=_share_of_worker())
+        self._store = open_store(store)
+        self._checkpoints = Checkpoints(self._store, group, settings)
+        self._watch = self._watch_of(group, settings)
+        meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
+        exceeded = self._checkpoints.exceeded()
+
+        def beginning() -> GroupPass:
+            if group.shard is None:
+                return GroupPass(group, meter, exceeded)
+            return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
+
+        self.group_pass = self._checkpoints.restored(beginning)
+
+    def _watch_of(self, group: RunGroup, settings: ExecutionSettings) -> Alarm | GroupWatch | None:
+        """Return who sees to calls that do not return: a process that ends the worker; in process, a signal."""
+        worker = dask_worker()
+        if worker is None:
+            return Alarm(group.budget, settings.alarm_seconds) if Alarm.works() else None
+        if (dog := watchdog_of(worker)) is None:
+            return None
+        # Only of a group of one run is it that run's fault that the process is full.
+        limit = (worker.memory_manager.memory_limit or 0) if len(group.runs) == 1 else 0
+        return GroupWatch(dog, self._store, self._checkpoints.folder, group.budget, limit)
+
+    def close(self) -> None:
+        """End the watch over the group."""
+        if isinstance(self._watch, GroupWatch):
+            self._watch.close()
+
+    @property
+    def position(self) -> int:
+        """Chunks fed so far."""
+        return self.group_pass.position
+
+    @property
+    def ended(self) -> bool:
+        """Whether all chunks have been fed."""
+        return self.group_pass.ended
+
+    def save_if_due(self) -> None:
+        """Save, if it is time to."""
+        self._checkpoints.save_if_due(self.group_pass)
+
+    def save(self) -> None:
+        """Save now."""
+        self._checkpoints.save(self.group_pass)
+
+    def finish(self) -> TaskReport:
+        """Run the test split, write the records to the store and remove the checkpoints."""
+        records = self.group_pass.finish()
+        for record in records:
+            write_record(self._store, self.group_pass.group, record)
+        self.close()
+        outcomes = {record.id: record.outcome for record in records}
+        if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged
+            self._checkpoints.clear()
+        return self.report(outcomes=outcomes)
+
+    def report(self, **more: Any) -> TaskReport:
+        """Return where the group stands; each note is reported once."""
+        going, notes = self.group_pass, tuple(self._checkpoints.notes)
+        self._checkpoints.notes.clear()
+        return TaskReport(going.position, going.chunks, going.rows, going.error(), notes=notes, **more)
+
+
+def dask_worker() -> Any:
+    """Return the Dask worker that this is; None if it is none."""
+    if "distributed.worker" not in sys.modules:
+        return None
+    from distributed import get_worker
+
+    try:
+        return get_worker()
+    except ValueError:
+        return None
+
+
+def _share_of_worker() -> int | None:
+    """Return half the memory of a thread of the Dask worker this is; None if it is none, or one without a limit."""
+    worker = dask_worker()
+    limit = worker.memory_manager.memory_limit if worker is not None else None
+    return limit // 2 // worker.state.nthreads if limit else None
