@@ -190,7 +190,7 @@ def _report_often(count: int) -> None:
 
     for number in range(count):
         sleep(0.002)  # or they would travel together
-        get_worker().log_event(TOPIC, {"pack": "bench", "rows": number, "error": 0.0})
+        get_worker().log_event(TOPIC, {"group": "bench", "rows": number, "error": 0.0})
 
 
 async def _asked(cluster: _Running) -> tuple[float, float, float]:

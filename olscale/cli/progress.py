@@ -56,14 +56,14 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         """Print the line."""
         print(printable(line), file=self._stream, flush=True)
 
-    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Say what there is to do."""
-        super().start(name, runs, done, packs)
+        super().start(name, runs, done, groups)
         self._say(f"{name}: {runs} runs, {done} in the store, {runs - done} to do")
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
+    def advance(self, group: str, rows: int, error: float) -> None:
         """Say where things stand, if the last line is old enough."""
-        super().advance(pack, rows, error)
+        super().advance(group, rows, error)
         if rows:
             self._stand()
 
@@ -128,15 +128,15 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         """Print the line above the bar."""
         self._bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
-    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Show the bar."""
-        super().start(name, runs, done, packs)
+        super().start(name, runs, done, groups)
         self._task = self._bar.add_task(printable(name), total=1.0, runs="", speed="", error="", left="")
         self._draw()
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
+    def advance(self, group: str, rows: int, error: float) -> None:
         """Move the bar."""
-        super().advance(pack, rows, error)
+        super().advance(group, rows, error)
         self._draw()
 
     def finish(self, run: str, outcome: str) -> None:

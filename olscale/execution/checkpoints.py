@@ -75,9 +75,9 @@ class Checkpoints:
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
         for name, data in self._store.files.read(name for name in names if name in there):
-            verdict = _content(self._store, data)
-            outcome, reason = verdict.get("outcome"), verdict.get("reason")
-            same = verdict.get("budget") == self._group.budget.model_dump()
+            end = _content(self._store, data)
+            outcome, reason = end.get("outcome"), end.get("reason")
+            same = end.get("budget") == self._group.budget.model_dump()
             if same and outcome in ("timeout", "oom") and isinstance(reason, str) and reason.isprintable():
                 found[name[-37:-5]] = BudgetExceeded(outcome, reason)
         return found
@@ -175,11 +175,11 @@ def _names(store: Store, folder: str) -> list[str]:
         return []
 
 
-def _about(pack: RunGroup) -> bytes:
-    classes = None if pack.shard is None else [pack.shards[pack.shard].start, pack.shards[pack.shard].stop]
-    about: dict[str, Any] = {"runs": [run.id for run in pack.runs], "classes": classes, "chunk_rows": pack.chunk_rows}
+def _about(group: RunGroup) -> bytes:
+    classes = None if group.shard is None else [group.shards[group.shard].start, group.shards[group.shard].stop]
+    about: dict[str, Any] = {"runs": [run.id for run in group.runs], "classes": classes, "chunk_rows": group.chunk_rows}
     # By which `olscale store forget` finds it.
-    about |= {"dataset": pack.runs[0].stream.dataset, "learners": sorted({run.learner for run in pack.runs})}
+    about |= {"dataset": group.runs[0].stream.dataset, "learners": sorted({run.learner for run in group.runs})}
     return json_bytes(about)
 
 
@@ -225,21 +225,21 @@ def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, So
     However another evaluation has cut its groups (more workers, other runs beside these), what it has saved is used.
     """
     wanted = {run.id: run for run in runs}
-    packs = []
-    begun = [(_states(store, f"{FOLDER}/{pack.key}")[:1], pack) for pack in _begun(store) if not pack.shard]
-    for states, pack in sorted(
+    groups = []
+    begun = [(_states(store, f"{FOLDER}/{group.key}")[:1], group) for group in _begun(store) if not group.shard]
+    for states, group in sorted(
         begun, key=lambda found: ([name.rpartition("/")[2] for name in found[0]], found[1].key), reverse=True
     ):
-        mine = tuple(wanted[id] for id in pack.runs if id in wanted)
+        mine = tuple(wanted[id] for id in group.runs if id in wanted)
         if not (states and mine):
             continue
         source = sources[mine[0].stream.fingerprint]
-        if source.chunk_rows == pack.chunk_rows:
+        if source.chunk_rows == group.chunk_rows:
             for run in mine:
                 del wanted[run.id]
             found = RunGroup(source.path, source.length(mine[0].stream), mine, chunk_rows=source.chunk_rows)
-            packs.append(found if found.key == pack.key else replace(found, origin=pack.key))
-    return packs
+            groups.append(found if found.key == group.key else replace(found, origin=group.key))
+    return groups
 
 
 def sweep_checkpoints(store: Store) -> None:
@@ -248,8 +248,8 @@ def sweep_checkpoints(store: Store) -> None:
         store.files.discard_all(store.files.litter())
         begun = _begun(store)
         done = store.done() if begun else set()
-        for pack in begun:
-            if done.issuperset(pack.runs):
-                store.files.remove(f"{FOLDER}/{pack.key}")
-                if pack.shard:
-                    Scratch(store, pack.runs[0]).clear()
+        for group in begun:
+            if done.issuperset(group.runs):
+                store.files.remove(f"{FOLDER}/{group.key}")
+                if group.shard:
+                    Scratch(store, group.runs[0]).clear()

@@ -1,4 +1,4 @@
-"""What an evaluation tells of itself while it goes on."""
+"""Progress of an evaluation while it goes on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ERRORS = 3
 
 
 class Work(NamedTuple):
-    """The size of a pack, or of a class shard.
+    """The size of a run group, or of a class shard.
 
     Attributes
     ----------
@@ -31,31 +31,31 @@ class Work(NamedTuple):
 
 
 class Progress(Protocol):
-    """Gets told of progress; the command line draws it."""
+    """Receives progress events; the command line draws them."""
 
     def note(self, line: str) -> None:
         """Say what the user should know: a data set is fetched, an optional part left out."""
 
-    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
-        """Begin `name`: so many runs, of which `done` are in the store already; `packs` to do, named as `advance` is."""
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+        """Begin `name`: so many runs, of which `done` are in the store already; `groups` to do, named as `advance` is."""
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
-        """Say that the stream `pack` stands at row-pass `rows` with so high a cumulative error (NaN: unknown)."""
+    def advance(self, group: str, rows: int, error: float) -> None:
+        """Say that the stream `group` stands at row-pass `rows` with so high a cumulative error (NaN: unknown)."""
 
     def finish(self, run: str, outcome: str) -> None:
         """Say that a run was written to the store."""
 
 
 class Silent:
-    """Tells nobody."""
+    """Shows nothing."""
 
     def note(self, line: str) -> None:
         """Ignore."""
 
-    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Ignore."""
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
+    def advance(self, group: str, rows: int, error: float) -> None:
         """Ignore."""
 
     def finish(self, run: str, outcome: str) -> None:
@@ -64,7 +64,7 @@ class Silent:
 
 @dataclass
 class Tally:
-    """Sums up what a `Progress` is told.
+    """Sums up progress events.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Tally:
     rows: int = 0
     rows_done: int = 0
     started: float = field(default_factory=monotonic)
-    _packs: Mapping[str, Work] = field(default_factory=dict)
+    _groups: Mapping[str, Work] = field(default_factory=dict)
     _cost: float = 0.0
     _cost_done: float = 0.0
     _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
@@ -92,24 +92,24 @@ class Tally:
     def note(self, line: str) -> None:
         """Ignore."""
 
-    def start(self, name: str, runs: int, done: int, packs: Mapping[str, Work]) -> None:
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Begin counting."""
         self.name, self.runs, self.done, self.started = name, runs, done, monotonic()
-        self.rows, self._cost = sum(work.rows for work in packs.values()), sum(work.cost for work in packs.values())
+        self.rows, self._cost = sum(work.rows for work in groups.values()), sum(work.cost for work in groups.values())
         self.failed = self.rows_done = 0
-        self._packs, self._cost_done = packs, 0.0
+        self._groups, self._cost_done = groups, 0.0
         self._sums.clear()
         self._streams.clear()
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
+    def advance(self, group: str, rows: int, error: float) -> None:
         """Note where a stream stands; the clock starts with the first, not with the cluster."""
         if not self._streams:
             self.started = monotonic()
-        before = self._streams.get(pack, (0, nan))
-        self._streams[pack] = now = (rows, error)
+        before = self._streams.get(group, (0, nan))
+        self._streams[group] = now = (rows, error)
         self.rows_done += rows - before[0]
-        self._cost_done += (rows - before[0]) * self._cost_of_row(pack)
-        dataset = pack.partition(", ")[0]  # the first word of a pack's name
+        self._cost_done += (rows - before[0]) * self._cost_of_row(group)
+        dataset = group.partition(", ")[0]  # the first word of a group's name
         for sign, (position, known) in ((-1, before), (1, now)):
             if position and not isnan(known):
                 total, count = self._sums.get(dataset, (0.0, 0))
@@ -120,10 +120,10 @@ class Tally:
         self.done += 1
         self.failed += outcome != "ok"
 
-    def _cost_of_row(self, pack: str) -> float:
+    def _cost_of_row(self, group: str) -> float:
         if not self._cost:
             return 1.0
-        work = self._packs.get(pack)  # none of half a pack, whose workers died: the mean will do
+        work = self._groups.get(group)  # none of half a group, whose workers died: the mean will do
         return work.cost / work.rows if work and work.rows else self._cost / max(1, self.rows)
 
     @property

@@ -14,7 +14,7 @@ import pytest
 
 from olscale.errors import ExecutionError
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.execution import driver
+from olscale.execution import group_calls
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
@@ -115,7 +115,7 @@ def raising_task(pack: Any, store: str, **options: Any) -> Any:
     raise ImportError("no module named 'elsewhere'")
 
 
-driver_run_pack = driver.run_as_task
+driver_run_pack = group_calls.run_as_task
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
@@ -123,8 +123,8 @@ def test_a_killed_worker_changes_no_byte(
     shelf: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
-    monkeypatch.setattr(driver, "StreamActor", DyingActor)
-    monkeypatch.setattr(driver, "run_as_task", dying_task)
+    monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
+    monkeypatch.setattr(group_calls, "run_as_task", dying_task)
     done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2)
     assert (tmp_path / "died").exists()
     assert done.computed == done.runs
@@ -134,7 +134,7 @@ def test_a_killed_worker_changes_no_byte(
 def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_as_task", doomed_task)
+    monkeypatch.setattr(group_calls, "run_as_task", doomed_task)
     settings = ExecutionSettings(attempts=2)
     wanted = parse_experiment(
         {
@@ -154,7 +154,7 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
 def test_a_worker_that_cannot_run_packs_is_one_line(
     shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_as_task", raising_task)
+    monkeypatch.setattr(group_calls, "run_as_task", raising_task)
     with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
         evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", workers=1)
 

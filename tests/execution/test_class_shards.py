@@ -16,7 +16,7 @@ from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import make_plan
-from olscale.execution import driver
+from olscale.execution import driver, group_calls
 from olscale.execution import resumable_pass as passages
 from olscale.execution.evaluate import evaluate
 from olscale.execution.group_records import clear_scratch, merge_group
@@ -116,8 +116,8 @@ def test_killed_workers_change_no_byte(
     faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
-    monkeypatch.setattr(driver, "run_as_task", dying_run)
-    monkeypatch.setattr(driver, "merge_group", dying_merge)
+    monkeypatch.setattr(group_calls, "run_as_task", dying_run)
+    monkeypatch.setattr(group_calls, "merge_group", dying_merge)
     evaluate(experiment(faces), tmp_path / "store", workers=2, class_shards=2)
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()
@@ -128,7 +128,7 @@ def test_killed_workers_change_no_byte(
 def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
     faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "run_as_task", doomed_run)
+    monkeypatch.setattr(group_calls, "run_as_task", doomed_run)
     settings = ExecutionSettings(attempts=2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
     plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})

@@ -16,7 +16,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution import compatibility as agreement
-from olscale.execution import driver, workers
+from olscale.execution import driver, group_calls, workers
 from olscale.execution.driver import drive
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
@@ -139,7 +139,7 @@ def test_a_worker_of_another_olscale_that_joins_later_gets_no_work(
         def note(self, line: str) -> None:
             notes.append(line)
 
-    monkeypatch.setattr(driver, "StreamActor", Waits)
+    monkeypatch.setattr(group_calls, "StreamActor", Waits)
 
     @one_worker
     async def run(client: Any, scheduler: Any, a: Any) -> None:
@@ -217,7 +217,7 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
 ) -> None:
     """A frozen worker answers nothing and closes nothing; the scheduler's forgetting it is what ends the wait."""
     settings = ExecutionSettings(watch_seconds=0.1)
-    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+    monkeypatch.setattr(group_calls, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
@@ -225,7 +225,7 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
         while not (a.state.actors or b.state.actors):
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
-        monkeypatch.setattr(driver, "StreamActor", StreamActor)
+        monkeypatch.setattr(group_calls, "StreamActor", StreamActor)
         holder = a if a.state.actors else b
         await scheduler.remove_worker(holder.address, stimulus_id="frozen", close=False)
         await going
@@ -237,7 +237,7 @@ def test_a_call_to_a_worker_that_leaves_is_given_up(
 def test_silence_has_an_end(packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker from which nothing is heard is given up, and its pack goes on elsewhere."""
     impatient = ExecutionSettings(watch_seconds=0.1, silence_seconds=0.5, no_worker_seconds=0.3)
-    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+    monkeypatch.setattr(group_calls, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
@@ -268,7 +268,7 @@ def test_a_scheduler_that_goes_away_is_one_line(
 ) -> None:
     """Dask then cancels all futures, which must not pass for the driver's own being cancelled."""
     impatient = ExecutionSettings(watch_seconds=0.1, answer_seconds=1.0)
-    monkeypatch.setattr(driver, "StreamActor", Sleeps)
+    monkeypatch.setattr(group_calls, "StreamActor", Sleeps)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:

@@ -19,7 +19,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution import driver
+from olscale.execution import driver, group_calls
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor, run_as_task
@@ -98,8 +98,8 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
 ) -> None:
     """Three deaths of the pack, one of each half with the guilty run, three of that run alone."""
     deaths.clear()
-    monkeypatch.setattr(driver, "StreamActor", DeadlyActor)
-    monkeypatch.setattr(driver, "run_as_task", deadly_task)
+    monkeypatch.setattr(group_calls, "StreamActor", DeadlyActor)
+    monkeypatch.setattr(group_calls, "run_as_task", deadly_task)
     tally, pack = Tally(), one_pack(shelf, order)
 
     @cluster
@@ -151,7 +151,7 @@ def test_deaths_after_progress_do_not_add_up(
     """Seven deaths, each one chunk further on."""
     deaths.clear()
     settings = ExecutionSettings(watch_seconds=0.02, checkpoint_seconds=0.0, checkpoint_ratio=0.0)
-    monkeypatch.setattr(driver, "StreamActor", DiesOften)
+    monkeypatch.setattr(group_calls, "StreamActor", DiesOften)
     notes: list[str] = []
 
     class Notes(Tally):
@@ -183,7 +183,7 @@ class Slow(StreamActor):
 def test_asked_to_stop_it_saves_and_the_next_evaluation_goes_on(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver, "StreamActor", Slow)
+    monkeypatch.setattr(group_calls, "StreamActor", Slow)
     stop, pack = Stop(), one_pack(shelf, "time")
 
     class Stops(Tally):
@@ -246,7 +246,7 @@ def test_a_pack_that_a_leaving_worker_has_saved_goes_on_elsewhere(
     shelf: Path, store: str, undisturbed: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaths.clear()
-    monkeypatch.setattr(driver, "run_as_task", leaves_once)
+    monkeypatch.setattr(group_calls, "run_as_task", leaves_once)
 
     @cluster
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
@@ -268,7 +268,7 @@ def test_a_pack_that_has_its_records_is_not_run_again(
 ) -> None:
     """Its worker died after it had written them and before it could say so."""
     deaths.clear()
-    monkeypatch.setattr(driver, "run_as_task", dies_after_writing)
+    monkeypatch.setattr(group_calls, "run_as_task", dies_after_writing)
     tally = Tally()
 
     @cluster

@@ -1,0 +1,151 @@
+"""Calls to workers: a run group as a task, or as an actor that is fed chunk references until its stream ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from functools import partial
+from time import monotonic
+from typing import Any
+from uuid import uuid4
+
+from olscale.evaluation.run_group import RunGroup
+from olscale.execution.group_records import merge_group
+from olscale.execution.on_worker import StreamActor, run_as_task
+from olscale.execution.progress import Progress
+from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.shutdown import Stop
+from olscale.execution.task_report import TaskReport
+from olscale.execution.workers import WorkerLostError, Workers
+
+__all__ = ["GroupCalls"]
+
+
+class GroupCalls:
+    """One attempt at a group, on one worker.
+
+    Attributes
+    ----------
+    name : str
+        What the keys of its tasks begin with.
+    last_words : dict of str to (str, float)
+        Worker of each group that is going on, and when it last reported.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        store: str,
+        workers: Workers,
+        progress: Progress,
+        stop: Stop,
+        settings: ExecutionSettings,
+    ) -> None:
+        self._client, self._store, self._workers, self._progress = client, store, workers, progress
+        self._stop, self._settings = stop, settings
+        self.name = f"olscale-{uuid4().hex[:12]}"
+        self.last_words: dict[str, tuple[str, float]] = {}
+
+    def hear(self, event: Any) -> None:
+        """Pass on what a task reports of its progress."""
+        _, message = event
+        if message["group"] in self.last_words:  # and not that of another driver on this cluster
+            self.tell(message["group"], message["rows"], message["error"])
+
+    def tell(self, group: str, rows: int, error: float) -> None:
+        """Say where a group stands."""
+        if group in self.last_words:
+            self.last_words[group] = self.last_words[group][0], monotonic()
+        self._progress.advance(group, rows, error)
+
+    async def run(self, group: RunGroup, alone: bool) -> TaskReport:
+        """Run a group on a worker, from its newest checkpoint on.
+
+        Raises
+        ------
+        WorkerLostError
+            If the worker dies or leaves.
+        ClosedError
+            If no worker takes anything more.
+        """
+        if group.shards and group.shard is None:
+            return await self._as_task(group, merge_group, alone)
+        if not (group.shuffled or group.shards):
+            return await self._as_actor(group, alone)
+        settings = replace(self._settings, report_seconds=self._workers.report_seconds)
+        job = run_as_task if settings == SETTINGS else partial(run_as_task, settings=settings)
+        report = await self._as_task(group, job, alone)
+        self.tell(group.name, report.rows, report.error)
+        return report
+
+    async def _as_task(self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
+        async with self._placed(group, actor=False, alone=alone) as worker:
+            key = f"{self.name}-{uuid4().hex}"
+            future = self._client.submit(job, group, self._store, key=key, workers=[worker], pure=False)
+            try:
+                report: TaskReport = await self._workers.answer(group.name, future, worker)
+                if report.stopped and not self._stop.asked:
+                    raise WorkerLostError  # it is leaving and has saved the group
+                return report
+            except WorkerLostError:
+                self._workers.forget(worker)  # the watch brings it back if it lives
+                await self._cancel(future)
+                raise
+
+    async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
+        async with self._placed(group, actor=True, alone=alone) as worker:
+            submitted = self._client.submit(
+                StreamActor, group, self._store, self._settings, actor=True, workers=[worker], pure=False
+            )
+            try:
+                return await self._through(group, worker, await self._workers.answer(group.name, submitted, worker))
+            except WorkerLostError:
+                self._workers.forget(worker)  # the watch brings it back if it lives
+                raise
+            finally:  # or the worker would keep the models for as long as we live
+                await self._cancel(submitted)
+
+    async def _through(self, group: RunGroup, worker: str, actor: Any) -> TaskReport:
+        """Feed a stream to its end; the actor may stand at a checkpoint when it begins."""
+        report: TaskReport = await self._workers.answer(group.name, actor.begin(), worker)
+        span = 1
+        while not report.fault and report.position < report.chunks:
+            start, position, rows = monotonic(), report.position, report.rows
+            self.tell(group.name, report.rows, report.error)
+            if self._stop.asked:
+                saved: TaskReport = await self._workers.answer(group.name, actor.save(), worker)
+                return saved
+            for note in report.notes:
+                self._progress.note(note)
+            report = await self._workers.answer(group.name, actor.advance(position, position + span), worker)
+            if report.rows <= rows and not report.fault:
+                raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
+            # Half a second of work a call: the call itself then costs nothing, and progress is seen.
+            span = max(1, min(4 * span, round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3))))
+        if report.fault:
+            return report
+        self.tell(group.name, report.rows, report.error)
+        finished: TaskReport = await self._workers.answer(group.name, actor.finish(report.position), worker)
+        if not finished.fault and not finished.outcomes:
+            raise WorkerLostError
+        return finished
+
+    @contextlib.asynccontextmanager
+    async def _placed(self, group: RunGroup, actor: bool, alone: bool) -> AsyncIterator[str]:
+        """Yield a worker that has room for the group, and listen for it from then on."""
+        async with self._workers.place(actor, alone) as worker:
+            self.last_words[group.name] = worker, monotonic()
+            try:
+                yield worker
+            except WorkerLostError as lost:
+                lost.worker = worker
+                raise
+            finally:
+                self.last_words.pop(group.name, None)
+
+    async def _cancel(self, future: Any) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(self._settings.answer_seconds):
+                await self._client.cancel([future], force=True)
