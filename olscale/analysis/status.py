@@ -15,14 +15,14 @@ from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Store, read_plans
 from olscale.results.store import OnDamage
 
-__all__ = ["Failure", "Progress", "Status", "store_status"]
+__all__ = ["ExperimentProgress", "Failure", "Status", "store_status"]
 
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ExperimentProgress:
     """Runs of one experiment.
 
     Parameters
@@ -76,7 +76,7 @@ class Status:
         When the last run finished (UTC).
     bytes : int
         Size of the store's files.
-    experiments : tuple of Progress
+    experiments : tuple of ExperimentProgress
         One for each plan in the store.
     failures : tuple of Failure
         Runs with an outcome other than ``ok``, by learner and dataset in that order.
@@ -88,7 +88,7 @@ class Status:
     learners: Mapping[str, int]
     last_finished: datetime | None
     bytes: int
-    experiments: tuple[Progress, ...]
+    experiments: tuple[ExperimentProgress, ...]
     failures: tuple[Failure, ...] = ()
 
 
@@ -116,7 +116,7 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
         last_finished=finished,
         bytes=store.files.size(),
         experiments=tuple(
-            Progress(
+            ExperimentProgress(
                 plan.experiment, len(done.intersection(plan.runs)), len(lost.intersection(plan.runs)), len(plan.runs)
             )
             for plan in plans

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.cluster_options import cluster_options
 from olscale.cli.protocol import protocol_options
 from olscale.cli.say import say
-from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
     from olscale.evaluation.experiment import Experiment
@@ -38,7 +38,7 @@ __all__ = ["evaluate", "parse_learner"]
     metavar="NAMES",
     help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias.",
 )
-@where_options
+@cluster_options
 @click.option(
     "--class-shards",
     type=click.IntRange(min=1),
@@ -75,7 +75,7 @@ def evaluate(
     retry: str | None,
     force: bool,
     strict: bool,
-    where: dict[str, Any],
+    cluster: dict[str, Any],
     protocol: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of EXPERIMENT.toml, or of the datasets and learners given as options.
@@ -116,7 +116,7 @@ def evaluate(
             retry=retry or "lost",
             force=force,
             progress=progress,
-            **where,
+            **cluster,
         )
     if done.computed == 0:
         say(f"nothing to compute: all {done.runs} runs are in {store}")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from olscale.cli.cluster_options import cluster_options
 from olscale.cli.say import say, show
-from olscale.cli.where import where_options
 
 if TYPE_CHECKING:
     from olscale.analysis.ledger import Cell
@@ -28,14 +28,14 @@ __all__ = ["reproduce"]
 )
 @click.option("--no-run", is_flag=True, help="Run nothing; print what the store has.")
 @click.option("--markdown", metavar="FILE", type=click.Path(dir_okay=False), help="Also write the tables to this page.")
-@where_options
+@cluster_options
 def reproduce(
     names: tuple[str, ...],
     store: str,
     quick: bool,
     no_run: bool,
     markdown: str | None,
-    where: dict[str, Any],
+    cluster: dict[str, Any],
 ) -> None:
     """Run what STORE does not have of the pipeline NAME, and print the paper's tables with ours beside them.
 
@@ -56,7 +56,7 @@ def reproduce(
     if not no_run:
         for _, main, causes in chosen:
             for experiment in [main] if quick or causes is None else [main, causes]:
-                _run(experiment, store, where)
+                _run(experiment, store, cluster)
     opened = open_store(store)
     selections = read_selections(opened)
     ledgers = []
@@ -68,12 +68,12 @@ def reproduce(
         _write(Path(markdown), page(opened, ledgers, [*names, *(["--quick"] if quick else [])]))
 
 
-def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
+def _run(experiment: Experiment, store: str, cluster: dict[str, Any]) -> None:
     from olscale.cli.progress import progress_for
     from olscale.execution.evaluate import evaluate
 
     with progress_for(sys.stderr) as progress:
-        done = evaluate(experiment, store, progress=progress, **where)
+        done = evaluate(experiment, store, progress=progress, **cluster)
     say(f"{experiment.name}: {done.computed} of {done.runs} runs computed, results in {store}", err=True)
     if progress.failed:
         say(f"{progress.failed} runs failed; `olscale status {store}` says why", err=True)

@@ -9,7 +9,7 @@ from math import inf
 from types import MappingProxyType
 
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import RunGroup, Source
+from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.learners.registry import is_restorable
 from olscale.system.memory import default_limit
 
@@ -30,7 +30,7 @@ PROJECTED_RUNS = 8
 
 def cut_groups(
     runs: Sequence[Run],
-    sources: Mapping[str, Source],
+    sources: Mapping[str, StreamSource],
     parts: int,
     memory_limit: int | None = None,
     costs: Mapping[str, float] = MappingProxyType({}),
@@ -46,7 +46,7 @@ def cut_groups(
     ----------
     runs : sequence of Run
         Runs to do.
-    sources : dict of str to Source
+    sources : dict of str to StreamSource
         The datasets, by fingerprint.
     parts : int
         How many groups can run at the same time.

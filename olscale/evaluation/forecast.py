@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from olscale.errors import ParameterError
-from olscale.evaluation.plan import Plan
+from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
 from olscale.learners.registry import asked, make_learner
 
@@ -18,12 +18,12 @@ LONG_SECONDS = 600.0
 """A run that takes longer is announced."""
 
 
-def long_runs(plan: Plan, missing: Sequence[Run]) -> Iterator[str]:
+def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
     """Yield a line for each learner on each dataset whose runs take long, with what to do instead.
 
     Parameters
     ----------
-    plan : Plan
+    plan : RunPlan
     missing : sequence of Run
         Runs of the plan that are to be computed.
     """

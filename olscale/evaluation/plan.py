@@ -17,7 +17,7 @@ from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.evaluation.protocol import ProtocolSpec, check_stream
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import Source
+from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.learner import Learner
@@ -25,11 +25,11 @@ from olscale.learners.registry import asked, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 
-__all__ = ["Plan", "PlannedExperiment", "make_plan"]
+__all__ = ["PlannedExperiment", "RunPlan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """The runs of an experiment.
 
     Attributes
@@ -38,7 +38,7 @@ class Plan:
         The experiment's name.
     runs : tuple of Run
         Every run once.
-    sources : dict of str to Source
+    sources : dict of str to StreamSource
         The datasets, by fingerprint.
     left_out : tuple of LeftOut
         Optional datasets and learners that could not be had, and why.
@@ -56,7 +56,7 @@ class Plan:
 
     name: str
     runs: tuple[Run, ...]
-    sources: dict[str, Source]
+    sources: dict[str, StreamSource]
     left_out: tuple[LeftOut, ...] = ()
     searches: tuple[Search, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
@@ -65,7 +65,9 @@ class Plan:
     state_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
-def make_plan(experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()) -> Plan:
+def make_plan(
+    experiment: Experiment, left_out: tuple[LeftOut, ...] = (), selections: Iterable[Selection] = ()
+) -> RunPlan:
     """Expand `experiment` with what tuning has chosen; see `PlannedExperiment`."""
     return PlannedExperiment(experiment, left_out).chosen(selections)
 
@@ -82,7 +84,7 @@ class PlannedExperiment:
 
     Attributes
     ----------
-    tuning : Plan
+    tuning : RunPlan
         The runs that tuning needs, and the searches they belong to; both empty where nothing is tuned.
 
     Raises
@@ -107,11 +109,11 @@ class PlannedExperiment:
         """Names of the learners that are run."""
         return {run.learner for run in self._first.runs}
 
-    def chosen(self, selections: Iterable[Selection]) -> Plan:
+    def chosen(self, selections: Iterable[Selection]) -> RunPlan:
         """Return the runs of the experiment with the choices of tuning filled in, one for each search."""
         return self._plan(selections) if self.tuning.searches else self._first
 
-    def _plan(self, selections: Iterable[Selection]) -> Plan:
+    def _plan(self, selections: Iterable[Selection]) -> RunPlan:
         experiment = self._experiment
         chosen = {selection.id: selection.chosen for selection in selections}
         plan, roster = _Builder(), Roster(experiment)
@@ -130,7 +132,7 @@ class PlannedExperiment:
         _check_names(experiment, known)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
-    def _tuning(self) -> Plan:
+    def _tuning(self) -> RunPlan:
         experiment = self._experiment
         plan, roster = _Builder(), Roster(experiment)
         searches: dict[str, Search] = {}
@@ -205,14 +207,14 @@ class _Builder:
     """A plan in the making: every run once."""
 
     runs: dict[str, Run] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, StreamSource] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
 
-    def plan(self, name: str, roster: Roster) -> Plan:
+    def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
         runs, datasets, learners = tuple(self.runs.values()), tuple(roster.datasets), roster.learners()
-        return Plan(
+        return RunPlan(
             name,
             runs,
             self.sources,
@@ -229,7 +231,7 @@ class _Builder:
         dataset = source.dataset
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
-        self.sources[dataset.fingerprint] = Source(
+        self.sources[dataset.fingerprint] = StreamSource(
             str(source.spec.path), rows, numbers, held_bytes(dataset, "train"), dataset.manifest.chunk_rows
         )
         added: list[list[Run]] = [[] for _ in learners]

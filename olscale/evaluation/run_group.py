@@ -8,11 +8,11 @@ from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import run_id
 
-__all__ = ["RunGroup", "Source"]
+__all__ = ["RunGroup", "StreamSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StreamSource:
     """What there is to stream.
 
     Attributes

@@ -22,7 +22,7 @@ from olscale.errors import StoreError
 from olscale.evaluation.budget import BudgetExceeded
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_group import RunGroup, Source
+from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.learners.registry import is_restorable
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
@@ -219,7 +219,7 @@ def _short(fault: Exception) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, Source]) -> list[RunGroup]:
+def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, StreamSource]) -> list[RunGroup]:
     """Return groups that continue checkpoints in the store, with those of their `runs` that are to be done.
 
     However another evaluation has cut its groups (more workers, other runs beside these), what it has saved is used.

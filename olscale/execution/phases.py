@@ -11,7 +11,7 @@ from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.forecast import check_workers, long_runs
-from olscale.evaluation.plan import Plan, PlannedExperiment
+from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import resumable_groups
@@ -60,7 +60,7 @@ class Job:
         table = self.store.read(["outcome"], "skip", ids=self.ids)
         self.outcomes = Counter(table["outcome"].to_pylist())
 
-    def _groups(self, plan: Plan) -> Iterator[list[RunGroup]]:
+    def _groups(self, plan: RunPlan) -> Iterator[list[RunGroup]]:
         again = self._again(plan)
         done = self.store.done()
         missing = [run for run in plan.runs if run.id not in done or run.id in again]
@@ -92,7 +92,7 @@ class Job:
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
             self._renewed |= {run.id for run in missing}
 
-    def _again(self, plan: Plan) -> set[str]:
+    def _again(self, plan: RunPlan) -> set[str]:
         """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
         ids = {run.id for run in plan.runs}
         aside = set_damaged_aside(self.store, ids)
@@ -117,7 +117,7 @@ class Job:
     def _note_damage(self, name: str) -> None:
         self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
 
-    def _cut(self, plan: Plan, missing: list[Run], again: set[str]) -> list[RunGroup]:
+    def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
         begun = resumable_groups(self.store, missing, plan.sources)
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
@@ -139,7 +139,7 @@ def _work(groups: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, W
     return work
 
 
-def choose(store: Store, tuning: Plan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
+def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:
     """Return what the runs of `tuning` say is best in each search, and write it to the store.
 
     Raises

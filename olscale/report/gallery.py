@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from olscale.report.figures.style import save
 from olscale.report.html import figure_html, paragraphs
-from olscale.report.papers.base import Absent, PaperFigure, Source
+from olscale.report.papers.base import Absent, FigureSource, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,7 +44,7 @@ class Gallery:
         self.files += files
         return figure_html(files, caption, beside=self.folder)
 
-    def paper(self, figure: PaperFigure, source: Source) -> str:
+    def paper(self, figure: PaperFigure, source: FigureSource) -> str:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
         try:
             drawn = figure.draw(source)

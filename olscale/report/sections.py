@@ -16,7 +16,7 @@ from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
 from olscale.report.html import escape, paragraphs, rows_html
-from olscale.report.papers.base import Source
+from olscale.report.papers.base import FigureSource
 from olscale.report.tables import HEADLINES, column_of, heading, protocol_text, transforms_note
 
 __all__ = ["failures", "overview", "stream_sections"]
@@ -43,7 +43,7 @@ def failures(status: Status) -> str:
     return rows_html(("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4))
 
 
-def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[str]]]:
+def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[str]]]:
     """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
     ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
     all_curves = {metric: _by_stream(source.curves([s for s in source.summaries if s.n], metric)) for metric in CURVES}
@@ -69,7 +69,7 @@ def stream_sections(source: Source, gallery: Gallery) -> list[tuple[str, list[st
     return sections
 
 
-def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, source: Source) -> str:
+def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, source: FigureSource) -> str:
     shown, note = _legible(curves)
     protocol = curves[0].summary.protocol
     which = {
@@ -82,7 +82,7 @@ def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, sour
     return gallery.add(f"{title}-{name}", curve_figure({"": shown}, of_learner=source.looks), caption)
 
 
-def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery, source: Source) -> str:
+def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery, source: FigureSource) -> str:
     shown, note = _legible(curves)
     ends = [int(curve.rows[-1]) for curve in whole]
     runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
@@ -126,7 +126,7 @@ def _sweeps(group: Sequence[Summary]) -> list[Sweep]:
     return find_sweeps(s for s in group if s.metric == metric)
 
 
-def _swept(title: str, sweep: Sweep, gallery: Gallery, source: Source) -> str:
+def _swept(title: str, sweep: Sweep, gallery: Gallery, source: FigureSource) -> str:
     learner, metric = sweep.summary.label, sweep.summary.metric
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""

@@ -12,7 +12,7 @@ from olscale.errors import ReportError, StoreError
 from olscale.report.figures.style import need_matplotlib
 from olscale.report.gallery import Gallery
 from olscale.report.html import page_html, table_html
-from olscale.report.papers import Source, paper_figures
+from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import tables
 from olscale.results import Store
@@ -82,7 +82,7 @@ def write_report(
         )
     gallery = Gallery(Path(out))
     status = store_status(store, on_damage)
-    source = Source(store, summaries, on_damage)
+    source = FigureSource(store, summaries, on_damage)
     made = tables(summaries)
     results = ("Results", [table_html(table) for table in made])
     long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures

@@ -16,7 +16,7 @@ from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.run import Run
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
@@ -28,12 +28,12 @@ from olscale.results.store import open_store
 BURN_IN = 150  # in the third chunk of 64 rows
 
 
-def planned(path: Path, params: dict[str, Any] | None = None, learner: str = "pa1", **protocol: Any) -> Plan:
+def planned(path: Path, params: dict[str, Any] | None = None, learner: str = "pa1", **protocol: Any) -> RunPlan:
     content = {"datasets": [{"path": str(path)}], "learners": [{"name": learner, "params": params or {}}]}
     return make_plan(parse_experiment(content | {"protocol": {"order": "time", "burn_in": BURN_IN} | protocol}))
 
 
-def records(plan: Plan, stop: int | None = None) -> list[Record]:
+def records(plan: RunPlan, stop: int | None = None) -> list[Record]:
     """Run a plan in process; save it after `stop` steps, if that is given, and go on with it elsewhere."""
     found = []
     for group in cut_groups(plan.runs, plan.sources, 1):

@@ -15,7 +15,7 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import check_workers, long_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.settings import ExecutionSettings
@@ -44,7 +44,7 @@ class Slow(PA1):
 SLOW = f"{__name__}:Slow"
 
 
-def plan_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> Plan:
+def plan_of(path: Path, *learners: dict[str, Any], **protocol: Any) -> RunPlan:
     content = {"datasets": [{"path": str(path)}], "learners": list(learners), "protocol": {"order": "time", **protocol}}
     return make_plan(parse_experiment(content))
 

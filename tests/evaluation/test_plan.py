@@ -15,17 +15,17 @@ from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import Source
+from olscale.evaluation.run_group import StreamSource
 
 
-def plan(shelf: Path, **content: Any) -> Plan:
+def plan(shelf: Path, **content: Any) -> RunPlan:
     given = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1"}], **content}
     return make_plan(parse_experiment(given))
 
 
-def ids(plan: Plan) -> list[str]:
+def ids(plan: RunPlan) -> list[str]:
     return [run.id for run in plan.runs]
 
 
@@ -123,7 +123,7 @@ def test_what_cannot_be_planned_is_named(
 def test_packs_hold_every_run_once_and_one_stream_each(streams: int, learners: int, parts: int, heavy: float) -> None:
     keys = [StreamKey("d", f"{i % 2}" * 64, (), Shuffle(0, i)) for i in range(streams)]
     runs = [Run(key, "pa", j, {}) for j in range(learners) for key in keys]
-    sources = {"0" * 64: Source("d", 10, 10), "1" * 64: Source("d", 100, int(heavy * GROUP_NUMBERS))}
+    sources = {"0" * 64: StreamSource("d", 10, 10), "1" * 64: StreamSource("d", 100, int(heavy * GROUP_NUMBERS))}
     packs = cut_groups(runs, sources, parts)
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     assert all(len({run.stream for run in pack.runs}) == 1 for pack in packs)
@@ -141,7 +141,7 @@ def test_no_worker_is_long_at_a_pack_when_the_others_have_none(costs: list[float
     runs = [Run(keys[i % 3], "pa", i, {}) for i in range(len(costs))]
     seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
     numbers = {id: 4e9 * cost for id, cost in seconds.items()}
-    packs = cut_groups(runs, {"0" * 64: Source("d", 10, 10)}, parts, costs=numbers)
+    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=numbers)
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     lengths = [sum(seconds[run.id] for run in pack.runs) for pack in packs]
     assert lengths == sorted(lengths, reverse=True)
@@ -156,7 +156,7 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs:
     key = StreamKey("d", "0" * 64, (), None)
     runs = [Run(key, "pa", i, {}) for i in range(len(costs))]
     seconds = {run.id: cost for run, cost in zip(runs, costs, strict=True)}
-    packs = cut_groups(runs, {"0" * 64: Source("d", 10, 10)}, parts, costs=seconds)
+    packs = cut_groups(runs, {"0" * 64: StreamSource("d", 10, 10)}, parts, costs=seconds)
     assert sorted(run.id for pack in packs for run in pack.runs) == sorted(run.id for run in runs)
     assert len(packs) == min(parts, len(runs))
     assert all(pack.runs for pack in packs)
@@ -228,7 +228,7 @@ def test_packs_on_what_is_held_in_memory_are_bounded_and_others_share_the_pass(
     part: Part | None, shuffle: Shuffle | None
 ) -> None:
     runs = [Run(StreamKey("d", "0" * 64, (), shuffle, part), "pa1", 1, {"C": float(j)}) for j in range(6)]
-    sources = {"0" * 64: Source("d", 100, int(GROUP_NUMBERS), bytes=1_000)}
+    sources = {"0" * 64: StreamSource("d", 100, int(GROUP_NUMBERS), bytes=1_000)}
     held, not_held = (cut_groups(runs, sources, 1, memory_limit=limit) for limit in (1_000, 999))
     whole_file = shuffle is None and part is None
     assert [len(pack.runs) for pack in held] == ([6] if whole_file else [1] * 6 if part is None else [2] * 3)

@@ -14,9 +14,9 @@ from olscale.data.transforms import RandomProjection
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, PROJECTED_RUNS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import Plan, PlannedExperiment, make_plan
+from olscale.evaluation.plan import PlannedExperiment, RunPlan, make_plan
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import Source
+from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.results import open_store
@@ -29,11 +29,11 @@ def content(shelf: Path, protocol: dict[str, Any], **more: Any) -> dict[str, Any
     return {**given, "transforms": ["project:5"], "protocol": protocol, **more}
 
 
-def plan(shelf: Path, protocol: dict[str, Any], **more: Any) -> Plan:
+def plan(shelf: Path, protocol: dict[str, Any], **more: Any) -> RunPlan:
     return make_plan(parse_experiment(content(shelf, protocol, **more)))
 
 
-def protocols(plan: Plan) -> list[dict[str, Any]]:
+def protocols(plan: RunPlan) -> list[dict[str, Any]]:
     return [run.definition()["protocol"] for run in plan.runs if run.learner == "pa1"]
 
 
@@ -114,7 +114,7 @@ def test_learners_of_a_pack_share_each_chunk_projected(shelf: Path, monkeypatch:
 
 
 def test_a_projection_is_worth_a_pack_of_several_runs() -> None:
-    source = Source("d", 100, int(GROUP_NUMBERS))
+    source = StreamSource("d", 100, int(GROUP_NUMBERS))
     for projection, size in ((None, 1), (0, PROJECTED_RUNS)):
         key = StreamKey("d", "0" * 64, (), Shuffle(0, 0), projection=projection)
         runs = [Run(key, "pa1", 1, {"C": float(j)}) for j in range(16)]

@@ -23,7 +23,7 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_state import RunState
@@ -33,12 +33,12 @@ from olscale.results.record import Record
 from olscale.results.rows import run_bytes
 
 
-def plan(shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any) -> Plan:
+def plan(shelf: Path, dataset: str = "dense", learners: tuple[str, ...] = ("pa1",), **protocol: Any) -> RunPlan:
     content = {"datasets": [{"path": str(shelf / dataset)}], "learners": [{"name": name} for name in learners]}
     return make_plan(parse_experiment(content | {"protocol": {"order": "time"} | protocol}))
 
 
-def records(made: Plan) -> list[Record]:
+def records(made: RunPlan) -> list[Record]:
     """Run a plan, one pack after another."""
     found = []
     for pack in cut_groups(made.runs, made.sources, 1):

@@ -18,7 +18,7 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import Plan, make_plan
+from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints, resumable_groups, sweep_checkpoints
 from olscale.results.checked_json import json_bytes
@@ -35,7 +35,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 @cache
-def plan() -> tuple[Plan, RunGroup]:
+def plan() -> tuple[RunPlan, RunGroup]:
     """Return a plan of two learners in time order and the one pack of it."""
     _kept.append(tempfile.TemporaryDirectory())
     source, dest = Path(_kept[0].name, "rows.csv"), Path(_kept[0].name, "rows")

@@ -10,7 +10,7 @@ import pytest
 from olscale.analysis import summarise
 from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import load_experiment
-from olscale.report.papers import PAPERS, Absent, Source, paper_figures
+from olscale.report.papers import PAPERS, Absent, FigureSource, paper_figures
 from olscale.results import open_store
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
@@ -37,7 +37,7 @@ def source(tmp_path, make_record):
                         curve_mistakes=np.array([3, 4, 5]),
                     )
                     store.write(record)
-        return Source(store, summarise(store))
+        return FigureSource(store, summarise(store))
 
     return make
 

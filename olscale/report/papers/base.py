@@ -16,7 +16,7 @@ from olscale.results.store import OnDamage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Absent", "PaperFigure", "Source"]
+__all__ = ["Absent", "FigureSource", "PaperFigure"]
 
 
 class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes on)
@@ -24,7 +24,7 @@ class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes
 
 
 @dataclass(frozen=True)
-class Source:
+class FigureSource:
     """What figures are drawn from.
 
     Parameters
@@ -63,10 +63,10 @@ class PaperFigure:
     needs : str
         What to type to have its runs, or its data, if they are absent.
     draw : callable
-        From a `Source` to the figure; raises `Absent`.
+        From a `FigureSource` to the figure; raises `Absent`.
     """
 
     name: str
     caption: str
     needs: str
-    draw: Callable[[Source], Figure]
+    draw: Callable[[FigureSource], Figure]

@@ -12,7 +12,7 @@ from olscale.data.catalogue.fetch import data_home
 from olscale.errors import DatasetError
 from olscale.report.figures import boundary_figure, curve_figure, parameter_figure
 from olscale.report.figures.choice import best_of_each, labelled, like, streams
-from olscale.report.papers.base import Absent, PaperFigure, Source
+from olscale.report.papers.base import Absent, FigureSource, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ _SEQUENTIAL = {"prototypes": "sequential"}
 _PIPELINE = "olscale evaluate pipelines/lol-2016-figures.toml --store STORE"
 
 
-def _boundaries(source: Source) -> Figure:
+def _boundaries(source: FigureSource) -> Figure:
     try:
         plane = principal_plane(f"{data_home()}/svmguide1").shuffled(seed=0)
     except DatasetError as fault:
@@ -37,7 +37,7 @@ def _boundaries(source: Source) -> Figure:
     return boundary_figure(shown, "svmguide1", axes_names=names, width=3.2)
 
 
-def _cumulative(source: Source) -> Figure:
+def _cumulative(source: FigureSource) -> Figure:
     wanted = [
         s for s in source.summaries if s.metric == "cumulative_error" and (s.learner != "lol" or _printed(s.params))
     ]
@@ -58,7 +58,7 @@ def _printed(params: Any) -> bool:
 
 
 def _against(name: str, **fixed: Any) -> Any:
-    def draw(source: Source) -> Figure:
+    def draw(source: FigureSource) -> Figure:
         found = like(source.summaries, "lol", "test_error", **fixed, **_SEQUENTIAL)
         swept = {title: sweep(group, name) for title, group in streams(found).items()}
         shown: dict[str, dict[str, Sweep]] = {title: {"lol": of} for title, of in swept.items() if of is not None}
@@ -70,7 +70,7 @@ def _against(name: str, **fixed: Any) -> Any:
     return draw
 
 
-def _clustering(source: Source) -> Figure:
+def _clustering(source: FigureSource) -> Figure:
     found = source.curves(like(source.summaries, "lol", "cumulative_error", **_AS_PRINTED))
     shown = {}
     for title, group in streams(found).items():

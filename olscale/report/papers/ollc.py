@@ -12,7 +12,7 @@ from olscale.data.generators.rotating_xor import batches
 from olscale.report.figures import boundary_figure
 from olscale.report.figures.boundaries import scatter_rows
 from olscale.report.figures.style import COLOURS, panels, styled
-from olscale.report.papers.base import PaperFigure, Source
+from olscale.report.papers.base import FigureSource, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def _xor() -> DecisionBoundary:
     return plane_of("Gaussian XOR", (next(batches(100, seed)) for seed in range(_ROWS // 100)))
 
 
-def _convergence(source: Source) -> Figure:
+def _convergence(source: FigureSource) -> Figure:
     plane = _xor()
     errors = errors_of_starts("ollc", plane, _STARTS)
     middle = 100 * np.median(errors, axis=0)
@@ -44,7 +44,7 @@ def _convergence(source: Source) -> Figure:
     return figure
 
 
-def _regions(source: Source) -> Figure:
+def _regions(source: FigureSource) -> Figure:
     plane = _xor().shuffled(seed=0)
     [final] = snapshots("ollc", {}, plane, bias=False)
     V, lift = final.state["V"], final.state["lift"]

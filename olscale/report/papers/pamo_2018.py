@@ -12,7 +12,7 @@ from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.generators.rotating_xor import ROWS, batches
 from olscale.report.figures import boundary_figure, curve_figure, surface_figure
 from olscale.report.figures.choice import like, same_stream, streams
-from olscale.report.papers.base import Absent, PaperFigure, Source
+from olscale.report.papers.base import Absent, FigureSource, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ _FEW = 5
 """Values of a parameter that one panel of curves can show."""
 
 
-def _grids(source: Source) -> dict[str, Sweep]:
+def _grids(source: FigureSource) -> dict[str, Sweep]:
     found = {}
     for title, group in streams(like(source.summaries, "pamo1", "test_error")).items():
         grid = sweep(group, *_GRID)
@@ -36,11 +36,11 @@ def _grids(source: Source) -> dict[str, Sweep]:
     return found
 
 
-def _surfaces(source: Source) -> Figure:
+def _surfaces(source: FigureSource) -> Figure:
     return surface_figure(_grids(source), across=1)
 
 
-def _grid_curves(source: Source) -> Figure:
+def _grid_curves(source: FigureSource) -> Figure:
     shown = {}
     for title, grid in _grids(source).items():
         best = grid.summary
@@ -59,7 +59,7 @@ def _grid_curves(source: Source) -> Figure:
     return curve_figure(shown, bands=False)
 
 
-def _rotating_xor(source: Source) -> Figure:
+def _rotating_xor(source: FigureSource) -> Figure:
     plane = plane_of("rotating XOR", batches(ROWS, seed=0))
     plane = replace(plane, X=(plane.X - plane.X.mean(axis=0)) / plane.X.std(axis=0))
     params = {"h": 3, "k": 2, "C": 1.0, "alpha": 0.5}
@@ -70,7 +70,7 @@ def _rotating_xor(source: Source) -> Figure:
     return boundary_figure(shown, across=5, width=1.75)
 
 
-def _permutations(source: Source) -> Figure:
+def _permutations(source: FigureSource) -> Figure:
     found = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
     shown = {title: {"pamo1": group[0]} for title, group in streams(found).items() if len(group[0].errors) > 1}
     if not shown:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["where_options"]
+__all__ = ["cluster_options"]
 
 _OPTIONS = [
     click.option(
@@ -32,23 +32,23 @@ _OPTIONS = [
 ]
 
 
-def where_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` the options, which reach it as one dict `where`: keywords of `olscale.evaluate`."""
+def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` the options, which reach it as one dict `cluster`: keywords of `olscale.evaluate`."""
 
     @wraps(command)
     def called(**options: Any) -> None:
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
-        where = {name: options.pop(name) for name in names}
-        here = where["in_process"]
-        if sum([where["workers"] is not None, where["scheduler"] is not None, here]) > 1:
+        cluster = {name: options.pop(name) for name in names}
+        here = cluster["in_process"]
+        if sum([cluster["workers"] is not None, cluster["scheduler"] is not None, here]) > 1:
             raise click.UsageError("--workers, --scheduler and --in-process exclude each other")
-        if where["dashboard"] is not None and (here or where["scheduler"] is not None):
+        if cluster["dashboard"] is not None and (here or cluster["scheduler"] is not None):
             raise click.UsageError(
                 "--dashboard is for a local cluster: it cannot be given with --scheduler or --in-process"
             )
-        if where["tls"] is not None and here:
+        if cluster["tls"] is not None and here:
             raise click.UsageError("--tls encrypts Dask's connections; there are none with --in-process")
-        command(**options, where=where)
+        command(**options, cluster=cluster)
 
     for option in reversed(_OPTIONS):
         called = option(called)
