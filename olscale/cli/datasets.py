@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.cli.group import Group
+from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
@@ -235,11 +236,7 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
 @click.option("--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen.")
-@click.option(
-    "--layout",
-    type=click.Choice(["parquet", "zarr"]),
-    help="Default: zarr for dense, parquet for sparse rows.",
-)
+@layout_option
 @click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
 def generate(
     name: str,

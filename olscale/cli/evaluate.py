@@ -186,26 +186,12 @@ def parse_learner(text: str) -> dict[str, Any]:
     {'name': 'sklearn.linear_model:Perceptron', 'params': {'shuffle': False}}
     """
     from olscale.learners.registry import learner_names
+    from olscale.named_parameters import parse_named, parse_value
 
-    name, *rest = text.split(":")
-    if rest and "=" not in rest[0] and name not in learner_names():
-        name = f"{name}:{rest.pop(0)}"
-    params = {}
-    for pair in filter(None, ":".join(rest).split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise click.UsageError(f"--learner {text}: {pair!r} is not param=value")
-        params[key.strip()] = _value(value.strip())
-    return {"name": name, "params": params}
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        name, texts = parse_named(text, learner_names())
+        if "" in texts:
+            raise ValueError(f"{texts['']!r} is not param=value")
+    except ValueError as fault:
+        raise click.UsageError(f"--learner {text}: {fault}") from None
+    return {"name": name, "params": {key: parse_value(value) for key, value in texts.items()}}

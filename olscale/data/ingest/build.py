@@ -27,7 +27,7 @@ from olscale.data.ingest.resume import EARLIER, PROGRESS, Journal, keep_earlier
 from olscale.data.ingest.segments import ColumnSegments
 from olscale.data.ingest.table_notes import TableNotes
 from olscale.data.labels import Labels
-from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
+from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader, open_writer
 from olscale.data.layouts.base import SplitWriter
 from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
@@ -203,7 +203,7 @@ class Build:
         journal: Journal | None = None,
     ) -> None:
         if layout is not None:
-            check_layout(layout)
+            LAYOUTS.check(layout)
         if chunk_rows is not None and chunk_rows < 1:
             raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
         self._directory, self._asked, self._layout = directory, (layout, chunk_rows), ""
