@@ -167,9 +167,9 @@ def _experiment(
 def _dataset(path: str) -> dict[str, str]:
     """Take a word that is no directory but in the catalogue for a name there."""
     from olscale.data.catalogue.entries import catalogue
-    from olscale.storage.directory import Directory
+    from olscale.storage.open import open_storage
 
-    if path not in catalogue() or Directory(path).exists():
+    if path not in catalogue() or open_storage(path).exists():
         return {"path": path}
     say(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
     return {"name": path}

@@ -16,7 +16,7 @@ from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
 from olscale.errors import DatasetError, UnknownNameError
-from olscale.storage.directory import open_output
+from olscale.storage.open import open_output
 
 __all__ = ["export"]
 

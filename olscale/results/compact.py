@@ -174,7 +174,7 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
 
 def _litter(store: Store) -> list[str]:
     try:
-        return store.files.litter()
+        return store.files.stale_temporaries()
     except OSError as fault:
         raise StoreError(f"cannot read tmp of the metrics store {store.path}: {why(fault)}") from fault
 
@@ -207,7 +207,7 @@ def _rows(store: Store, kind: str, parts: Sequence[str], prefix: str) -> list[pa
 def _rescue_parts(store: Store, kind: str) -> list[str]:
     """Replace damaged parts by what can be read of them; return those that were damaged."""
     aside = []
-    for name, data in store.files.read(store.parts(kind)):
+    for name, data in store.files.read_many(store.parts(kind)):
         if isinstance(data, FileNotFoundError):
             continue
         if isinstance(data, Exception):

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from olscale.errors import StoreError
-from olscale.results.files import Files
 from olscale.results.record import OUTCOMES
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
 from olscale.results.single import Found, is_damage, why
+from olscale.storage.base import Storage
 
 __all__ = [
     "DECIDES",
@@ -68,12 +68,12 @@ class Parts:
 
     Parameters
     ----------
-    files : Files
+    files : Storage
         Files of the store.
     kind : {"runs", "timings"}
     """
 
-    def __init__(self, files: Files, kind: str) -> None:
+    def __init__(self, files: Storage, kind: str) -> None:
         self._files, self._kind = files, kind
         self._ids: dict[str, pa.Table] = {}  # a part never changes
 
@@ -195,7 +195,7 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def read_part(files: Files, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False) -> pa.Table:
+def read_part(files: Storage, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False) -> pa.Table:
     """Read columns of a part; of a remote one only their ranges are fetched.
 
     Raises

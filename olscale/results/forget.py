@@ -170,7 +170,7 @@ def forget_checkpoints(
 def _forget_packs(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
     """Remove the checkpoints of the packs that are asked for, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
-    for name, data in store.files.read(names):
+    for name, data in store.files.read_many(names):
         try:
             about = json_content(data, store.checked) if isinstance(data, bytes) else {}
             asked = is_asked(about)

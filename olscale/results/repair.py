@@ -39,7 +39,7 @@ def mend_version(path: str) -> bool:
     except DamagedVersionError:
         if next(_files(store), None) is None:
             raise
-        [(_, data)] = store.files.read(["store.json"])
+        [(_, data)] = store.files.read_many(["store.json"])
         version = VERSION if all(map(_is_checked, _contents(store))) else PARTS
         if isinstance(data, bytes):
             store.put("damaged/store.json", data)
@@ -58,7 +58,7 @@ def _files(store: Store) -> Iterator[str]:
 
 
 def _contents(store: Store) -> Iterator[bytes]:
-    for name, data in store.files.read(name for name in _files(store) if not name.startswith("compacted/")):
+    for name, data in store.files.read_many(name for name in _files(store) if not name.startswith("compacted/")):
         if isinstance(data, Exception):
             raise StoreError(f"cannot read {name} of the metrics store {store.path}: {data}") from data
         yield data

@@ -8,8 +8,8 @@ from itertools import islice
 
 import pyarrow as pa
 
-from olscale.results.files import Files, LocalFiles
 from olscale.results.rows import OPTIONAL, parse, whole, with_nothing
+from olscale.storage.base import Storage
 
 __all__ = ["BATCH", "WORTHWHILE", "Found", "is_damage", "read_bulk", "read_loose", "stem", "why"]
 
@@ -37,7 +37,7 @@ class Found:
 
 
 def read_loose(
-    files: Files, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
+    files: Storage, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
 ) -> Found:
     """Read files of one row.
 
@@ -45,7 +45,7 @@ def read_loose(
 
     Parameters
     ----------
-    files : Files
+    files : Storage
     names : iterable of str
         Files, each named by the id of its run.
     schema : pyarrow.Schema
@@ -61,7 +61,7 @@ def read_loose(
         if table is not None:
             found.tables.append(table)
             continue
-        for name, data in files.read(batch):
+        for name, data in files.read_many(batch):
             try:
                 if isinstance(data, Exception):
                     raise data
@@ -77,18 +77,18 @@ def read_loose(
 
 
 def _at_once(
-    files: Files, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
+    files: Storage, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
 ) -> pa.Table | None:
-    if not isinstance(files, LocalFiles) or len(names) < WORTHWHILE:
+    if files.local is None or len(names) < WORTHWHILE:
         return None
     there = []
-    for name, data in files.read(names):  # DuckDB looks at no checksum; it then finds the files in the page cache
+    for name, data in files.read_many(names):  # DuckDB looks at no checksum; it then finds the files in the page cache
         if isinstance(data, FileNotFoundError):
             continue
         if isinstance(data, Exception) or not whole(data, checked):
             return None
         there.append(name)
-    paths = [str(files.root / name) for name in there]
+    paths = [str(files.local / name) for name in there]
     return read_bulk(paths, [stem(name) for name in there], schema, columns) if there else None
 
 

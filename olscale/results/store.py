@@ -32,13 +32,14 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from olscale.errors import StoreError, UnknownNameError
+from olscale.errors import DatasetError, StoreError, UnknownNameError
 from olscale.results.compacted import DECIDES, SCHEMAS, Parts, encoded, one_row_each
-from olscale.results.files import Files, LocalFiles, files_at
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.single import Found, is_damage, read_loose, stem, why
 from olscale.results.version import CHECKED, VERSION, is_store, parse_version, version_bytes
+from olscale.storage.base import Storage
+from olscale.storage.open import open_storage
 
 __all__ = ["OnDamage", "Store", "file_of", "is_vacant", "open_store", "require_writable", "unmake"]
 
@@ -62,7 +63,7 @@ class Store:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.files: Files = files_at(path)
+        self.files = _files(path)
         self.damaged: tuple[str, ...] = ()
         self.unreadable: dict[str, str] = {}
         self._version = 0
@@ -78,7 +79,7 @@ class Store:
     def version(self) -> int:
         """Format version of the store."""
         if not self._version:
-            [(_, data)] = self.files.read(["store.json"])
+            [(_, data)] = self.files.read_many(["store.json"])
             if isinstance(data, Exception):
                 raise StoreError(
                     f"cannot read store.json of the metrics store {self.path}: {why(data)}; check its permissions"
@@ -130,7 +131,7 @@ class Store:
     def exists(self, name: str) -> bool:
         """Return whether there is a file of this name; that nobody can tell is a `StoreError`."""
         try:
-            return self.files.exists(name)
+            return self.files.is_file(name)
         except OSError as fault:
             raise StoreError(f"cannot look for {name} in the metrics store {self.path}: {why(fault)}") from fault
 
@@ -293,7 +294,7 @@ class Store:
 
     def set_aside(self, name: str) -> None:
         """Move a damaged file to ``damaged/``, so that its run counts as not done."""
-        [(_, data)] = self.files.read([name])
+        [(_, data)] = self.files.read_many([name])
         if not isinstance(data, Exception):
             self.put(f"damaged/{name}", data)
             self.discard([name])
@@ -310,7 +311,7 @@ class Store:
         try:
             yield
         except OSError as fault:
-            name = str(fault.filename or folder).removeprefix(f"{self.path.rstrip('/')}/")
+            name = str(fault.filename or folder).removeprefix(f"{self.files}/")
             raise StoreError(
                 f"cannot read {name} of the metrics store {self.path}: {why(fault)}; check its permissions and its disk"
             ) from fault
@@ -379,6 +380,17 @@ class Store:
         self.damaged = tuple(sorted(found.damaged))
 
 
+def _files(path: str) -> Storage:
+    files = open_storage(path, temporaries="tmp")
+    try:
+        files.connect()
+    except DatasetError as fault:
+        raise StoreError(
+            f"cannot open the metrics store {path}: {fault.__cause__}; use a directory or an fsspec URL"
+        ) from fault
+    return files
+
+
 def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool | None = None) -> Store:
     """Open a metrics store.
 
@@ -430,7 +442,7 @@ def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool 
 def is_vacant(path: str | os.PathLike[str]) -> bool:
     """Return whether there is no metrics store at `path`."""
     try:
-        return not Store(os.fspath(path)).files.exists("store.json")
+        return not Store(os.fspath(path)).files.is_file("store.json")
     except OSError:
         return False
 
@@ -444,17 +456,17 @@ def unmake(store: Store) -> None:
             return
         files.remove("plans")
         files.discard("store.json")
-        if isinstance(files, LocalFiles):
-            for folder in (*(files.root / name for name in kept), files.root):
+        for name in (*kept, ""):
+            if files.local is not None:
                 with suppress(OSError):
-                    folder.rmdir()
+                    (files.local / name).rmdir()
     except OSError:  # it is gone, or stays
         return
 
 
 def require_writable(store: Store) -> None:
     """Raise a `StoreError` if it can be told without writing that the store cannot be written to."""
-    if not store.files.writable():
+    if not store.files.is_writable():
         raise StoreError(f"cannot write to the metrics store {store.path}: permission denied; name another store")
 
 

@@ -10,8 +10,8 @@ import json
 
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
-from olscale.results.files import Files
 from olscale.results.single import why
+from olscale.storage.base import Storage
 
 __all__ = ["CHECKED", "PARTS", "VERSION", "DamagedVersionError", "is_store", "parse_version", "version_bytes"]
 
@@ -66,14 +66,14 @@ def parse_version(data: bytes, path: str) -> int:
     return version
 
 
-def is_store(files: Files, path: str) -> bool:
+def is_store(files: Storage, path: str) -> bool:
     """Return whether there is a store; what is in its place is a `StoreError`."""
     try:
-        if files.exists("store.json"):
+        if files.is_file("store.json"):
             return True
-        if files.is_free():
+        if files.is_vacant():
             return False
-        is_dataset = files.exists("manifest.json")
+        is_dataset = files.is_file("manifest.json")
     except NotADirectoryError as fault:
         raise StoreError(f"{path} is not a metrics store but a file; name a store, or a new directory") from fault
     except FileNotFoundError as fault:

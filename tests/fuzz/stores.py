@@ -96,7 +96,7 @@ def read_parts(folder: Path) -> None:
     """Read as `read_runs` does, and what compaction would save of each part."""
     opened = open_store(folder)
     for kind in SCHEMAS:
-        for name, data in opened.files.read(opened.parts(kind)):
+        for name, data in opened.files.read_many(opened.parts(kind)):
             if isinstance(data, bytes) and not intact(name, data):
                 part_bytes(one_row_each(salvage(kind, data), kind))
         opened.ids_of_parts(kind)

@@ -138,7 +138,7 @@ def copied(store: Store, path: str) -> Store:
     """Return a copy of a store."""
     new = open_store(path, create=True)
     for folder in ("runs", "timings", "compacted/runs", "compacted/timings"):
-        for name, data in store.files.read(store.files.names(folder)):
+        for name, data in store.files.read_many(store.files.names(folder)):
             new.put(name, data)
     return new
 
@@ -161,7 +161,7 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
 def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(store, make_record):
     fill(store, make_record, range(5))
     [name, *_] = store.loose("runs")
-    [(_, data)] = store.files.read([name])
+    [(_, data)] = store.files.read_many([name])
     compact(store)
     before = rows(store)
 
@@ -223,7 +223,7 @@ def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, smal
         assert seen.timings()["id"].equals(timings)
         assert len(seen.done()) == 8
         compact(seen)
-        assert dict(seen.files.read(seen.parts("runs"))) == dict(whole.files.read(whole.parts("runs")))
+        assert dict(seen.files.read_many(seen.parts("runs"))) == dict(whole.files.read_many(whole.parts("runs")))
         assert seen.loose("runs") == seen.loose("timings") == []
         if not died:
             break
@@ -317,7 +317,7 @@ def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(store, 
 
     assert result.damaged == [bad]
     assert len(store.done()) == 2
-    assert [data for _, data in store.files.read([f"damaged/{bad}"])] == [b"not parquet"]
+    assert [data for _, data in store.files.read_many([f"damaged/{bad}"])] == [b"not parquet"]
     fill(store, make_record, range(3))
     assert len(store.done()) == 3
 
@@ -331,7 +331,7 @@ def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_rec
     fill(store, make_record, range(10))
     compact(store)
     [part] = store.parts("runs")
-    [(_, data)] = store.files.read([part])
+    [(_, data)] = store.files.read_many([part])
     store.put(part, flipped(data, 10))  # in the first row group
 
     with pytest.raises(StoreError, match=f"damaged file {part} .*olscale compact sets it aside"):

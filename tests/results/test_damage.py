@@ -177,7 +177,7 @@ def test_some_columns_of_loose_files_are_read_as_dictionaries(tmp_path, make_rec
 def unmarked(store: Store) -> str:
     """Change a bit of the key of the checksum of a run's file; return the file."""
     [name, *_] = store.loose("runs")
-    [(_, data)] = store.files.read([name])
+    [(_, data)] = store.files.read_many([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"olscale.crc32", b"olscale.crc33"))
     return name

@@ -28,10 +28,10 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
         Store with loose files only; it is left as it is.
     """
     ours, theirs = open_store(store), open_store(undisturbed)
-    wanted = {Path(name).stem: data for name, data in theirs.files.read(theirs.loose("runs"))}
+    wanted = {Path(name).stem: data for name, data in theirs.files.read_many(theirs.loose("runs"))}
     found = {id: run_bytes(ours.get(id)) for id in ours.done()}
     wrong = _unlike(found, wanted)
-    loose = {Path(name).stem: data for name, data in ours.files.read(ours.loose("runs"))}
+    loose = {Path(name).stem: data for name, data in ours.files.read_many(ours.loose("runs"))}
     wrong += _unlike(loose, {id: wanted.get(id) for id in loose})
     wrong += [f"{name}: bytes are not those of its name" for name in _parts(ours) if not _whole(ours, name)]
     wrong += _left_over(store)
@@ -59,7 +59,7 @@ def _parts(store: Store) -> list[str]:
 
 
 def _whole(store: Store, name: str) -> bool:
-    [(_, data)] = store.files.read([name])
+    [(_, data)] = store.files.read_many([name])
     return isinstance(data, bytes) and intact(name, data)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
 from olscale.registry import Registry
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
 
 __all__ = ["LAYOUTS", "Block", "SplitShape", "open_reader", "open_writer"]
 
@@ -16,13 +16,13 @@ LAYOUTS: Registry[Any] = Registry(
 """Name -> a module (or class) with a `SplitWriter` called ``Writer`` and a `SplitReader` called ``Reader``."""
 
 
-def open_writer(layout: str, directory: Directory, split: str, chunk_rows: int) -> SplitWriter:
+def open_writer(layout: str, directory: Storage, split: str, chunk_rows: int) -> SplitWriter:
     """Return a writer of `split` in `layout`."""
     writer: SplitWriter = LAYOUTS.load(layout).Writer(directory, split, chunk_rows)
     return writer
 
 
-def open_reader(layout: str, directory: Directory, shape: SplitShape) -> SplitReader:
+def open_reader(layout: str, directory: Storage, shape: SplitShape) -> SplitReader:
     """Return a reader of the split described by `shape`."""
     reader: SplitReader = LAYOUTS.load(layout).Reader(directory, shape)
     return reader
