@@ -28,7 +28,8 @@ from olscale.execution.progress import Progress, Silent
 from olscale.execution.shutdown import Stop
 from olscale.results.plans import LeftOut
 from olscale.results.repair import mend_version
-from olscale.results.store import Store, is_vacant, open_store, unmake
+from olscale.results.store import Store, open_store
+from olscale.results.unmake import is_vacant, unmake
 from olscale.system.memory import memory_bytes, parse_limit
 
 if TYPE_CHECKING:

@@ -395,4 +395,4 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
 
 def test_ids_of_files_are_those_of_their_runs(shelf: Path, store: Store) -> None:
     evaluate(experiment(shelf), store.path, in_process=True, force=True)
-    assert {stem(name) for name in store.loose("runs")} == store.done()
+    assert {stem(name) for name in store.single_files("runs")} == store.done()
