@@ -97,9 +97,9 @@ def evaluate(
         raise click.UsageError(f"--force computes every run again, --retry {retry} only some; give one of them")
 
     from olscale.cli.learners import find_modules_here
+    from olscale.cli.progress import progress_for
     from olscale.evaluation.experiment import load_experiment
     from olscale.execution.evaluate import evaluate as run
-    from olscale.report.progress import progress_for
 
     find_modules_here()
     if experiment is not None:

@@ -63,8 +63,8 @@ def reproduce(
 
 
 def _run(experiment: Experiment, store: str, where: dict[str, Any]) -> None:
+    from olscale.cli.progress import progress_for
     from olscale.execution.evaluate import evaluate
-    from olscale.report.progress import progress_for
 
     with progress_for(sys.stderr) as progress:
         done = evaluate(experiment, store, progress=progress, **where)

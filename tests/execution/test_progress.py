@@ -7,8 +7,8 @@ from unittest import mock
 
 import pytest
 
+from olscale.cli.progress import LineProgress
 from olscale.execution.progress import Tally, Work
-from olscale.report.progress import LineProgress
 
 
 def test_the_time_left_is_told_from_costs() -> None:

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from olscale.analysis import summarise
 from olscale.cli import olscale as command
+from olscale.cli.progress import LineProgress, TerminalProgress
 from olscale.errors import OlscaleError
 from olscale.report import as_csv, latex, plain, print_rich, tables
 from olscale.report.markdown import _grid
-from olscale.report.progress import LineProgress, TerminalProgress
 from olscale.results import PlannedDataset, PlannedLearner, Store, open_store, write_plan
 
 ESC, BEL, TURN = "\x1b", "\x07", "\u202e"
