@@ -8,38 +8,27 @@ from typing import Any
 __all__ = ["parse_named", "parse_value"]
 
 
-def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, dict[str, str]]:
-    """Return the name and the texts of its parameters.
+def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, list[tuple[str, str | None]]]:
+    """Return the name, and each parameter's key with the text of its value, None where there is no ``=``.
 
     Parameters
     ----------
     text : str
-        The first value may stand without its key, and has the key ``""`` then.
     registered : container of str, optional
         Names; where given, any other may be ``module:attribute``.
-
-    Raises
-    ------
-    ValueError
-        If a pair is no ``key=value``.
 
     Examples
     --------
     >>> parse_named("project:100,kind=sparse")
-    ('project', {'': '100', 'kind': 'sparse'})
+    ('project', [('100', None), ('kind', 'sparse')])
     >>> parse_named("sklearn.linear_model:Perceptron:shuffle=false", registered=["pa"])
-    ('sklearn.linear_model:Perceptron', {'shuffle': 'false'})
+    ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
     """
     name, *rest = text.split(":")
     if rest and registered is not None and name not in registered and "=" not in rest[0]:
         name = f"{name}:{rest.pop(0)}"
-    params: dict[str, str] = {}
-    for pair in filter(None, ":".join(rest).split(",")):
-        key, equals, value = map(str.strip, pair.partition("="))
-        if (equals and not key) or (not equals and params):
-            raise ValueError(f"{pair!r} is not param=value")
-        params[key if equals else ""] = value if equals else key
-    return name, params
+    pairs = [pair.partition("=") for pair in ":".join(rest).split(",")] if rest else []
+    return name, [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
 
 
 def parse_value(text: str) -> Any:

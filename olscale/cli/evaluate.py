@@ -188,10 +188,11 @@ def parse_learner(text: str) -> dict[str, Any]:
     from olscale.learners.registry import learner_names
     from olscale.named_parameters import parse_named, parse_value
 
-    try:
-        name, texts = parse_named(text, learner_names())
-        if "" in texts:
-            raise ValueError(f"{texts['']!r} is not param=value")
-    except ValueError as fault:
-        raise click.UsageError(f"--learner {text}: {fault}") from None
-    return {"name": name, "params": {key: parse_value(value) for key, value in texts.items()}}
+    name, pairs = parse_named(text, learner_names())
+    params = {}
+    for key, value in pairs:
+        if key and value is not None:
+            params[key] = parse_value(value)
+        elif key or value is not None:
+            raise click.UsageError(f"--learner {text}: {key or f'={value}'!r} is not param=value")
+    return {"name": name, "params": params}

@@ -63,18 +63,18 @@ def make_transform(text: str) -> Transform:
     >>> make_transform("project:100").width(5000)
     100
     """
-    try:
-        name, texts = parse_named(text)
-    except ValueError as fault:
-        raise ParameterError(f"transform {text}: {fault}") from None
+    name, pairs = parse_named(text)
     kind = TRANSFORMS.load(name)
     known = _parameters(kind)
-    if known and "" in texts:
-        texts = {next(iter(known)): texts.pop(""), **texts}
-    for key in texts:
+    if known and pairs and pairs[0][1] is None:
+        pairs[0] = (next(iter(known)), pairs[0][0])
+    params = {}
+    for key, value in pairs:
         if key not in known:
             raise UnknownNameError(f"parameter of transform {name}", key, known)
-    params = {key: parse_value(value) for key, value in texts.items()}
+        if value is None:
+            raise ParameterError(f"transform {text}: {key!r} is not param=value")
+        params[key] = parse_value(value)
     for key, default in known.items():
         if default is inspect.Parameter.empty and key not in params:
             raise ParameterError(f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100")
