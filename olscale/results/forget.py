@@ -78,7 +78,7 @@ def _forget_everything(store: Store) -> int:
     for kind in ("runs", "lost", "timings"):
         store.discard([*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())])
     store.discard([*store.names("selections"), *store.names("plans")])
-    _forget_packs(store, lambda about: True)
+    _forget_groups(store, lambda about: True)
     return len(ids)
 
 
@@ -162,7 +162,7 @@ def _rows(store: Store, kind: str, name: str) -> pa.Table:
 def forget_checkpoints(
     store: Store, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
 ) -> None:
-    """Remove the checkpoints of packs that have one of these runs, or one of the learners on one of the datasets."""
+    """Remove the checkpoints of run groups that have one of these runs, or one of the learners on one of the datasets."""
 
     def is_asked(about: dict[str, Any]) -> bool:
         if not set(ids).isdisjoint(map(str, about.get("runs", ()))):
@@ -170,12 +170,12 @@ def forget_checkpoints(
         mine = not learners or not set(learners).isdisjoint(map(str, about.get("learners", ())))
         return bool(learners or datasets) and mine and (not datasets or about.get("dataset") in datasets)
 
-    _forget_packs(store, is_asked)
+    _forget_groups(store, is_asked)
     store.discard(name for name in store.names("checkpoints") if name.rpartition("/")[2].removesuffix(".json") in ids)
 
 
-def _forget_packs(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove the checkpoints of the packs that are asked for, and what their class shards have left."""
+def _forget_groups(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
+    """Remove the checkpoints of the run groups that are asked for, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
     for name, data in store.files.read_many(names):
         try:

@@ -10,7 +10,7 @@
     STORE/damaged/                         files that were set aside, under the path they had
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
-    STORE/checkpoints/<pack key>/          runs in mid-stream, for whoever continues them
+    STORE/checkpoints/<group key>/         runs in mid-stream, for whoever continues them
     STORE/tmp/                             files being written
 
 The file in ``runs/`` is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the
