@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +20,8 @@ __all__ = ["Storage"]
 
 class Storage(ABC):
     """Files below one place; pickles as its path, and is opened at first use.
+
+    What is not abstract is as object stores have it: one PUT is atomic and durable, there are no folders and no locks.
 
     Parameters
     ----------
@@ -50,12 +52,10 @@ class Storage(ABC):
         """Last component of the path."""
         return self.path.rsplit("/", 1)[-1]
 
-    @abstractmethod
-    def connect(self) -> None:
+    def connect(self) -> None:  # noqa: B027
         """Open the file system, which raises a `DatasetError` if there is none for the path; first use does it otherwise."""
 
-    @abstractmethod
-    def make(self) -> None:
+    def make(self) -> None:  # noqa: B027
         """Make the place itself, if it has to be made; nothing else but `lock` does: what has vanished stays away."""
 
     @abstractmethod
@@ -67,13 +67,13 @@ class Storage(ABC):
         with self.writing(name) as file:
             file.write(data)
 
-    @abstractmethod
     def replace(self, name: str, data: bytes) -> None:
         """Write a file whole, in the place of one of that name; one writer at a time, and a power cut may leave neither."""
+        self.put(name, data)
 
-    @abstractmethod
     def write(self, name: str, data: Any) -> None:
         """Write a file whose presence means nothing, the fastest way: neither whole at once nor durable."""
+        self.put(name, bytes(data))
 
     @abstractmethod
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
@@ -83,9 +83,9 @@ class Storage(ABC):
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file to read some ranges of it."""
 
-    @abstractmethod
     def map(self, name: str) -> memoryview:
         """Return the bytes of a file, memory-mapped where local; what is written to them stays in this process."""
+        return memoryview(bytearray(self.read(name)))
 
     @abstractmethod
     def read(self, name: str) -> bytes:
@@ -136,13 +136,15 @@ class Storage(ABC):
     def move(self, source: str, target: str) -> None:
         """Rename a file or folder."""
 
-    @abstractmethod
-    def lock(self, name: str) -> AbstractContextManager[bool]:
+    @contextmanager
+    def lock(self, name: str) -> Iterator[bool]:
         """Make a file and hold its lock; yields False where another process holds it. Object stores: always True."""
+        del name
+        yield True
 
-    @abstractmethod
     def stale_temporaries(self) -> list[str]:
         """Return the files in `temporaries` that writers have left half written for longer than a day."""
+        return []
 
     @abstractmethod
     def is_vacant(self) -> bool:
@@ -156,16 +158,15 @@ class Storage(ABC):
             If there is no such bucket.
         """
 
-    @abstractmethod
     def is_writable(self) -> bool:
         """Return whether files can be written, as far as that can be told without writing one."""
+        return True
 
-    @abstractmethod
     def missing(self) -> list[str]:
         """Return what of the place and the folders above it is not there, the innermost first."""
+        return [] if self.exists() else [self.path]
 
-    @abstractmethod
-    def remove_empty(self, folders: list[str]) -> None:
+    def remove_empty(self, folders: list[str]) -> None:  # noqa: B027
         """Remove those of `folders`, as `missing` named them, that hold nothing; object stores have none."""
 
     @abstractmethod

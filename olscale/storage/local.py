@@ -46,9 +46,6 @@ class LocalStorage(Storage):
         super().__init__(path, temporaries)
         self.local = Path(path)
 
-    def connect(self) -> None:
-        """Do nothing: the operating system's files are always open to it."""
-
     def make(self) -> None:
         """Make the directory."""
         self.local.mkdir(parents=True, exist_ok=True)

@@ -44,9 +44,6 @@ class RemoteStorage(Storage):
         root = self._open()[1]
         return f"{root}/{name}" if name else root
 
-    def make(self) -> None:
-        """Do nothing: a prefix is there with its first file."""
-
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]:
         """Open a local file that is uploaded, in one step, at the end of the block."""
@@ -59,14 +56,6 @@ class RemoteStorage(Storage):
         """Write a file whole, by one PUT."""
         self.fs.pipe_file(self._at(name), bytes(data))
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Write a file whole, by one PUT."""
-        self.put(name, data)
-
-    def write(self, name: str, data: Any) -> None:
-        """Write a file, by one PUT."""
-        self.put(name, data)
-
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file to read it from end to end."""
         opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb")
@@ -76,10 +65,6 @@ class RemoteStorage(Storage):
         """Open a file of which each range is one GET."""
         opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb", cache_type="none")
         return opened
-
-    def map(self, name: str) -> memoryview:
-        """Return the bytes of a file."""
-        return memoryview(bytearray(self.read(name)))
 
     def read(self, name: str) -> bytes:
         """Return the bytes of a file."""
@@ -167,15 +152,6 @@ class RemoteStorage(Storage):
     def _copy(self, source: str, target: str) -> None:
         self.fs.cp_file(self._at(source), self._at(target))
 
-    @contextmanager
-    def lock(self, name: str) -> Iterator[bool]:
-        """Yield True: object stores have no locks."""
-        yield True
-
-    def stale_temporaries(self) -> list[str]:
-        """Return nothing: there are none."""
-        return []
-
     def is_vacant(self) -> bool:
         """Return whether nothing is here; that there is no such bucket is a `FileNotFoundError`."""
         self.fs.invalidate_cache()
@@ -185,17 +161,6 @@ class RemoteStorage(Storage):
             if fault.__cause__ is not None:  # the answer of the service; an absent prefix is found absent here
                 raise
             return True
-
-    def is_writable(self) -> bool:
-        """Return True: only writing tells."""
-        return True
-
-    def missing(self) -> list[str]:
-        """Return the path, if nothing is there."""
-        return [] if self.exists() else [self.path]
-
-    def remove_empty(self, folders: list[str]) -> None:
-        """Do nothing: there are no folders."""
 
     def zarr_store(self, name: str, *, read_only: bool) -> Any:
         """Return the zarr store rooted at a folder."""
