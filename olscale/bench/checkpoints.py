@@ -13,8 +13,8 @@ from olscale.compiled.pages import filled_bytes
 from olscale.data.generators.url_like import chunks
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
-from olscale.results.files import LocalFiles
 from olscale.storage.checked_arrays import read_arrays, write_arrays
+from olscale.storage.open import open_storage
 
 __all__ = ["figures"]
 
@@ -28,7 +28,7 @@ def figures(rows: int = 40_000) -> list[Figure]:
     size, filled = sum(array.nbytes for array in wide.state_.values()), sum(map(filled_bytes, wide.state_.values()))
     zeros = f"{filled / 1e6:,.0f} MB, without the zeros of {size / 1e6:,.0f}"
     with tempfile.TemporaryDirectory(prefix="olscale-checkpoints-") as folder:
-        files, plain = LocalFiles(folder), Path(folder, "plain.npy")
+        files, plain = open_storage(folder, "tmp"), Path(folder, "plain.npy")
 
         def save(_: object) -> None:
             with files.writing("checkpoint.npz") as file:
@@ -39,7 +39,7 @@ def figures(rows: int = 40_000) -> list[Figure]:
                 write_arrays(file, wide.state().items())
 
         def read(_: object) -> None:
-            with files.reading("checkpoint.npz") as file:
+            with files.open("checkpoint.npz") as file:
                 read_arrays(file)
 
         def save_plainly(_: object) -> None:

@@ -17,7 +17,7 @@ from olscale.analysis.summary import aggregated, summarise
 from olscale.bench.base import Figure
 from olscale.results import Record, Store, open_store, run_id
 from olscale.results.compact import compact
-from olscale.results.compacted import part_bytes, part_name
+from olscale.results.compacted import compacted_bytes, compacted_name
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA, run_bytes, run_row, timing_bytes, timing_row
 
 __all__ = ["figures", "fill_compacted", "fill_loose", "records"]
@@ -79,8 +79,8 @@ def fill_compacted(path: Path, number: int) -> Store:
         ("runs", RUN_SCHEMA, run_row),
         ("timings", TIMING_SCHEMA, lambda record: timing_row(record, _WHEN)),
     ):
-        data = part_bytes(pa.Table.from_pylist([row(record) for record in made], schema=schema))
-        store.put(part_name(kind, "", data), data)
+        data = compacted_bytes(pa.Table.from_pylist([row(record) for record in made], schema=schema))
+        store.put(compacted_name(kind, "", data), data)
     compact(store)
     return store
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.cli.group import Group
+from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 from olscale.printable import printable
+from olscale.system.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +61,7 @@ def _list_here(root: str) -> None:
             f"{facts['columns']:,}",
             "-" if facts["classes"] is None else str(len(facts["classes"])),
             f"{facts['nonzeros']:,}",
-            _megabytes(facts["bytes"]),
+            size_text(facts["bytes"]),
         )
     if not listed:
         say(f"no datasets under {root}")
@@ -148,7 +150,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         "columns": f"{facts['columns']:,}",
         "kind": f"{facts['kind']}, {facts['dtype']}, {facts['nonzeros']:,} nonzeros",
         "classes": "none, a regression" if classes is None else f"{len(classes)}: {_shortened(classes)}",
-        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {_megabytes(facts['bytes'])}",
+        "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {size_text(facts['bytes'])}",
         "segments": ", ".join(f"{len(found):,} {split}" for split, found in facts["segments"].items() if found)
         or "none",
         "sources": _shortened([source["name"] for source in facts["sources"]]),
@@ -234,11 +236,7 @@ def export(dataset: str, file: str, split: str | None, format: str | None) -> No
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--rows", type=click.IntRange(min=1), help="Default: the generator's own.")
 @click.option("--columns", type=click.IntRange(min=1), help="Number of features, where it can be chosen.")
-@click.option(
-    "--layout",
-    type=click.Choice(["parquet", "zarr"]),
-    help="Default: zarr for dense, parquet for sparse rows.",
-)
+@layout_option
 @click.option("--chunk-rows", type=click.IntRange(min=1), metavar="N", help="Rows of a chunk.")
 def generate(
     name: str,
@@ -258,7 +256,7 @@ def generate(
 
     if dest.endswith((".tar.gz", ".tgz")):
         count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)
-        say(f"wrote {dest}: {count:,} rows, {_megabytes(size)} of text")
+        say(f"wrote {dest}: {count:,} rows, {size_text(size)} of text")
         return
     made = run(name, dest, seed=seed, rows=rows, columns=columns, layout=layout, chunk_rows=chunk_rows)
     say(f"{made.name}: {made.rows():,} rows x {made.columns:,} columns, fingerprint {made.fingerprint[:12]}")
@@ -283,7 +281,3 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
 def _shortened(values: list[Any], most: int = 10) -> str:
     shown = ", ".join(map(str, values[:most]))
     return shown if len(values) <= most else f"{shown}, ... {values[-1]}"
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size / 1e3:,.1f} kB"

@@ -167,9 +167,9 @@ def _experiment(
 def _dataset(path: str) -> dict[str, str]:
     """Take a word that is no directory but in the catalogue for a name there."""
     from olscale.data.catalogue.entries import catalogue
-    from olscale.storage.directory import Directory
+    from olscale.storage.open import open_storage
 
-    if path not in catalogue() or Directory(path).exists():
+    if path not in catalogue() or open_storage(path).exists():
         return {"path": path}
     say(f"there is no directory {path} here: taking data set {path} of the catalogue", err=True)
     return {"name": path}
@@ -186,26 +186,13 @@ def parse_learner(text: str) -> dict[str, Any]:
     {'name': 'sklearn.linear_model:Perceptron', 'params': {'shuffle': False}}
     """
     from olscale.learners.registry import learner_names
+    from olscale.named_parameters import parse_named, parse_value
 
-    name, *rest = text.split(":")
-    if rest and "=" not in rest[0] and name not in learner_names():
-        name = f"{name}:{rest.pop(0)}"
+    name, pairs = parse_named(text, learner_names())
     params = {}
-    for pair in filter(None, ":".join(rest).split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise click.UsageError(f"--learner {text}: {pair!r} is not param=value")
-        params[key.strip()] = _value(value.strip())
+    for key, value in pairs:
+        if key and value is not None:
+            params[key] = parse_value(value)
+        elif key or value is not None:
+            raise click.UsageError(f"--learner {text}: {key or f'={value}'!r} is not param=value")
     return {"name": name, "params": params}
-
-
-def _value(text: str) -> Any:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    for convert in (int, float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    return text

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
 
@@ -48,9 +49,7 @@ class _SeveralTests(click.Command):
 @click.argument("dest")
 @click.option("--test", multiple=True, metavar="SOURCE...", help="Sources of the test split.")
 @click.option("--format", metavar="FORMAT", help="Format of the sources; guessed when left out.")
-@click.option(
-    "--layout", type=click.Choice(["parquet", "zarr"]), help="Default: zarr for dense, parquet for sparse rows."
-)
+@layout_option
 @click.option(
     "--chunk-rows",
     type=click.IntRange(min=1),

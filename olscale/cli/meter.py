@@ -26,22 +26,16 @@ def meter(verb: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.markup import escape
-
-    from olscale.printable import printable
+    from olscale.cli.bar import Bar
 
     start = time.perf_counter()
     rows = size = 0
-    with Console(stderr=True).status(verb) as status:
+    with Bar(sys.stderr) as bar:
 
         def show(name: str, more: int, nbytes: int) -> None:
             nonlocal rows, size
             rows, size = rows + more, size + nbytes
             seconds = max(time.perf_counter() - start, 1e-9)
-            status.update(
-                f"{verb} {escape(printable(name))}: {rows:,} rows, {rows / seconds:,.0f} rows/s, "
-                f"{size / seconds / 1e6:,.1f} MB/s"
-            )
+            bar.draw(f"{verb} {name}", f"{rows:,} rows, {rows / seconds:,.0f} rows/s, {size / seconds / 1e6:,.1f} MB/s")
 
         yield show

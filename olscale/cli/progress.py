@@ -9,9 +9,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
-
+from olscale.cli.bar import Bar
 from olscale.execution.progress import Tally, Work
 from olscale.printable import printable
 
@@ -103,35 +101,25 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
         super().__init__()
-        self._bar = Progress(
-            TextColumn("{task.description}", style="bold", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn(
-                "{task.fields[runs]}  {task.fields[speed]}  {task.fields[error]}{task.fields[left]} left", markup=False
-            ),
-            console=Console(file=stream),
-            transient=True,
-        )
-        self._task: TaskID | None = None
+        self._bar = Bar(stream)
 
     def __enter__(self) -> Self:
-        self._bar.start()
+        self._bar.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        self._bar.__exit__(kind, error, traceback)
 
     def note(self, line: str) -> None:
         """Print the line above the bar."""
-        self._bar.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
+        self._bar.note(line)
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Show the bar."""
         super().start(name, runs, done, groups)
-        self._task = self._bar.add_task(printable(name), total=1.0, runs="", speed="", error="", left="")
         self._draw()
 
     def advance(self, group: str, rows: int, error: float) -> None:
@@ -145,14 +133,12 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         self._draw()
 
     def _draw(self) -> None:
-        if self._task is not None:
-            failed = f" ({self.failed} failed)" if self.failed else ""
-            errors = printable(self.errors_so_far())
-            self._bar.update(
-                self._task,
-                completed=self.share_done,
-                runs=f"{self.done}/{self.runs} runs{failed}",
-                speed=_speed(self.rows_per_second),
-                error=f"error {errors}  " if errors else "",
-                left=_time(self.seconds_left),
-            )
+        failed = f" ({self.failed} failed)" if self.failed else ""
+        errors = self.errors_so_far()
+        error = f"error {errors}  " if errors else ""
+        runs, speed, left = (
+            f"{self.done}/{self.runs} runs{failed}",
+            _speed(self.rows_per_second),
+            _time(self.seconds_left),
+        )
+        self._bar.draw(self.name, f"{runs}  {speed}  {error}{left} left", self.share_done)

@@ -115,7 +115,7 @@ def compact(store: str) -> None:
     done = compact(open_store(store))
     for name in done.damaged:
         say(f"olscale: set aside damaged file {name} in {store}/damaged", err=True)
-    say(f"{done.runs:,} runs in {done.parts:,} files, {done.merged:,} of them merged now")
+    say(f"{done.runs:,} runs in {done.files:,} files, {done.merged:,} of them merged now")
 
 
 def name_damaged(store: Store) -> None:

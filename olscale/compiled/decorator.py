@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
 
+from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
 
 __all__ = ["compiled", "is_ours", "uncached"]
@@ -18,20 +17,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _sources_digest() -> str:
-    here = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    sources = [
-        path for floor in ("compiled", "data", "learners", "bench") for path in sorted((here / floor).rglob("*.py"))
-    ]
-    for path in sources:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 # numba's cache watches only the file that a compiled loop stands in, while ours inline primitives and update rules of other
 # files. Stale machine code after an edit there would be a wrong result, so every compiled loop is stamped with all sources.
-_STAMP = _sources_digest()
+_STAMP = package_digest("compiled", "data", "learners", "bench")
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:

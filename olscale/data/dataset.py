@@ -18,7 +18,8 @@ from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
+from olscale.storage.open import open_storage
 from olscale.system.allocation import keep_freed_memory
 
 __all__ = ["Dataset", "Progress", "open_dataset"]
@@ -41,7 +42,7 @@ class Dataset:
     """
 
     def __init__(self, path: str, expected: str | None = None) -> None:
-        self._directory = Directory(path)
+        self._directory = open_storage(path)
         self._expected = expected
         self._manifest: Manifest | None = None
         self._readers: dict[str, SplitReader] = {}
@@ -266,20 +267,20 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     return dataset
 
 
-def _nearest(directory: Directory) -> str:
+def _nearest(directory: Storage) -> str:
     """Offer the dataset beside where `directory` would be whose name is most like it."""
-    beside = Directory(directory.path.rstrip("/").rpartition("/")[0] or ".")
+    beside = open_storage(directory.path.rstrip("/").rpartition("/")[0] or ".")
     try:
-        names = beside.names() if beside.exists() else []
+        names = beside.entries() if beside.exists() else []
         for name in difflib.get_close_matches(directory.name, names, n=3, cutoff=0.6):
             if beside.exists(f"{name}/{MANIFEST}"):
-                return f"did you mean {beside.join(name)!r}? else "
+                return f"did you mean {f'{beside.path}/{name}'!r}? else "
     except OSError:
         pass  # whoever cannot list the folder is still told that the dataset is not there
     return ""
 
 
-def _read_manifest(directory: Directory) -> Manifest:
+def _read_manifest(directory: Storage) -> Manifest:
     try:
         content: Any = directory.read(MANIFEST)
     except (FileNotFoundError, NotADirectoryError):

@@ -16,7 +16,8 @@ from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
 from olscale.errors import DatasetError, UnknownNameError
-from olscale.storage.directory import open_output
+from olscale.storage.npz import write_member
+from olscale.storage.open import open_output
 
 __all__ = ["export"]
 
@@ -224,10 +225,4 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:
     """Write array `name` from consecutive `parts`, so that the whole is never in memory."""
-    info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same rows give the same bytes
-    info.compress_type = zipfile.ZIP_DEFLATED
-    with archive.open(info, "w", force_zip64=True) as file:
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            file.write(np.ascontiguousarray(part, dtype=dtype).tobytes())
+    write_member(archive, name, dtype, shape, (np.ascontiguousarray(part, dtype=dtype).tobytes() for part in parts))

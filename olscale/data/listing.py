@@ -6,7 +6,7 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.sources import natural_key
 from olscale.data.manifest import MANIFEST, MARKER
 from olscale.errors import DatasetError
-from olscale.storage.directory import Directory
+from olscale.storage.open import open_storage
 
 __all__ = ["datasets_under"]
 
@@ -21,11 +21,11 @@ def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
     DatasetError
         When there is no directory `root`.
     """
-    directory = Directory(root)
+    directory = open_storage(root)
     if not directory.exists():
         raise DatasetError(f"there is no directory {root}")
     found: list[tuple[str, Dataset | str]] = []
-    for name in sorted(directory.names(), key=natural_key):
+    for name in sorted(directory.entries(), key=natural_key):
         path = f"{directory.path}/{name}"
         if directory.exists(f"{name}/{MANIFEST}"):
             try:

@@ -7,9 +7,10 @@ import itertools
 import json
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from olscale.errors import DatasetError
+from olscale.data.layouts import LAYOUTS
+from olscale.errors import DatasetError, UnknownNameError
 
 __all__ = [
     "FORMAT_VERSION",
@@ -43,6 +44,14 @@ Sha256: TypeAlias = _Hex
 
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+def _known_layout(name: str) -> str:
+    try:
+        LAYOUTS.check(name)
+    except UnknownNameError as fault:
+        raise ValueError(str(fault)) from None
+    return name
 
 
 def _absent(value: object) -> bool:
@@ -139,7 +148,8 @@ class Manifest(_Entry):
     Parameters
     ----------
     kind : {'dense', 'sparse'}
-    layout : {'parquet', 'zarr'}
+    layout : str
+        ``parquet``, ``zarr``, or that of another package.
     dtype : str
         Type that holds the stored values of all splits; chunks are delivered as float64.
     columns, nonzeros, chunk_rows : int
@@ -165,7 +175,7 @@ class Manifest(_Entry):
 
     format_version: Literal[1, 2, 3] = FORMAT_VERSION
     kind: Literal["dense", "sparse"]
-    layout: Literal["parquet", "zarr"]
+    layout: Annotated[str, AfterValidator(_known_layout)]
     dtype: str
     columns: Annotated[int, Field(ge=1)]
     nonzeros: Count

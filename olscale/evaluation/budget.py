@@ -5,7 +5,6 @@ A budget is no part of a run's definition: results that are ``ok`` do not depend
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from olscale.system.sizes import parse_size
+
 __all__ = [
     "NO_BUDGET",
     "Budget",
@@ -25,32 +26,12 @@ __all__ = [
     "Spent",
     "TimeUp",
     "Watch",
-    "parse_bytes",
     "resident_bytes",
 ]
 
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
-
-def parse_bytes(size: Any) -> Any:
-    """Return a size in bytes; text with a unit is understood (kB, MB ... are powers of 1000, KiB, MiB ... of 1024).
-
-    Raises
-    ------
-    ValueError
-        If a text is no size.
-
-    Examples
-    --------
-    >>> parse_bytes("2GB"), parse_bytes("512 MiB"), parse_bytes(4096)
-    (2000000000, 536870912, 4096)
-    """
-    if not isinstance(size, str):
-        return size
-    parts = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)(i?)b?\s*", size.lower())
-    if parts is None or (parts[3] and not parts[2]):
-        raise ValueError(f"expected bytes, such as 2GB, 512MiB or 4096, got {size!r}")
-    return int(float(parts[1]) * (1024 if parts[3] else 1000) ** _UNITS[parts[2]])
+def _bytes(size: Any) -> Any:
+    return parse_size(size) if isinstance(size, str) else size
 
 
 class Budget(BaseModel):
@@ -73,7 +54,10 @@ class Budget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    max_memory: Annotated[int, BeforeValidator(parse_bytes), Field(gt=0)] | None = None
+    max_memory: (
+        Annotated[int, BeforeValidator(lambda size: parse_size(size) if isinstance(size, str) else size), Field(gt=0)]
+        | None
+    ) = None
 
     @property
     def limited(self) -> bool:

@@ -41,7 +41,7 @@ BLOCK_ROWS = 1 << 18
 def can_shard(run: Run, classes: int) -> bool:
     """Tell whether a run on so many classes can be cut into class shards."""
     scoring = run.stream.scoring
-    if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS if m.wanted(scoring)):
+    if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS.load_all() if m.wanted(scoring)):
         return False
     learner = make_learner(run.learner, run.params)
     return asked(run.learner, "class_axes", lambda: learner.class_axes(classes)) is not None

@@ -80,7 +80,7 @@ class RunState:
         shape: StreamShape,
         columns: int,
         make: Callable[[], Learner] | None = None,
-        metrics: Sequence[type[Metric]] = METRICS,
+        metrics: Sequence[type[Metric]] | None = None,
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
     ) -> None:
@@ -98,7 +98,9 @@ class RunState:
         self._outputs = (score_columns(shape.classes), shape.classes)
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
-        self._metrics: list[Metric] = [metric(shape) for metric in metrics if metric.wanted(shape.scoring)]
+        self._metrics: list[Metric] = [
+            metric(shape) for metric in metrics or METRICS.load_all() if metric.wanted(shape.scoring)
+        ]
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False

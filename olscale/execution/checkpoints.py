@@ -74,7 +74,7 @@ class Checkpoints:
         names = [f"{folder}/{run.id}.json" for folder in folders for run in self._group.runs]
         there = {name for folder in folders for name in _names(self._store, folder)}
         found = {}
-        for name, data in self._store.files.read(name for name in names if name in there):
+        for name, data in self._store.files.read_many(name for name in names if name in there):
             end = _content(self._store, data)
             outcome, reason = end.get("outcome"), end.get("reason")
             same = end.get("budget") == self._group.budget.model_dump()
@@ -88,7 +88,7 @@ class Checkpoints:
         damaged = []
         for name in self._states():
             try:
-                with self._store.files.reading(name) as file:
+                with self._store.files.open(name) as file:
                     going.restore(read_arrays(file))
                 break
             except FileNotFoundError:  # removed by another driver, which has finished the group or saved it anew
@@ -127,7 +127,7 @@ class Checkpoints:
             return False
         start = None
         try:
-            if not self._store.files.exists(f"{self.folder}/pack.json"):
+            if not self._store.files.is_file(f"{self.folder}/pack.json"):
                 self._store.files.put(f"{self.folder}/pack.json", _about(self._group))
             start = monotonic()
             # A name within a chunk sorts behind that of the chunk's beginning.
@@ -197,7 +197,7 @@ def _begun(store: Store) -> list[_Begun]:
     """Return the groups that have checkpoints."""
     names = [name for name in store.names(FOLDER) if name.endswith("/pack.json")]
     found = []
-    for name, data in store.files.read(names):
+    for name, data in store.files.read_many(names):
         about = _content(store, data)
         runs, chunk_rows = about.get("runs"), about.get("chunk_rows")
         if isinstance(runs, list) and runs and "classes" in about and isinstance(chunk_rows, int):
@@ -245,7 +245,7 @@ def resumable_groups(store: Store, runs: Sequence[Run], sources: Mapping[str, St
 def sweep_checkpoints(store: Store) -> None:
     """Remove what those who died have left: checkpoints of groups whose runs all have their results, files half written."""
     with suppress(OSError, StoreError):
-        store.files.discard_all(store.files.litter())
+        store.files.discard_all(store.files.stale_temporaries())
         begun = _begun(store)
         done = store.done() if begun else set()
         for group in begun:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import dask
 
-import olscale
 from olscale.errors import ExecutionError, one_line
 from olscale.evaluation.versions import learner_versions
 from olscale.learners.registry import is_ours
+from olscale.system.source_digest import package_digest
 
 __all__ = [
     "agree",
@@ -26,7 +24,6 @@ __all__ = [
     "modules_of",
     "settings",
     "software",
-    "sources",
 ]
 
 # What talks to each other, and what makes numbers. The scheduler needs the first three only.
@@ -42,16 +39,6 @@ def settings() -> dict[str, Any]:
 
     content: dict[str, Any] = yaml.safe_load(files("olscale.execution").joinpath("dask.yaml").read_text())
     return content
-
-
-@cache
-def sources() -> str:
-    """Return a digest of this process's olscale: two checkouts of one version are told apart."""
-    here = Path(olscale.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(here.rglob("*.py")):
-        digest.update(path.relative_to(here).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
 
 
 async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
@@ -70,9 +57,9 @@ async def agree(client: Any, learners: Sequence[str] = ()) -> list[str]:
     try:
         versions = await client.get_versions(check=False, packages=_packages())
         differences = list(different_versions(versions))
-        workers = {} if differences else await client.run(sources, on_error="return")
+        workers = {} if differences else await client.run(package_digest, on_error="return")
         differences += [
-            _other_sources(name) for name, digest in workers.items() if digest != sources() and _answered(digest)
+            _other_sources(name) for name, digest in workers.items() if digest != package_digest() and _answered(digest)
         ]
         if differences:
             more = f" (and {len(differences) - 1} more)" if len(differences) > 1 else ""
@@ -166,7 +153,7 @@ def software() -> dict[str, Any]:
     """Return the versions of what makes numbers in this process, and the digest of its olscale."""
     from distributed.versions import get_versions
 
-    return {"packages": dict(get_versions(packages=_packages())["packages"]), "sources": sources()}
+    return {"packages": dict(get_versions(packages=_packages())["packages"]), "sources": package_digest()}
 
 
 _SAME = "give driver, scheduler and workers the same environment"

@@ -28,10 +28,10 @@ from olscale.execution.progress import Progress, Silent
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
-from olscale.learners.second_order import memory_bytes
 from olscale.results.repair import mend_version
-from olscale.results.store import Store, is_vacant, open_store, unmake
-from olscale.system.memory import parse_size
+from olscale.results.store import Store, open_store
+from olscale.results.unmake import is_vacant, unmake
+from olscale.system.memory import memory_bytes, parse_limit
 
 __all__ = ["evaluate"]
 
@@ -110,7 +110,7 @@ def evaluate(
     if retry not in RETRIES:
         raise UnknownNameError("value of retry", retry, RETRIES)
     retry = "all" if force else retry
-    limit = None if memory_limit is None else parse_size(memory_limit)
+    limit = None if memory_limit is None else parse_limit(memory_limit)
     found, left_out = resolve(experiment, progress.note)
     for line in check_sources(spec.name for spec in found.learners):
         progress.note(line)

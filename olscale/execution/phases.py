@@ -17,7 +17,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
 from olscale.results.compact import set_damaged_aside
-from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_parts
+from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
@@ -111,7 +111,7 @@ class Job:
         if again:
             require_writable(self.store)
             forget_checkpoints(self.store, again)
-            take_out_of_parts(self.store, again)
+            take_out_of_compacted(self.store, again)
         return again
 
     def _note_damage(self, name: str) -> None:

@@ -31,7 +31,6 @@ from uuid import uuid4
 from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
 from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
-from olscale.results.files import LocalFiles
 from olscale.results.store import Store, open_store
 
 __all__ = ["GroupWatch", "Watchdog", "watchdog_of", "write_verdicts"]
@@ -169,8 +168,8 @@ class GroupWatch:
             "folder": folder,
             "budget": budget.model_dump(),
             "ends": {**reasons, "full": ("oom", "filled the memory of its worker")},
-            "local": isinstance(files, LocalFiles),
-            "root": str(files.root.absolute()) if isinstance(files, LocalFiles) else store.path,
+            "local": files.local is not None,
+            "root": str(files.local or store.path),
             "writer": [_python(), "-c", _WRITER, json.dumps(sys.path)],
         }
 

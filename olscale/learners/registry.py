@@ -7,20 +7,20 @@ with the entry point group ``olscale.learners``.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeGuard, TypeVar
 
-from olscale.errors import OlscaleError, ParameterError, UnknownNameError
+from olscale.errors import OlscaleError, ParameterError
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.recipe import check_arguments
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.lookup import look_up
 from olscale.learners.contract.version import learner_version
+from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
 
 __all__ = [
+    "LEARNERS",
     "asked",
     "is_learner",
     "is_ours",
@@ -33,35 +33,32 @@ __all__ = [
 
 T = TypeVar("T")
 
-_OURS = {
-    "perceptron": "olscale.learners.perceptron:Perceptron",
-    "pa": "olscale.learners.passive_aggressive:PA",
-    "pa1": "olscale.learners.passive_aggressive:PA1",
-    "pa2": "olscale.learners.passive_aggressive:PA2",
-    "ogd": "olscale.learners.gradient_descent:OGD",
-    "pegasos": "olscale.learners.pegasos:Pegasos",
-    "cw": "olscale.learners.confidence_weighted:CW",
-    "arow": "olscale.learners.arow:AROW",
-    "scw1": "olscale.learners.soft_confidence_weighted:SCW1",
-    "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
-    "lol": "olscale.learners.lol:LOL",
-    "ilol": "olscale.learners.lol:ILOL",
-    "soft-lol": "olscale.learners.soft_lol:SoftLOL",
-    "ollc": "olscale.learners.ollc:OLLC",
-    "pamo1": "olscale.learners.pamo:PAMO1",
-    "pamo2": "olscale.learners.pamo:PAMO2",
-}
-
-
-@cache
-def _targets() -> dict[str, str]:
-    found = {point.name: point.value for point in importlib.metadata.entry_points(group="olscale.learners")}
-    return {**found, **_OURS}
+LEARNERS: Registry[Any] = Registry(
+    "learner",
+    {
+        "perceptron": "olscale.learners.perceptron:Perceptron",
+        "pa": "olscale.learners.passive_aggressive:PA",
+        "pa1": "olscale.learners.passive_aggressive:PA1",
+        "pa2": "olscale.learners.passive_aggressive:PA2",
+        "ogd": "olscale.learners.gradient_descent:OGD",
+        "pegasos": "olscale.learners.pegasos:Pegasos",
+        "cw": "olscale.learners.confidence_weighted:CW",
+        "arow": "olscale.learners.arow:AROW",
+        "scw1": "olscale.learners.soft_confidence_weighted:SCW1",
+        "scw2": "olscale.learners.soft_confidence_weighted:SCW2",
+        "lol": "olscale.learners.lol:LOL",
+        "ilol": "olscale.learners.lol:ILOL",
+        "soft-lol": "olscale.learners.soft_lol:SoftLOL",
+        "ollc": "olscale.learners.ollc:OLLC",
+        "pamo1": "olscale.learners.pamo:PAMO1",
+        "pamo2": "olscale.learners.pamo:PAMO2",
+    },
+)
 
 
 def learner_names() -> list[str]:
     """Return the registered names, families together."""
-    return list(_targets())
+    return list(LEARNERS)
 
 
 def learner_class(name: str) -> Any:
@@ -90,20 +87,19 @@ def learner_path(name: str) -> str:
     UnknownNameError
         If it has no colon and is not registered.
     """
-    path = name if ":" in name else _targets().get(name)
-    if path is None and "." in name:
+    if ":" in name:
+        return name
+    if "." in name and name not in LEARNERS:
         module, _, last = name.rpartition(".")
         raise ParameterError(
             f"unknown learner {name!r}; one of your own is named module:Class, perhaps {module}:{last}"
         )
-    if path is None:
-        raise UnknownNameError("learner", name, learner_names())
-    return path
+    return LEARNERS.target(name)
 
 
 def is_ours(name: str) -> bool:
     """Return whether a learner is one of olscale's own."""
-    return name in _OURS
+    return name in LEARNERS.ours
 
 
 def asked(name: str, what: str, call: Callable[[], T]) -> T:

@@ -16,10 +16,8 @@ In the max-score form m is the margin of the true class over the best wrong clas
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -35,8 +33,10 @@ from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm, score_columns
 from olscale.learners.contract.parameters import Choice, Domain
 from olscale.learners.linear import linear_scores
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
 
-__all__ = ["SecondOrderLearner", "margin_needed", "memory_bytes", "moves", "step"]
+__all__ = ["SecondOrderLearner", "margin_needed", "moves", "step"]
 
 FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
 """What the loops say has broken down."""
@@ -73,17 +73,6 @@ def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[.
         return function
 
     return register
-
-
-def memory_bytes() -> int:
-    """Return the bytes of memory this process may use at most: the machine's, or its control group's if that is less."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            total = min(total, int(Path(limit).read_text()))
-        except (OSError, ValueError):
-            continue
-    return total
 
 
 class SecondOrderLearner(Classifier):
@@ -140,9 +129,9 @@ class SecondOrderLearner(Classifier):
         needed, there = self.state_bytes(columns, classes), memory_bytes()
         if needed > there:
             raise ParameterError(
-                f"learner {self.name}: covariance={self.covariance} of {columns} features needs {_size(needed)}"
-                f" ({self.dtype}), this machine has {_size(there)}; use covariance=diagonal"
-                f" ({_size(self._diagonal_bytes(columns, classes))}) or project the features to fewer dimensions first"
+                f"learner {self.name}: covariance={self.covariance} of {columns} features needs {size_text(needed)}"
+                f" ({self.dtype}), this machine has {size_text(there)}; use covariance=diagonal"
+                f" ({size_text(self._diagonal_bytes(columns, classes))}) or project the features to fewer dimensions first"
             )
 
     def _diagonal_bytes(self, columns: int, classes: int) -> int:
@@ -236,12 +225,3 @@ class SecondOrderLearner(Classifier):
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the mean weights."""
         return {**super().measures(), "norm_w": frobenius_norm(self._mean)}
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if size < 1000.0:
-            return f"{size:.3g} {unit}"
-        size /= 1000.0
-    return f"{size:.3g} TB"

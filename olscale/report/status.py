@@ -6,24 +6,9 @@ from collections.abc import Mapping
 
 from olscale.analysis.status import Status
 from olscale.printable import printable, width
+from olscale.system.sizes import size_text
 
-__all__ = ["size_text", "status_text"]
-
-
-def size_text(size: float) -> str:
-    """Return a number of bytes with a unit.
-
-    Examples
-    --------
-    >>> size_text(512), size_text(123_456_789)
-    ('512 B', '123.5 MB')
-    """
-    if size < 1000:
-        return f"{size:.0f} B"
-    units = ["kB", "MB", "GB", "TB"]
-    while (size := size / 1000) >= 1000 and len(units) > 1:
-        units.pop(0)
-    return f"{size:.1f} {units[0]}"
+__all__ = ["status_text"]
 
 
 def status_text(status: Status) -> str:

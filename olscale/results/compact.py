@@ -1,11 +1,11 @@
-"""Compaction: the loose files of a store become few large parts, whoever reads, writes, compacts or dies meanwhile.
+"""Compaction: the single files of a store become few large ones, whoever reads, writes, compacts or dies meanwhile.
 
-For the ids of each prefix one part is written that holds all their rows; only when all parts are there are the files
-removed whose rows they hold. Killed before that, nothing has changed but for parts that repeat what is there, of which
-readers count one row a run; killed later, likewise. The next compaction removes what is left over.
+For the ids of each prefix one file is written that holds all their rows. Only when all of these are there are the files
+removed whose rows they hold. A compaction that is killed leaves rows in two files at most; readers count one row a run, and
+the next compaction removes what is left over.
 
-The length of the prefixes follows from the number of runs, so that the same runs give the same parts, byte for byte,
-in whatever order and however often they were compacted.
+The length of the prefixes follows from the number of runs, so that the same runs give the same files, byte for byte, in
+whatever order and however often they were compacted.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ import pyarrow as pa
 from olscale.errors import StoreError
 from olscale.results.compacted import (
     SCHEMAS,
-    intact,
-    one_row_each,
-    part_bytes,
-    part_name,
+    compacted_bytes,
+    compacted_name,
+    deduplicate,
+    is_intact,
     prefix_of,
-    read_part,
+    read_compacted,
     salvage,
 )
-from olscale.results.single import is_damage, read_loose, stem, why
+from olscale.results.single import is_damage, read_single, stem, why
 from olscale.results.store import Store
-from olscale.results.version import PARTS, version_bytes
+from olscale.results.version import WITH_COMPACTED, version_bytes
 
 __all__ = ["Compaction", "compact", "set_damaged_aside"]
 
 ROWS = 8192
-"""A part has no more rows than this, give or take; so many curves fit in memory several times."""
+"""A compacted file has no more rows than this, give or take; so many curves fit in memory several times."""
 
 _TRIES = 20
 
@@ -47,27 +47,27 @@ class Compaction:
     Parameters
     ----------
     runs : int
-        Runs in parts now.
-    parts : int
+        Runs in compacted files now.
+    files : int
         Files that hold them.
     merged : int
-        Loose files of runs that were merged.
+        Single files of runs that were merged.
     damaged : list of str
         Damaged files that were set aside, relative to the store; their runs are no longer done.
     """
 
     runs: int = 0
-    parts: int = 0
+    files: int = 0
     merged: int = 0
     damaged: list[str] = field(default_factory=list)
 
 
 class _OvertakenError(Exception):
-    """Another compaction has removed a part that this one was about to read."""
+    """Another compaction has removed a compacted file that this one was about to read."""
 
 
 def compact(store: Store) -> Compaction:
-    """Merge the loose files of a store into parts; safe at any time, also beside other compactions.
+    """Merge the single files of a store into compacted files; safe at any time, also beside other compactions.
 
     Parameters
     ----------
@@ -86,17 +86,19 @@ def compact(store: Store) -> Compaction:
     --------
     >>> from olscale.results.store import open_store
     >>> compact(open_store("memory://doctest-compact", create=True))
-    Compaction(runs=0, parts=0, merged=0, damaged=[])
+    Compaction(runs=0, files=0, merged=0, damaged=[])
     """
-    if store.version < PARTS:  # versions of olscale that do not look for parts must know that they cannot read this
-        store.put("store.json", version_bytes(PARTS))
+    if (
+        store.version < WITH_COMPACTED
+    ):  # versions of olscale that do not look for compacted files must know that they cannot read this
+        store.put("store.json", version_bytes(WITH_COMPACTED))
     done = Compaction()
     for kind in ("timings", "runs"):
         _compact_kind(store, kind, done)
     found = store.done()
-    store.discard([name for name in store.loose("lost") if stem(name) in found])
-    store.discard(_litter(store))
-    done.runs, done.parts = len(found), len(store.parts("runs"))
+    store.discard([name for name in store.single_files("lost") if stem(name) in found])
+    store.discard(_stale_temporaries(store))
+    done.runs, done.files = len(found), len(store.compacted_files("runs"))
     done.damaged.sort()
     return done
 
@@ -108,25 +110,25 @@ def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     ----------
     store : Store
     ids : set of str
-        Runs whose loose files are looked at. Parts are looked at whatever they hold; rows of a damaged one that can
-        still be read are kept.
+        Runs whose single files are looked at. All compacted files are; rows of a damaged one that can still be read
+        are kept.
 
     Returns
     -------
     list of str
         The files, relative to the store.
     """
-    aside = [name for kind in SCHEMAS for name in _rescue_parts(store, kind)]
+    aside = [name for kind in SCHEMAS for name in _rescue_compacted(store, kind)]
     for kind in ("runs", "lost", "timings"):
         schema = SCHEMAS["runs" if kind == "lost" else kind]
-        names = [name for name in store.loose(kind) if stem(name) in ids]
-        aside += _set_aside(store, read_loose(store.files, names, schema, schema.names, store.checked).damaged)
+        names = [name for name in store.single_files(kind) if stem(name) in ids]
+        aside += _set_aside(store, read_single(store.files, names, schema, schema.names, store.checked).damaged)
     return sorted(aside)
 
 
 def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
     for _ in range(_TRIES):
-        aside = _rescue_parts(store, kind)
+        aside = _rescue_compacted(store, kind)
         try:
             aside += _merge(store, kind, done)
         except _OvertakenError:
@@ -139,48 +141,48 @@ def _compact_kind(store: Store, kind: str, done: Compaction) -> None:
 
 
 def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
-    """Write parts for all rows of a kind, then remove the files they were in; return what was set aside."""
-    loose = defaultdict(list)
-    names = store.loose(kind)
-    parts = store.ids_of_parts(kind)
-    ids = {stem(name) for name in names}.union(*(of.to_pylist() for of in parts.values()))
+    """Write compacted files for all rows of a kind, then remove the files they were in; return what was set aside."""
+    single = defaultdict(list)
+    names = store.single_files(kind)
+    compacted = store.compacted_ids(kind)
+    ids = {stem(name) for name in names}.union(*(of.to_pylist() for of in compacted.values()))
     depth = _depth(len(ids))
     for name in names:
-        loose[stem(name)[:depth]].append(name)
+        single[stem(name)[:depth]].append(name)
     kept: set[str] = set()
     merged: list[str] = []
     aside: list[str] = []
     for prefix in map("".join, product("0123456789abcdef", repeat=depth)):
-        old = [name for name in parts if _overlap(prefix_of(name), prefix)]
-        if not loose[prefix] and [prefix_of(name) for name in old] == [prefix]:
+        old = [name for name in compacted if _overlap(prefix_of(name), prefix)]
+        if not single[prefix] and [prefix_of(name) for name in old] == [prefix]:
             kept.update(old)
             continue
-        found = read_loose(store.files, loose[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked)
+        found = read_single(store.files, single[prefix], SCHEMAS[kind], SCHEMAS[kind].names, store.checked)
         aside += _set_aside(store, found.damaged)
-        table = one_row_each(pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind)
+        table = deduplicate(pa.concat_tables([*_rows(store, kind, old, prefix), *found.tables]), kind)
         if table.num_rows:
-            data = part_bytes(table)
-            name = part_name(kind, prefix, data)
-            if name not in parts:
+            data = compacted_bytes(table)
+            name = compacted_name(kind, prefix, data)
+            if name not in compacted:
                 store.put(name, data)
             kept.add(name)
         read = {id for of in found.tables for id in of["id"].to_pylist()}
-        merged += [name for name in loose[prefix] if stem(name) in read]
+        merged += [name for name in single[prefix] if stem(name) in read]
     store.discard(merged)
-    store.discard([name for name in parts if name not in kept])
+    store.discard([name for name in compacted if name not in kept])
     done.merged += len(merged) if kind == "runs" else 0
     return aside
 
 
-def _litter(store: Store) -> list[str]:
+def _stale_temporaries(store: Store) -> list[str]:
     try:
-        return store.files.litter()
+        return store.files.stale_temporaries()
     except OSError as fault:
         raise StoreError(f"cannot read tmp of the metrics store {store.path}: {why(fault)}") from fault
 
 
 def _depth(runs: int) -> int:
-    """Return the length of the prefixes that make parts of at most `ROWS` rows, on average."""
+    """Return the length of the prefixes that make compacted files of at most `ROWS` rows, on average."""
     depth = 0
     while runs > ROWS * 16**depth:
         depth += 1
@@ -191,11 +193,11 @@ def _overlap(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def _rows(store: Store, kind: str, parts: Sequence[str], prefix: str) -> list[pa.Table]:
+def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa.Table]:
     tables = [SCHEMAS[kind].empty_table()]
-    for name in parts:
+    for name in names:
         try:
-            table = read_part(store.files, kind, name, SCHEMAS[kind].names)
+            table = read_compacted(store.files, kind, name, SCHEMAS[kind].names)
         except FileNotFoundError as fault:
             raise _OvertakenError from fault
         except (OSError, ValueError, pa.ArrowException) as fault:
@@ -204,19 +206,19 @@ def _rows(store: Store, kind: str, parts: Sequence[str], prefix: str) -> list[pa
     return tables
 
 
-def _rescue_parts(store: Store, kind: str) -> list[str]:
-    """Replace damaged parts by what can be read of them; return those that were damaged."""
+def _rescue_compacted(store: Store, kind: str) -> list[str]:
+    """Replace damaged compacted files by what can be read of them; return those that were damaged."""
     aside = []
-    for name, data in store.files.read(store.parts(kind)):
+    for name, data in store.files.read_many(store.compacted_files(kind)):
         if isinstance(data, FileNotFoundError):
             continue
         if isinstance(data, Exception):
             raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(data)}") from data
-        if not intact(name, data):
-            rows = one_row_each(salvage(kind, data), kind)
+        if not is_intact(name, data):
+            rows = deduplicate(salvage(kind, data), kind)
             if rows.num_rows:
-                rescued = part_bytes(rows)
-                store.put(part_name(kind, prefix_of(name), rescued), rescued)
+                rescued = compacted_bytes(rows)
+                store.put(compacted_name(kind, prefix_of(name), rescued), rescued)
             store.set_aside(name)
             aside.append(name)
     return aside

@@ -1,44 +1,40 @@
-"""Parts: the large files that compaction makes of many loose ones.
+"""Compacted files: the large ones that compaction makes of many single ones.
 
 ::
 
     STORE/compacted/runs/<prefix>-<hash>.parquet       runs whose ids begin with <prefix>, sorted by id
     STORE/compacted/timings/<prefix>-<hash>.parquet    their timings
 
-A part is written once, in one step, and never changed; its name ends in a hash of its bytes. What a store holds is the
-union of its parts and loose files, whatever their number: where several have rows of one run, one of them counts (see
-`one_row_each`). So nothing has to be exchanged in one step with anything else, and no file needs a lock.
+A compacted file is written once, in one step, and never changed; its name ends in a hash of its bytes. A store holds the
+union of its compacted and single files, whatever their number: where several have rows of one run, one of them counts
+(see `deduplicate`). So nothing has to be exchanged in one step with anything else, and no file needs a lock.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from olscale.errors import StoreError
-from olscale.results.files import Files
 from olscale.results.record import OUTCOMES
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
-from olscale.results.single import Found, is_damage, why
+from olscale.storage.base import Storage
 
 __all__ = [
     "DECIDES",
     "SCHEMAS",
-    "Parts",
-    "encoded",
-    "intact",
-    "one_row_each",
-    "part_bytes",
-    "part_name",
+    "compacted_bytes",
+    "compacted_name",
+    "deduplicate",
+    "encode_dictionaries",
+    "is_intact",
     "prefix_of",
-    "read_part",
+    "read_compacted",
     "salvage",
 ]
 
@@ -47,7 +43,7 @@ DECIDES = {"runs": "outcome", "timings": "finished_at"}
 """The column that decides which of several rows of one run counts."""
 
 _GROUP = 5000
-"""Rows of a row group: what is lost at most when a bit of a part flips."""
+"""Rows of a row group: what is lost at most when a bit of a compacted file flips."""
 
 _BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
 """Columns that no average needs; they are packed tighter than those that are read for each."""
@@ -59,97 +55,7 @@ _TEXTS = {
 """Columns that repeat themselves, to be read as dictionary arrays where that is asked for."""
 
 
-_TRIES = 20
-"""How often parts are listed again because compaction has exchanged them meanwhile."""
-
-
-class Parts:
-    """The parts of one kind in a store, as they are whenever they are asked for.
-
-    Parameters
-    ----------
-    files : Files
-        Files of the store.
-    kind : {"runs", "timings"}
-    """
-
-    def __init__(self, files: Files, kind: str) -> None:
-        self._files, self._kind = files, kind
-        self._ids: dict[str, pa.Table] = {}  # a part never changes
-
-    def names(self) -> list[str]:
-        """Return the files, sorted."""
-        return [name for name in self._files.names(f"compacted/{self._kind}") if name.endswith(".parquet")]
-
-    def read(self, columns: Sequence[str], dictionaries: bool = False) -> Found:
-        """Read columns of all parts that are there at one moment.
-
-        Parameters
-        ----------
-        columns : sequence of str
-        dictionaries : bool
-            Give columns of text that repeat themselves as dictionary arrays.
-
-        Raises
-        ------
-        StoreError
-            If the parts do not stay the same for as long as it takes to read them, however often that is tried.
-        """
-        found, tables = self._all(lambda name: read_part(self._files, self._kind, name, columns, dictionaries), {})
-        return Found(list(tables.values()), found)
-
-    def ids(self) -> dict[str, pa.ChunkedArray]:
-        """Return the ids in each part; a damaged one has none.
-
-        Raises
-        ------
-        OSError
-            If a part cannot be read, whole or not; it is named.
-        """
-        faults, self._ids = self._all(lambda name: read_part(self._files, self._kind, name, ["id"]), self._ids)
-        for name, fault in faults.items():
-            if isinstance(fault, OSError) and not is_damage(fault):
-                raise OSError(fault.errno or errno.EIO, why(fault), name) from fault
-        return {name: table["id"] for name, table in self._ids.items()}
-
-    def row(self, id: str) -> Found:
-        """Return the row of one run, if there is one."""
-        for name, ids in self.ids().items():
-            if pc.index(ids, id).as_py() >= 0:
-                try:
-                    table = read_part(self._files, self._kind, name, SCHEMAS[self._kind].names)
-                except (OSError, ValueError, pa.ArrowException) as fault:
-                    return Found([], {name: fault})
-                return Found([table.filter(pc.equal(table["id"], id))])
-        return Found()
-
-    def _all(
-        self, read: Callable[[str], pa.Table], known: dict[str, pa.Table]
-    ) -> tuple[dict[str, Exception], dict[str, pa.Table]]:
-        """Return why parts cannot be read, and the tables of the others, of the same parts before and after."""
-        tables, faults = dict(known), dict[str, Exception]()
-        for _ in range(_TRIES):
-            names = self.names()
-            try:
-                for name in names:
-                    if name not in tables and name not in faults:
-                        try:
-                            tables[name] = read(name)
-                        except FileNotFoundError:
-                            raise
-                        except (OSError, ValueError, pa.ArrowException) as fault:
-                            faults[name] = fault
-            except FileNotFoundError:
-                continue
-            if self.names() == names:
-                return {n: faults[n] for n in names if n in faults}, {n: tables[n] for n in names if n in tables}
-        raise StoreError(
-            f"the parts in compacted/{self._kind} of the metrics store changed {_TRIES} times while they were read; "
-            "try again when fewer compactions run"
-        )
-
-
-def part_bytes(table: pa.Table) -> bytes:
+def compacted_bytes(table: pa.Table) -> bytes:
     """Return the file of a table of runs or timings, the same bytes for the same rows."""
     sink = pa.BufferOutputStream()
     table = table.replace_schema_metadata(None).combine_chunks()
@@ -175,19 +81,19 @@ def _leaves(schema: pa.Schema) -> list[str]:
     return [columns.column(i).path for i in range(len(columns))]
 
 
-def part_name(kind: str, prefix: str, data: bytes) -> str:
-    """Return the name of a part of these bytes, for the ids that begin with `prefix`."""
+def compacted_name(kind: str, prefix: str, data: bytes) -> str:
+    """Return the name of a compacted file of these bytes, for the ids that begin with `prefix`."""
     return f"compacted/{kind}/{prefix or 'all'}-{_hash(data)}.parquet"
 
 
 def prefix_of(name: str) -> str:
-    """Return what all ids in a part begin with."""
+    """Return what all ids in a compacted file begin with."""
     prefix = name.rpartition("/")[2].partition("-")[0]
     return "" if prefix == "all" else prefix
 
 
-def intact(name: str, data: bytes) -> bool:
-    """Return whether a part has the bytes that its name tells of."""
+def is_intact(name: str, data: bytes) -> bool:
+    """Return whether a compacted file has the bytes that its name tells of."""
     return name.endswith(f"-{_hash(data)}.parquet")
 
 
@@ -195,13 +101,15 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def read_part(files: Files, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False) -> pa.Table:
-    """Read columns of a part; of a remote one only their ranges are fetched.
+def read_compacted(
+    files: Storage, kind: str, name: str, columns: Sequence[str], dictionaries: bool = False
+) -> pa.Table:
+    """Read columns of a compacted file; of a remote one only their ranges are fetched.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such part (any more).
+        If there is no such compacted file (any more).
     ValueError, pyarrow.ArrowException, OSError
         If what is read of it is damaged.
     """
@@ -260,8 +168,8 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def encoded(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]:
-    """Return tables with those columns as dictionary arrays that `read_part` gives as such."""
+def encode_dictionaries(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]:
+    """Return tables with those columns as dictionary arrays that `read_compacted` gives as such."""
     if not tables:
         return []
     sink = pa.BufferOutputStream()
@@ -270,7 +178,7 @@ def encoded(tables: Sequence[pa.Table], kind: str) -> list[pa.Table]:
 
 
 def salvage(kind: str, data: bytes) -> pa.Table:
-    """Return the rows of those row groups of a damaged part that can be read, none of a file that is no part."""
+    """Return the rows of those row groups of a damaged file that can be read, none of any other file."""
     schema = SCHEMAS[kind]
     tables = [schema.empty_table()]
     try:
@@ -287,7 +195,7 @@ def salvage(kind: str, data: bytes) -> pa.Table:
     return pa.concat_tables(tables)
 
 
-def one_row_each(table: pa.Table, kind: str) -> pa.Table:
+def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     """Sort rows by id and keep one of each run: of results the better outcome, of timings the latest.
 
     Better is what stands first in `olscale.results.record.OUTCOMES`. Rows of one id and outcome are the same, as the

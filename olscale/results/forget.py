@@ -1,7 +1,7 @@
 """Runs leave a store, or give way to what they are now.
 
-A part never changes: one without some of its rows is written beside it, and only then the old one is removed. Killed at any
-instant, a store has lost nothing else. A compaction at the same time may bring a run back.
+A compacted file never changes: one without some of its rows is written beside it, and only then the old one is removed.
+Killed at any instant, a store has lost nothing else. A compaction at the same time may bring a run back.
 """
 
 from __future__ import annotations
@@ -17,16 +17,23 @@ import pyarrow.compute as pc
 
 from olscale.errors import ParameterError, StoreError, UnknownNameError
 from olscale.results.checked_json import DAMAGE, json_content
-from olscale.results.compacted import SCHEMAS, part_bytes, part_name, prefix_of, read_part
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
-from olscale.results.single import is_damage, read_loose, stem, why
-from olscale.results.store import Store, file_of
+from olscale.results.single import file_of, is_damage, read_single, stem, why
+from olscale.results.store import Store
 
-__all__ = ["forget", "forget_checkpoints", "forget_matching", "replace_record", "result_digests", "take_out_of_parts"]
+__all__ = [
+    "forget",
+    "forget_checkpoints",
+    "forget_matching",
+    "replace_record",
+    "result_digests",
+    "take_out_of_compacted",
+]
 
 
 def forget_matching(
@@ -69,26 +76,26 @@ def forget_matching(
 def _forget_everything(store: Store) -> int:
     ids = store.done() | store.lost()
     for kind in ("runs", "lost", "timings"):
-        store.discard([*store.loose(kind), *(store.parts(kind) if kind in SCHEMAS else ())])
+        store.discard([*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())])
     store.discard([*store.names("selections"), *store.names("plans")])
-    _forget_packs(store, lambda about: True)
+    _forget_groups(store, lambda about: True)
     return len(ids)
 
 
 def forget(store: Store, ids: set[str]) -> None:
-    """Remove runs from loose files and parts, so that they are computed again.
+    """Remove runs from single files and compacted files, so that they are computed again.
 
     A compaction at the same time may bring one back; its new result then counts if its outcome is better.
     """
     for kind in ("runs", "lost", "timings"):
-        store.discard([name for name in store.loose(kind) if stem(name) in ids])
+        store.discard([name for name in store.single_files(kind) if stem(name) in ids])
         if kind in SCHEMAS:
             _drop_rows(store, kind, ids)
 
 
-def take_out_of_parts(store: Store, ids: set[str]) -> None:
-    """Put the results of runs that are in parts into loose files, where they can be replaced in one step."""
-    for name, of in store.ids_of_parts("runs").items():
+def take_out_of_compacted(store: Store, ids: set[str]) -> None:
+    """Put the results of runs that are in compacted files into single files, where they can be replaced in one step."""
+    for name, of in store.compacted_ids("runs").items():
         rows = _rows(store, "runs", name).filter(pc.is_in(of, value_set=_array(ids))) if _has_any(of, ids) else None
         for row in rows.to_pylist() if rows is not None else ():
             if not store.exists(file_of("runs", row["id"])):
@@ -97,9 +104,9 @@ def take_out_of_parts(store: Store, ids: set[str]) -> None:
 
 
 def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
-    """Return a digest of what loose files have of each of these runs, whichever version of a library wrote them."""
+    """Return a digest of what single files have of each of these runs, whichever version of a library wrote them."""
     names = [file_of(kind, id) for kind in ("lost", "runs") for id in sorted(ids)]
-    found = read_loose(store.files, names, SCHEMAS["runs"], SCHEMAS["runs"].names, store.checked)
+    found = read_single(store.files, names, SCHEMAS["runs"], SCHEMAS["runs"].names, store.checked)
     rows = (row for table in found.tables for row in table.to_pylist())
     return {row["id"]: hashlib.sha256(run_bytes(record_of(row, None))).digest() for row in rows}
 
@@ -125,14 +132,14 @@ def replace_record(store: Store, record: Record) -> None:
 
 
 def _drop_rows(store: Store, kind: str, ids: set[str]) -> None:
-    for name, of in store.ids_of_parts(kind).items():
+    for name, of in store.compacted_ids(kind).items():
         if not _has_any(of, ids):
             continue
         rows = _rows(store, kind, name)
         kept = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=_array(ids))))
         if kept.num_rows:
-            data = part_bytes(kept)
-            store.put(part_name(kind, prefix_of(name), data), data)
+            data = compacted_bytes(kept)
+            store.put(compacted_name(kind, prefix_of(name), data), data)
         store.discard([name])
 
 
@@ -146,7 +153,7 @@ def _array(ids: Iterable[str]) -> pa.Array:
 
 def _rows(store: Store, kind: str, name: str) -> pa.Table:
     try:
-        return read_part(store.files, kind, name, SCHEMAS[kind].names)
+        return read_compacted(store.files, kind, name, SCHEMAS[kind].names)
     except (OSError, ValueError, pa.ArrowException) as fault:
         cure = "olscale compact sets it aside" if is_damage(fault) else "try again"
         raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}; {cure}") from fault
@@ -155,7 +162,7 @@ def _rows(store: Store, kind: str, name: str) -> pa.Table:
 def forget_checkpoints(
     store: Store, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
 ) -> None:
-    """Remove the checkpoints of packs that have one of these runs, or one of the learners on one of the datasets."""
+    """Remove the checkpoints of run groups that have one of these runs, or one of the learners on one of the datasets."""
 
     def is_asked(about: dict[str, Any]) -> bool:
         if not set(ids).isdisjoint(map(str, about.get("runs", ()))):
@@ -163,14 +170,14 @@ def forget_checkpoints(
         mine = not learners or not set(learners).isdisjoint(map(str, about.get("learners", ())))
         return bool(learners or datasets) and mine and (not datasets or about.get("dataset") in datasets)
 
-    _forget_packs(store, is_asked)
+    _forget_groups(store, is_asked)
     store.discard(name for name in store.names("checkpoints") if name.rpartition("/")[2].removesuffix(".json") in ids)
 
 
-def _forget_packs(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
-    """Remove the checkpoints of the packs that are asked for, and what their class shards have left."""
+def _forget_groups(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
+    """Remove the checkpoints of the run groups that are asked for, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
-    for name, data in store.files.read(names):
+    for name, data in store.files.read_many(names):
         try:
             about = json_content(data, store.checked) if isinstance(data, bytes) else {}
             asked = is_asked(about)

@@ -37,7 +37,7 @@ def read_json_files(
     """
     found = []
     names = [name for name in store.names(folder) if name.endswith(".json")]
-    for name, data in store.files.read(names):
+    for name, data in store.files.read_many(names):
         try:
             if isinstance(data, Exception):
                 raise data
@@ -86,7 +86,7 @@ def write_json_file(
     StoreError
         If the file cannot be read or written.
     """
-    [(_, data)] = store.files.read([name])
+    [(_, data)] = store.files.read_many([name])
     damaged = False
     if isinstance(data, bytes):
         try:

@@ -173,7 +173,7 @@ def _content(plan: Plan) -> dict[str, Any]:
 
 def _read_one(store: Store, file: str, tell_damage: Callable[[str], None]) -> Plan | None:
     """Return the plan in a file, if there is one; a damaged one is set aside."""
-    [(_, data)] = store.files.read([file])
+    [(_, data)] = store.files.read_many([file])
     if isinstance(data, FileNotFoundError):
         return None
     if isinstance(data, Exception):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_content
-from olscale.results.rows import whole
+from olscale.results.rows import checksum_matches
 from olscale.results.store import Store
-from olscale.results.version import PARTS, VERSION, DamagedVersionError, version_bytes
+from olscale.results.version import VERSION, WITH_COMPACTED, DamagedVersionError, version_bytes
 
 __all__ = ["mend_version"]
 
@@ -39,8 +39,8 @@ def mend_version(path: str) -> bool:
     except DamagedVersionError:
         if next(_files(store), None) is None:
             raise
-        [(_, data)] = store.files.read(["store.json"])
-        version = VERSION if all(map(_is_checked, _contents(store))) else PARTS
+        [(_, data)] = store.files.read_many(["store.json"])
+        version = VERSION if all(map(_is_checked, _contents(store))) else WITH_COMPACTED
         if isinstance(data, bytes):
             store.put("damaged/store.json", data)
         store.put("store.json", version_bytes(version))
@@ -51,14 +51,14 @@ def mend_version(path: str) -> bool:
 def _files(store: Store) -> Iterator[str]:
     """Yield the files that tell a store from anything else."""
     for kind in ("runs", "lost", "timings"):
-        yield from store.loose(kind)
-        yield from store.parts(kind) if kind != "lost" else ()
+        yield from store.single_files(kind)
+        yield from store.compacted_files(kind) if kind != "lost" else ()
     for folder in ("plans", "selections"):
         yield from (name for name in store.names(folder) if name.endswith(".json"))
 
 
 def _contents(store: Store) -> Iterator[bytes]:
-    for name, data in store.files.read(name for name in _files(store) if not name.startswith("compacted/")):
+    for name, data in store.files.read_many(name for name in _files(store) if not name.startswith("compacted/")):
         if isinstance(data, Exception):
             raise StoreError(f"cannot read {name} of the metrics store {store.path}: {data}") from data
         yield data
@@ -67,7 +67,7 @@ def _contents(store: Store) -> Iterator[bytes]:
 def _is_checked(data: bytes) -> bool:
     """Return whether a file carries a checksum that is right."""
     if data.startswith(b"PAR1"):
-        return whole(data, checked=True)
+        return checksum_matches(data, checked=True)
     try:
         json_content(data, checked=True)
     except DAMAGE:

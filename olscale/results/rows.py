@@ -24,14 +24,14 @@ __all__ = [
     "OPTIONAL",
     "RUN_SCHEMA",
     "TIMING_SCHEMA",
+    "checksum_matches",
+    "fill_missing",
     "parse",
     "record_of",
     "run_bytes",
     "run_row",
     "timing_bytes",
     "timing_row",
-    "whole",
-    "with_nothing",
 ]
 
 RUN_SCHEMA = pa.schema(
@@ -154,7 +154,7 @@ def _checksum(data: bytes, place: int) -> bytes:
     return b"%08x" % crc
 
 
-def whole(data: bytes, checked: bool = False) -> bool:
+def checksum_matches(data: bytes, checked: bool = False) -> bool:
     """Return whether a file of one row has the bytes it was written with.
 
     Parameters
@@ -177,12 +177,12 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool 
     ValueError, pyarrow.ArrowException, OSError
         If the bytes are not a whole Parquet file with these columns (`ArrowInvalid` is a `ValueError`).
     """
-    if not whole(data, checked):
+    if not checksum_matches(data, checked):
         raise ValueError("its checksum is wrong or missing")
     file = pq.ParquetFile(pa.BufferReader(data))
     absent = [name for name in OPTIONAL if name in columns and name not in file.schema_arrow.names]
     table = file.read(columns=[name for name in columns if name not in absent], use_threads=False)
-    table = with_nothing(table, schema, absent)
+    table = fill_missing(table, schema, absent)
     wanted = pa.schema([schema.field(name) for name in columns])
     if sorted(table.column_names) != sorted(columns):
         raise ValueError(f"has the columns {', '.join(table.column_names)}, expected {', '.join(columns)}")
@@ -197,7 +197,7 @@ def parse(data: bytes, schema: pa.Schema, columns: Sequence[str], checked: bool 
     return table.replace_schema_metadata(None)
 
 
-def with_nothing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:
+def fill_missing(table: pa.Table, schema: pa.Schema, absent: Sequence[str]) -> pa.Table:
     """Return `table` with the columns `absent`, lists in which there is nothing."""
     for name in absent:
         field = schema.field(name)

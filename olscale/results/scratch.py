@@ -50,7 +50,7 @@ class Scratch:
 
     def has(self, name: str) -> bool:
         """Return whether there is such a group."""
-        return self._store.files.exists(f"{self._folder}/{name}.npz")
+        return self._store.files.is_file(f"{self._folder}/{name}.npz")
 
     def read(self, name: str) -> dict[str, NDArray[Any]]:
         """Return the arrays of a group.
@@ -61,7 +61,7 @@ class Scratch:
             If there is no such group, or its file is damaged.
         """
         file = f"{self._folder}/{name}.npz"
-        [(_, data)] = self._store.files.read([file])
+        [(_, data)] = self._store.files.read_many([file])
         try:
             if isinstance(data, Exception):
                 raise data

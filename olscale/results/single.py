@@ -1,4 +1,4 @@
-"""Reading loose files, a run each: many local ones at once, several times faster than one by one."""
+"""Reading single files, a run each: many local ones at once, several times faster than one by one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import islice
 
 import pyarrow as pa
 
-from olscale.results.files import Files, LocalFiles
-from olscale.results.rows import OPTIONAL, parse, whole, with_nothing
+from olscale.results.rows import OPTIONAL, checksum_matches, fill_missing, parse
+from olscale.storage.base import Storage
 
-__all__ = ["BATCH", "WORTHWHILE", "Found", "is_damage", "read_bulk", "read_loose", "stem", "why"]
+__all__ = ["BATCH", "WORTHWHILE", "ReadResult", "file_of", "is_damage", "read_bulk", "read_single", "stem", "why"]
 
 WORTHWHILE = 200
 """Files from which DuckDB's start-up is paid back."""
@@ -21,7 +21,7 @@ BATCH = 1000
 
 
 @dataclass(slots=True)
-class Found:
+class ReadResult:
     """What reading gave.
 
     Parameters
@@ -36,16 +36,16 @@ class Found:
     damaged: dict[str, Exception] = field(default_factory=dict)
 
 
-def read_loose(
-    files: Files, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
-) -> Found:
+def read_single(
+    files: Storage, names: Iterable[str], schema: pa.Schema, columns: Sequence[str], checked: bool = False
+) -> ReadResult:
     """Read files of one row.
 
-    A file that is no longer there is passed over: compaction has moved its run to a part.
+    A file that is no longer there is passed over: compaction has moved its run to a compacted file.
 
     Parameters
     ----------
-    files : Files
+    files : Storage
     names : iterable of str
         Files, each named by the id of its run.
     schema : pyarrow.Schema
@@ -55,13 +55,13 @@ def read_loose(
     checked : bool
         Whether a file without a checksum is damaged.
     """
-    found, waiting = Found(), iter(names)
+    found, waiting = ReadResult(), iter(names)
     while batch := list(islice(waiting, BATCH)):
         table = _at_once(files, batch, schema, columns, checked)
         if table is not None:
             found.tables.append(table)
             continue
-        for name, data in files.read(batch):
+        for name, data in files.read_many(batch):
             try:
                 if isinstance(data, Exception):
                     raise data
@@ -77,18 +77,18 @@ def read_loose(
 
 
 def _at_once(
-    files: Files, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
+    files: Storage, names: list[str], schema: pa.Schema, columns: Sequence[str], checked: bool
 ) -> pa.Table | None:
-    if not isinstance(files, LocalFiles) or len(names) < WORTHWHILE:
+    if files.local is None or len(names) < WORTHWHILE:
         return None
     there = []
-    for name, data in files.read(names):  # DuckDB looks at no checksum; it then finds the files in the page cache
+    for name, data in files.read_many(names):  # DuckDB looks at no checksum; it then finds the files in the page cache
         if isinstance(data, FileNotFoundError):
             continue
-        if isinstance(data, Exception) or not whole(data, checked):
+        if isinstance(data, Exception) or not checksum_matches(data, checked):
             return None
         there.append(name)
-    paths = [str(files.root / name) for name in there]
+    paths = [str(files.local / name) for name in there]
     return read_bulk(paths, [stem(name) for name in there], schema, columns) if there else None
 
 
@@ -130,7 +130,7 @@ def read_bulk(paths: Sequence[str], ids: Sequence[str], schema: pa.Schema, colum
             union = "true" if len(absent) < len(optional) else "false"
             query = f"SELECT {listed} FROM read_parquet($1, union_by_name={union})"
             rows = connection.sql(query, params=[list(paths)]).to_arrow_table()
-            table = with_nothing(rows, schema, absent).select(list(columns)).cast(wanted)
+            table = fill_missing(rows, schema, absent).select(list(columns)).cast(wanted)
         except (duckdb.Error, pa.ArrowException):
             return None
     return table if table["id"].to_pylist() == list(ids) else None
@@ -142,8 +142,13 @@ def is_damage(fault: Exception) -> bool:
 
 
 def stem(name: str) -> str:
-    """Return the run id in the name of a loose file."""
+    """Return the run id in the name of a single file."""
     return name.rpartition("/")[2].removesuffix(".parquet")
+
+
+def file_of(kind: str, id: str) -> str:
+    """Return the name of the single file of a run in ``runs/``, ``lost/`` or ``timings/``."""
+    return f"{kind}/{id[:2]}/{id}.parquet"
 
 
 def why(fault: Exception) -> str:

@@ -1,7 +1,7 @@
 """The format version of a store, in its store.json.
 
-Version 1 had no parts, and in versions 1 and 2 a file without a checksum counts as whole. Such stores keep their version
-(compaction makes 2 of 1); a new store has version 3, in which every file carries a checksum.
+Version 1 had no compacted files, and in versions 1 and 2 a file without a checksum counts as whole. Such stores keep their
+version (compaction makes 2 of 1); a new store has version 3, in which every file carries a checksum.
 """
 
 from __future__ import annotations
@@ -10,17 +10,25 @@ import json
 
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
-from olscale.results.files import Files
 from olscale.results.single import why
+from olscale.storage.base import Storage
 
-__all__ = ["CHECKED", "PARTS", "VERSION", "DamagedVersionError", "is_store", "parse_version", "version_bytes"]
+__all__ = [
+    "VERSION",
+    "WITH_CHECKSUMS",
+    "WITH_COMPACTED",
+    "DamagedVersionError",
+    "is_store",
+    "parse_version",
+    "version_bytes",
+]
 
 FORMAT, VERSION = "olscale metrics store", 3
 
-PARTS = 2
-"""The first version with parts."""
+WITH_COMPACTED = 2
+"""The first version with compacted files."""
 
-CHECKED = 3
+WITH_CHECKSUMS = 3
 """The first version in which a file without a checksum is damaged."""
 
 
@@ -31,7 +39,7 @@ class DamagedVersionError(StoreError):
 def version_bytes(version: int) -> bytes:
     """Return the store.json of a version."""
     about = {"format": FORMAT, "version": version}
-    return json_bytes(about) if version >= CHECKED else (json.dumps(about) + "\n").encode()
+    return json_bytes(about) if version >= WITH_CHECKSUMS else (json.dumps(about) + "\n").encode()
 
 
 def parse_version(data: bytes, path: str) -> int:
@@ -66,14 +74,14 @@ def parse_version(data: bytes, path: str) -> int:
     return version
 
 
-def is_store(files: Files, path: str) -> bool:
+def is_store(files: Storage, path: str) -> bool:
     """Return whether there is a store; what is in its place is a `StoreError`."""
     try:
-        if files.exists("store.json"):
+        if files.is_file("store.json"):
             return True
-        if files.is_free():
+        if files.is_vacant():
             return False
-        is_dataset = files.exists("manifest.json")
+        is_dataset = files.is_file("manifest.json")
     except NotADirectoryError as fault:
         raise StoreError(f"{path} is not a metrics store but a file; name a store, or a new directory") from fault
     except FileNotFoundError as fault:

@@ -1,1 +1,1 @@
-"""Files, local and remote."""
+"""Files, local and remote, behind one interface: `olscale.storage.base.Storage`, got from `open_storage`."""

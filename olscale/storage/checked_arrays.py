@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from olscale.compiled.pages import BLOCK, aligned_zeros, filled_blocks, put_blocks, take_blocks
-from olscale.storage.npz import read_npz
+from olscale.storage.npz import read_npz, write_member
 
 __all__ = ["LaterFormatError", "read_arrays", "write_arrays"]
 
@@ -74,15 +73,15 @@ class _Members:
 
     def stream(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Iterable[NDArray[Any]]) -> None:
         """Add an array of `shape` that comes in `parts`."""
-        header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         self._digest.update(_header(name, dtype, shape))
-        with self._archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-            npy.write_array_header_1_0(member, header)
-            for part in parts:
-                data = _data(part)
-                for start in range(0, len(data), _PIECE):  # between two, a signal is heard
-                    self._digest.update(data[start : start + _PIECE])
-                    member.write(data[start : start + _PIECE])
+        write_member(self._archive, name, dtype, shape, self._digested(parts))
+
+    def _digested(self, parts: Iterable[NDArray[Any]]) -> Iterator[memoryview]:
+        for part in parts:
+            data = _data(part)
+            for start in range(0, len(data), _PIECE):  # between two, a signal is heard
+                self._digest.update(data[start : start + _PIECE])
+                yield data[start : start + _PIECE]
 
     def close(self) -> None:
         self.add("checksum", np.frombuffer(self._digest.digest(), dtype=np.uint8))

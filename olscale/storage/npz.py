@@ -1,15 +1,26 @@
-"""NumPy archives that may be damaged: nothing is unpickled, and no memory is taken for what a header merely promises."""
+"""NumPy archives: written piece by piece, and read although they may be damaged.
+
+Nothing is unpickled, and no memory is taken for what a header merely promises.
+"""
 
 from __future__ import annotations
 
 import math
+import zipfile
+from collections.abc import Iterable
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
+from numpy.lib.format import (
+    dtype_to_descr,
+    read_array_header_1_0,
+    read_array_header_2_0,
+    read_magic,
+    write_array_header_1_0,
+)
 from numpy.typing import NDArray
 
-__all__ = ["check_size", "read_npz"]
+__all__ = ["check_size", "read_npz", "write_member"]
 
 
 def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -55,3 +66,15 @@ def check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
             promised = math.prod(shape) * dtype.itemsize
             if promised > info.file_size:
                 raise ValueError(f"its header promises {promised} bytes, there are {info.file_size}")
+
+
+def write_member(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], data: Iterable[Any]
+) -> None:
+    """Write array `name` from consecutive stretches of its bytes, so that the whole need not be in memory."""
+    info = zipfile.ZipInfo(f"{name}.npy")  # a fixed date: the same arrays give the same bytes
+    info.compress_type = archive.compression
+    with archive.open(info, "w", force_zip64=True) as member:
+        write_array_header_1_0(member, {"descr": dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
+        for octets in data:
+            member.write(octets)

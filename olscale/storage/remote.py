@@ -1,70 +1,169 @@
-"""Object stores: faults of their clients as errors of the operating system, so that one line can be made of them.
-
-Credentials and addresses come from the environment that the client reads by itself (``AWS_ACCESS_KEY_ID``,
-``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks for them nor keeps them.
-"""
+"""Files below a prefix of an fsspec file system, where one PUT is atomic: object stores, and ``memory://``."""
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import islice
+from tempfile import NamedTemporaryFile
+from typing import IO, Any
 
-from olscale.errors import OlscaleError
+from olscale.storage.base import Storage
+from olscale.storage.clients import split_url
 
-__all__ = ["Reached", "open_remote"]
-
-_EXTRAS = {"s3": "s3"}
-"""Protocol -> the extra of olscale that brings its client."""
-
-
-class Reached:
-    """An fsspec file system of which every call succeeds or raises an `OSError`.
-
-    A client has errors of its own for what keeps it from asking (no credentials, no connection); those of the store
-    itself (no such bucket, access denied) it raises as `OSError` already.
-    """
-
-    def __init__(self, fs: Any) -> None:
-        self._fs = fs
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._fs, name)
-        return _spoken(found) if callable(found) else found
+__all__ = ["RemoteStorage"]
 
 
-def _spoken(call: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(call)
-    def asked(*args: Any, **options: Any) -> Any:
+class RemoteStorage(Storage):
+    """Files below a URL; see `olscale.storage.base`. What a killed writer has uploaded of a file is not there."""
+
+    requests = 16  # at once: enough to hide most of the latency
+    batch = 256  # files held at once
+
+    def __init__(self, path: str, temporaries: str = "") -> None:
+        super().__init__(path, temporaries)
+        self._opened: tuple[Any, str] | None = None
+
+    def connect(self) -> None:
+        """Open the file system."""
+        self._open()
+
+    def _open(self) -> tuple[Any, str]:
+        if self._opened is None:
+            fs, root = split_url(self.path)
+            self._opened = fs, root.rstrip("/")
+        return self._opened
+
+    @property
+    def fs(self) -> Any:
+        """The fsspec file system."""
+        return self._open()[0]
+
+    def _at(self, name: str) -> str:
+        root = self._open()[1]
+        return f"{root}/{name}" if name else root
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a local file that is uploaded, in one step, at the end of the block."""
+        with NamedTemporaryFile(prefix="olscale-") as file:
+            yield file
+            file.flush()
+            self.fs.put_file(file.name, self._at(name))
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write a file whole, by one PUT."""
+        self.fs.pipe_file(self._at(name), bytes(data))
+
+    def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file to read it from end to end."""
+        opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb")
+        return opened
+
+    def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
+        """Open a file of which each range is one GET."""
+        opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb", cache_type="none")
+        return opened
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a file."""
+        return bytes(self.fs.cat_file(self._at(name)))
+
+    def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
+        """Yield each name with the file's bytes, or with the error that reading it gave."""
+        waiting = iter(names)
+        # One by one in threads: fsspec's cat of many paths would take a bracket in the store's path for a pattern.
+        with ThreadPoolExecutor(self.requests) as threads:
+            while batch := list(islice(waiting, self.batch)):
+                yield from zip(batch, threads.map(self._get, batch), strict=True)
+
+    def _get(self, name: str) -> bytes | Exception:
         try:
-            return call(*args, **options)
-        except (OSError, OlscaleError):
-            raise
-        except Exception as fault:
-            if type(fault).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.", "google.", "gcsfs.")):
-                raise OSError(errno.EIO, " ".join(str(fault).split())) from fault
-            raise
+            return self.read(name)
+        except OSError as fault:
+            return fault
 
-    return asked
+    def exists(self, name: str = "") -> bool:
+        """Return whether a file or folder is there."""
+        return bool(self.fs.exists(self._at(name)))
 
+    def is_file(self, name: str) -> bool:
+        """Return whether a file is there."""
+        self.fs.invalidate_cache()
+        return bool(self.fs.isfile(self._at(name)))
 
-def open_remote(url: str) -> tuple[Any, str]:
-    """Return the file system of an fsspec URL, opened now, and the path within it.
+    def is_folder(self, name: str = "") -> bool:
+        """Return whether there are files below a folder."""
+        return bool(self.fs.isdir(self._at(name)))
 
-    Raises
-    ------
-    ValueError
-        If there is no such protocol, or its client is not installed; the message says what to install.
-    """
-    from fsspec.core import url_to_fs
-    from fsspec.implementations.local import LocalFileSystem
+    def entries(self) -> list[str]:
+        """Return the names of the files and folders directly inside, sorted."""
+        self.fs.invalidate_cache()
+        try:
+            found = self.fs.ls(self._at(""), detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in found)
 
-    protocol = url.partition("://")[0]
-    try:
-        fs, root = url_to_fs(url)
-    except ImportError as fault:
-        extra = _EXTRAS.get(protocol)
-        cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
-        raise ValueError(f"{protocol}:// needs another package: {cure}") from fault
-    return (fs if isinstance(fs, LocalFileSystem) else Reached(fs)), root
+    def names(self, folder: str) -> list[str]:
+        """Return the names of the files below a folder, sorted."""
+        self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
+        top = f"{self._at('')}/{folder}"
+        try:
+            paths = self.fs.find(top)
+        except FileNotFoundError:
+            return []
+        return sorted(f"{folder}{path[path.index(top) + len(top) :]}" for path in paths)
+
+    def size(self) -> int:
+        """Return the bytes of all files."""
+        self.fs.invalidate_cache()
+        return int(self.fs.du(self._at("")))
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if there is one of that name."""
+        with suppress(FileNotFoundError):
+            self.fs.rm_file(self._at(name))
+
+    def discard_all(self, names: Iterable[str]) -> None:
+        """Remove many files, some at once."""
+        with ThreadPoolExecutor(self.requests) as threads:
+            for _ in threads.map(self.discard, names):
+                pass
+
+    def remove(self, name: str = "") -> None:
+        """Remove a file, or a folder with all below it; absent is fine."""
+        self.discard_all(self.names(name))
+        # Folders too, where there are any; fsspec's rm would take a bracket in the path for a pattern.
+        if not set("*?[").intersection(self._at(name)):
+            with suppress(FileNotFoundError):
+                self.fs.rm(self._at(name), recursive=True)
+
+    def move(self, source: str, target: str) -> None:
+        """Copy a file or folder and remove it."""
+        # One by one: fsspec's mv of a folder takes a bracket for a pattern, and folders inside for files of S3.
+        names = self.names(source)
+        with ThreadPoolExecutor(self.requests) as threads:
+            for _ in threads.map(lambda name: self._copy(name, f"{target}{name.removeprefix(source)}"), names):
+                pass
+        self.discard_all(names)
+
+    def _copy(self, source: str, target: str) -> None:
+        self.fs.cp_file(self._at(source), self._at(target))
+
+    def is_vacant(self) -> bool:
+        """Return whether nothing is here; that there is no such bucket is a `FileNotFoundError`."""
+        self.fs.invalidate_cache()
+        try:
+            return not self.fs.find(self._at(""))
+        except FileNotFoundError as fault:
+            if fault.__cause__ is not None:  # the answer of the service; an absent prefix is found absent here
+                raise
+            return True
+
+    def zarr_store(self, name: str, *, read_only: bool) -> Any:
+        """Return the zarr store rooted at a folder."""
+        from zarr.storage import FsspecStore
+
+        return FsspecStore.from_url(f"{self.path}/{name}", read_only=read_only)

@@ -11,13 +11,14 @@ digest stays that of what was loaded when the file is edited later, and `edited`
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.util
 import sys
 import tokenize
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from olscale.system.source_digest import text_digest
 
 __all__ = ["edited", "is_installed", "source_digest"]
 
@@ -44,10 +45,7 @@ def source_digest(modules: Iterable[str], packages: Collection[str] = ()) -> str
     found = _closure(modules, packages)
     if not found:
         return None
-    digest = hashlib.sha256()
-    for name, source in sorted(found.items()):
-        digest.update(f"{name}\0{source.text}\0".encode())
-    return digest.hexdigest()[:DIGITS]
+    return text_digest((name, source.text.encode()) for name, source in sorted(found.items()))[:DIGITS]
 
 
 def edited(modules: Iterable[str], packages: Collection[str] = ()) -> list[str]:
@@ -93,7 +91,7 @@ def _source(name: str, packages: Collection[str]) -> _Source | None:
 
 def _is_own(name: str, packages: Collection[str]) -> bool:
     top = name.partition(".")[0]
-    if top in sys.stdlib_module_names or top == __package__:
+    if top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
         return False
     # By the top of it alone: looking for a submodule imports its parents, which may take seconds in others' packages.
     return top in packages or not is_installed(top)

@@ -19,7 +19,7 @@ from olscale.data.dataset import open_dataset
 from olscale.errors import DatasetError, StoreError
 from olscale.results import open_store
 from olscale.results.store import Store
-from olscale.storage.remote import Reached, open_remote
+from olscale.storage.clients import Client, open_remote
 
 
 def run(*args: object) -> Result:
@@ -53,9 +53,9 @@ def test_evaluation_on_workers_gives_the_bytes_of_a_local_one_in_process(digits,
 
     assert (workers.exit_code, here.exit_code) == (0, 0), workers.output + here.output
     far, near = open_store(store), open_store(tmp_path / "store")
-    assert dict(far.files.read(far.loose("runs"))) == dict(near.files.read(near.loose("runs")))
+    assert dict(far.files.read_many(far.single_files("runs"))) == dict(near.files.read_many(near.single_files("runs")))
     assert run("compact", store).stdout == "2 runs in 1 files, 2 of them merged now\n"
-    assert far.loose("runs") == []
+    assert far.single_files("runs") == []
     printed = json.loads(run("results", store, "--format", "json").stdout)
     assert {row["learner"] for row in printed} == {"pa1", "perceptron"}
     assert "2 ok" in run("status", store).stdout
@@ -110,15 +110,15 @@ def test_runs_of_a_store_there_are_forgotten_forced_and_healed(digits, bucket):
     store = open_store(f"{bucket}/again", create=True)
 
     assert run(*args, "--store", store.path, "--in-process").exit_code == 0
-    before = dict(store.files.read(store.loose("runs")))
+    before = dict(store.files.read_many(store.single_files("runs")))
     run("compact", store.path)
     assert "0 of them differ" in run(*args, "--store", store.path, "--in-process", "--force").stdout
-    assert dict(store.files.read(store.loose("runs"))) == before
+    assert dict(store.files.read_many(store.single_files("runs"))) == before
     store.put("store.json", b"{")
     assert "set aside damaged file store.json" in run(*args, "--store", store.path, "--in-process").stderr
     assert "1 run forgotten, 1 left" in run("store", "forget", store.path, "--learner", "pa1").stdout
     assert "1 of 2 runs computed" in run(*args, "--store", store.path, "--in-process").stdout
-    assert dict(store.files.read(store.loose("runs"))) == before
+    assert dict(store.files.read_many(store.single_files("runs"))) == before
 
 
 def test_denied_access_is_a_store_error(bucket, monkeypatch):
@@ -149,14 +149,14 @@ def test_faults_of_a_client_become_faults_of_the_system():
     class NoCredentialsError(Exception):
         __module__ = "botocore.exceptions"
 
-    class Client:
+    class FakeClient:
         def ls(self, fault: Exception) -> None:
             raise fault
 
     with pytest.raises(OSError, match="Unable to locate"):
-        Reached(Client()).ls(NoCredentialsError("Unable to locate credentials"))
+        Client(FakeClient()).ls(NoCredentialsError("Unable to locate credentials"))
     with pytest.raises(KeyError):
-        Reached(Client()).ls(KeyError("ours"))
+        Client(FakeClient()).ls(KeyError("ours"))
 
 
 @pytest.mark.parametrize("fault", ["connection", "client", "end"])

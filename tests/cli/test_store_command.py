@@ -56,7 +56,7 @@ def evaluate(shelf: Path, store: Path, *options: object) -> Result:
 def test_force_computes_again_and_says_how_many_differ(shelf: Path, tmp_path: Path) -> None:
     assert evaluate(shelf, tmp_path / "s").exit_code == 0
     store = open_store(tmp_path / "s")
-    [name, *_] = store.loose("runs")
+    [name, *_] = store.single_files("runs")
     right = (tmp_path / "s" / name).read_bytes()
     record = store.get(name[-40:-8])
     store.files.discard(name)

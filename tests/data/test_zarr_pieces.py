@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import CSR
 from olscale.data.layouts import zarr
 from olscale.data.layouts.base import Block, SplitShape
-from olscale.storage.directory import Directory
+from olscale.storage.open import open_storage
 
 ENTRIES, PIECE = 1_000, 64
 
@@ -21,7 +21,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, np.ndarray]:
     data = np.random.default_rng(0).random(ENTRIES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zarr, "_PIECE", PIECE)
-        writer = zarr.Writer(Directory(folder), "train", ENTRIES)
+        writer = zarr.Writer(open_storage(folder), "train", ENTRIES)
         rows = CSR(np.arange(ENTRIES + 1), np.zeros(ENTRIES, np.int32), data)
         writer.append([Block(rows, np.zeros(ENTRIES))])
         writer.finish(1)
@@ -32,7 +32,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, np.ndarray]:
 @given(bounds=st.lists(st.tuples(st.integers(0, ENTRIES), st.integers(0, 5 * PIECE)), min_size=1, max_size=8))
 def test_any_span_after_any_other(values: tuple[str, np.ndarray], bounds: list[tuple[int, int]]) -> None:
     folder, data = values
-    reader = zarr.Reader(Directory(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
+    reader = zarr.Reader(open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
     pieces = zarr._Pieces(reader, "data")
     got = []
     for first, length in bounds:
@@ -46,7 +46,7 @@ def test_each_piece_is_decoded_once_from_front_to_back(
     values: tuple[str, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, data = values
-    reader = zarr.Reader(Directory(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
+    reader = zarr.Reader(open_storage(folder), SplitShape("train", "sparse", 1, ENTRIES, ENTRIES, None))
     pieces, decoded = zarr._Pieces(reader, "data"), []
     decode = zarr._Pieces._decode
     monkeypatch.setattr(zarr._Pieces, "_decode", lambda self, i, out: (decoded.append(i), decode(self, i, out)))

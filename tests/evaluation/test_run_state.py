@@ -95,8 +95,7 @@ def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, datase
 def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, cut: int, learner: type[PA1], outcome: str, reason: str
 ) -> None:
-    monkeypatch.setitem(registry._OURS, learner.name, f"{__name__}:{learner.__name__}")
-    registry._targets.cache_clear()
+    monkeypatch.setitem(registry.LEARNERS.ours, learner.name, f"{__name__}:{learner.__name__}")
     monkeypatch.setattr(registry, "learner_class", lambda name: learner)
     stream = open_streams(str(shelf / "dense")).train
     fold = made(learner.name, stream)
@@ -104,7 +103,6 @@ def test_a_failed_run_is_the_same_record_however_chunks_are_cut(
         for start in range(0, len(chunk), cut):
             fold.step(chunk[start : start + cut])
     record = fold.record()
-    registry._targets.cache_clear()
     assert (record.outcome, record.reason, dict(record.metrics)) == (outcome, reason, {})
     assert len(record.curve_rows) == 0
 
@@ -113,8 +111,7 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     """In one pack, on one stream: the others get the records that they get alone."""
     ours = {"breaks": Breaks, "diverges": Diverges}
     for name, learner in ours.items():
-        monkeypatch.setitem(registry._OURS, name, f"{__name__}:{learner.__name__}")
-    registry._targets.cache_clear()
+        monkeypatch.setitem(registry.LEARNERS.ours, name, f"{__name__}:{learner.__name__}")
     real = registry.learner_class
     monkeypatch.setattr(registry, "learner_class", lambda name: ours.get(name) or real(name))
     stream = open_streams(str(shelf / "dense")).train
@@ -133,7 +130,6 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     assert together[0].reason == "RuntimeError: no more"
     assert [run_bytes(together[1])] == [run_bytes(record) for record in run("pa1")]
     assert [run_bytes(together[3])] == [run_bytes(record) for record in run("lol")]
-    registry._targets.cache_clear()
 
 
 def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) -> None:

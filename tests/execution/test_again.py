@@ -22,10 +22,11 @@ from olscale.execution.on_worker import run_as_task
 from olscale.execution.progress import Silent
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners import passive_aggressive
-from olscale.results import Record, Store, files, open_store
+from olscale.results import Record, Store, open_store
 from olscale.results.compact import compact
-from olscale.results.files import LocalFiles
 from olscale.results.single import stem
+from olscale.storage import local
+from olscale.storage.local import LocalStorage
 from olscale.system.interrupts import UserInterrupt
 
 
@@ -88,8 +89,8 @@ def test_what_an_edited_learner_gives_takes_the_place_of_what_was(
     after = results(open_store(store.path))
     assert done.changed == sum(after[id] != before[id] for id in before) >= 4
     assert {id: after[id] for id in results(fresh)} == results(fresh)
-    assert dict(store.files.read(store.files.names("selections"))) == dict(
-        fresh.files.read(fresh.files.names("selections"))
+    assert dict(store.files.read_many(store.files.names("selections"))) == dict(
+        fresh.files.read_many(fresh.files.names("selections"))
     )
     compact(store)
     assert results(open_store(store.path)) == after
@@ -264,12 +265,12 @@ class Notes(Silent):
 def refuse_writes(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
     """Let nobody write below `root`, not even root."""
 
-    def refused(self: LocalFiles, *args: Any) -> Any:
+    def refused(self: LocalStorage, *args: Any) -> Any:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     for name in ("writing", "discard", "remove", "make"):
-        monkeypatch.setattr(LocalFiles, name, refused)
-    monkeypatch.setattr(LocalFiles, "writable", lambda self: False)
+        monkeypatch.setattr(LocalStorage, name, refused)
+    monkeypatch.setattr(LocalStorage, "is_writable", lambda self: False)
 
 
 def test_a_read_only_store_is_shown_and_evaluated_where_nothing_is_to_be_done(
@@ -309,7 +310,7 @@ def barred(monkeypatch: pytest.MonkeyPatch, path: Path) -> Iterator[None]:
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", guarded(Path.read_bytes))
-        patch.setattr(files, "_scan", guarded(files._scan))
+        patch.setattr(local, "_scan", guarded(local._scan))
         patch.setattr(pa, "OSFile", guarded(pa.OSFile))
         yield
 
@@ -375,15 +376,15 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
 ) -> None:
     store = evaluate(experiment(shelf), tmp_path / "s", in_process=True).store
     compact(store)
-    before, writing, left = results(store), LocalFiles.writing, iter(range(5))
+    before, writing, left = results(store), LocalStorage.writing, iter(range(5))
 
-    def full(self: LocalFiles, name: str) -> Any:
+    def full(self: LocalStorage, name: str) -> Any:
         if next(left, None) is None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return writing(self, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalFiles, "writing", full)
+        patch.setattr(LocalStorage, "writing", full)
         with pytest.raises(
             OlscaleError, match=r"^cannot write .*: No space left on device; check its permissions and free"
         ):
@@ -394,4 +395,4 @@ def test_a_disk_that_is_full_in_the_middle_of_computing_again_is_one_line_and_lo
 
 def test_ids_of_files_are_those_of_their_runs(shelf: Path, store: Store) -> None:
     evaluate(experiment(shelf), store.path, in_process=True, force=True)
-    assert {stem(name) for name in store.loose("runs")} == store.done()
+    assert {stem(name) for name in store.single_files("runs")} == store.done()

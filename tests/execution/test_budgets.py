@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olscale.errors import ExperimentError
-from olscale.evaluation.budget import Budget, Spent, parse_bytes
+from olscale.evaluation.budget import Budget, Spent
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.run_state import RunState
 from olscale.execution.evaluate import evaluate
@@ -262,13 +262,6 @@ def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:
     folds[0].spent.seconds = 12.5
     folds[1].restore(folds[0].state())
     assert folds[1].spent.seconds == 12.5
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("2GB", 2 * 10**9), ("1.5 kB", 1500), ("512MiB", 512 << 20), ("4096", 4096), ("3g", 3 * 10**9)]
-)
-def test_sizes(text: str, size: int) -> None:
-    assert parse_bytes(text) == size
 
 
 @pytest.mark.parametrize(

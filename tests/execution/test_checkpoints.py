@@ -174,7 +174,7 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(shelf: Path, tmp_p
     fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
     assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
     assert ResumablePass(pack, store.path, EAGER).position == 5
-    [(_, data)] = store.files.read([fifth])
+    [(_, data)] = store.files.read_many([fifth])
     assert isinstance(data, bytes)
     at = (
         data.index(b"\x93NUMPY", len(data) // 2) + 128
@@ -491,7 +491,7 @@ def test_runs_that_stand_twice_in_a_pack_json_are_continued_once(shelf: Path, st
     (pack,) = packs(shelf / "dense", {"name": "pa"})
     Checkpoints(store, pack, EAGER).save(through(GroupPass(pack), 3))
     about = f"checkpoints/{pack.key}/pack.json"
-    [(_, data)] = store.files.read([about])
+    [(_, data)] = store.files.read_many([about])
     assert isinstance(data, bytes)
     content = json_content(data, checked=True)
     store.put(about, json_bytes({**content, "runs": content["runs"] * 2}))
@@ -515,7 +515,7 @@ def test_a_verdict_whose_reason_has_changed_is_passed_over(shelf: Path, store: S
     name = f"checkpoints/{pack.key}/{pack.runs[0].id}.json"
     store.put(name, json_bytes({"outcome": "timeout", "reason": "too long", "budget": pack.budget.model_dump()}))
     assert kept.exceeded() == {pack.runs[0].id: BudgetExceeded("timeout", "too long")}
-    [(_, data)] = store.files.read([name])
+    [(_, data)] = store.files.read_many([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"long", b"long."))
     assert kept.exceeded() == {}

@@ -67,7 +67,7 @@ def whole(experiment: Experiment) -> Iterator[dict[str, dict[str, bytes]]]:
 
 
 def files_of(store: Store) -> dict[str, bytes]:
-    return {name: data for name, data in store.files.read(store.files.names("")) if isinstance(data, bytes)}
+    return {name: data for name, data in store.files.read_many(store.files.names("")) if isinstance(data, bytes)}
 
 
 def put(path: str, files: dict[str, bytes]) -> Store:

@@ -59,7 +59,7 @@ def experiment(rows: Path, order: str, *learners: str) -> Any:
 
 
 def runs(store: Store) -> dict[str, Any]:
-    return dict(store.files.read(store.loose("runs")))
+    return dict(store.files.read_many(store.single_files("runs")))
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])

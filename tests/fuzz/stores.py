@@ -12,7 +12,7 @@ import numpy as np
 
 from olscale.evaluation.experiment import load_experiment
 from olscale.results.compact import compact
-from olscale.results.compacted import SCHEMAS, intact, one_row_each, part_bytes, salvage
+from olscale.results.compacted import SCHEMAS, compacted_bytes, deduplicate, is_intact, salvage
 from olscale.results.plans import LeftOut, read_plans, write_plan
 from olscale.results.record import Record, run_id
 from olscale.results.rows import run_bytes, timing_bytes
@@ -96,10 +96,10 @@ def read_parts(folder: Path) -> None:
     """Read as `read_runs` does, and what compaction would save of each part."""
     opened = open_store(folder)
     for kind in SCHEMAS:
-        for name, data in opened.files.read(opened.parts(kind)):
-            if isinstance(data, bytes) and not intact(name, data):
-                part_bytes(one_row_each(salvage(kind, data), kind))
-        opened.ids_of_parts(kind)
+        for name, data in opened.files.read_many(opened.compacted_files(kind)):
+            if isinstance(data, bytes) and not is_intact(name, data):
+                compacted_bytes(deduplicate(salvage(kind, data), kind))
+        opened.compacted_ids(kind)
     opened.read(["id", "dataset", "learner", "params", "metrics"], on_damage="skip", dictionaries=True)
     read_runs(folder)
 

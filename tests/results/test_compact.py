@@ -36,6 +36,11 @@ store = open_store(sys.argv[1], create=True)
 """
 
 
+def compacted(store: Store) -> dict[str, bytes | Exception]:
+    """Return the compacted files of runs."""
+    return dict(store.files.read_many(store.compacted_files("runs")))
+
+
 class Died(BaseException):
     """The process is gone."""
 
@@ -138,7 +143,7 @@ def copied(store: Store, path: str) -> Store:
     """Return a copy of a store."""
     new = open_store(path, create=True)
     for folder in ("runs", "timings", "compacted/runs", "compacted/timings"):
-        for name, data in store.files.read(store.files.names(folder)):
+        for name, data in store.files.read_many(store.files.names(folder)):
             new.put(name, data)
     return new
 
@@ -150,8 +155,8 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
 
     result = compact(store)
 
-    assert (result.runs, result.parts, result.merged, result.damaged) == (21, 1, 21, [])
-    assert store.loose("runs") == store.loose("timings") == []
+    assert (result.runs, result.files, result.merged, result.damaged) == (21, 1, 21, [])
+    assert store.single_files("runs") == store.single_files("timings") == []
     assert (rows(store), store.done(), summarise(store)) == (before, done, summaries)
     assert store.timings().equals(timings)
     got = store.get(min(done))
@@ -160,8 +165,8 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
 
 def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(store, make_record):
     fill(store, make_record, range(5))
-    [name, *_] = store.loose("runs")
-    [(_, data)] = store.files.read([name])
+    [name, *_] = store.single_files("runs")
+    [(_, data)] = store.files.read_many([name])
     compact(store)
     before = rows(store)
 
@@ -181,7 +186,7 @@ def test_lost_run_stays_loose_until_it_has_a_result(store, make_record):
     store.write(make_record(metrics={"mistakes": 1}))
     compact(store)
 
-    assert (store.lost(), len(store.done()), store.loose("lost")) == (set(), 1, [])
+    assert (store.lost(), len(store.done()), store.single_files("lost")) == (set(), 1, [])
     assert store.read()["outcome"].to_pylist() == ["ok"]
 
 
@@ -223,8 +228,10 @@ def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, smal
         assert seen.timings()["id"].equals(timings)
         assert len(seen.done()) == 8
         compact(seen)
-        assert dict(seen.files.read(seen.parts("runs"))) == dict(whole.files.read(whole.parts("runs")))
-        assert seen.loose("runs") == seen.loose("timings") == []
+        assert dict(seen.files.read_many(seen.compacted_files("runs"))) == dict(
+            whole.files.read_many(whole.compacted_files("runs"))
+        )
+        assert seen.single_files("runs") == seen.single_files("timings") == []
         if not died:
             break
     assert step > 15  # the version, and a part and a loose file for each run and its timings
@@ -270,7 +277,7 @@ def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
     assert sorted(mistakes) == list(range(120))
     compact(store)
     assert len(store.done()) == store.read().num_rows == store.timings().num_rows == 120
-    assert store.loose("runs") == []
+    assert store.single_files("runs") == []
 
 
 def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
@@ -310,14 +317,14 @@ def test_half_written_files_of_the_dead_are_removed_after_a_day(tmp_path, make_r
 
 def test_damaged_loose_file_is_set_aside_and_its_run_is_to_be_done_again(store, make_record):
     fill(store, make_record, range(3))
-    [bad, *_] = store.loose("runs")
+    [bad, *_] = store.single_files("runs")
     store.put(bad, b"not parquet")
 
     result = compact(store)
 
     assert result.damaged == [bad]
     assert len(store.done()) == 2
-    assert [data for _, data in store.files.read([f"damaged/{bad}"])] == [b"not parquet"]
+    assert [data for _, data in store.files.read_many([f"damaged/{bad}"])] == [b"not parquet"]
     fill(store, make_record, range(3))
     assert len(store.done()) == 3
 
@@ -330,8 +337,8 @@ def test_damaged_part_is_named_and_its_whole_row_groups_are_kept(store, make_rec
     monkeypatch.setattr("olscale.results.compacted._GROUP", 4)
     fill(store, make_record, range(10))
     compact(store)
-    [part] = store.parts("runs")
-    [(_, data)] = store.files.read([part])
+    [part] = store.compacted_files("runs")
+    [(_, data)] = store.files.read_many([part])
     store.put(part, flipped(data, 10))  # in the first row group
 
     with pytest.raises(StoreError, match=f"damaged file {part} .*olscale compact sets it aside"):

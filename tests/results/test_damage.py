@@ -17,7 +17,7 @@ from olscale.results import Store, open_store
 from olscale.results.compact import compact, set_damaged_aside
 from olscale.results.compacted import salvage
 from olscale.results.repair import mend_version
-from olscale.results.rows import RUN_SCHEMA, parse, run_bytes, whole
+from olscale.results.rows import RUN_SCHEMA, checksum_matches, parse, run_bytes
 from olscale.results.version import version_bytes
 
 V1 = Path(__file__).parent / "fixtures" / "v1"
@@ -63,8 +63,10 @@ def test_any_changed_byte_of_a_loose_file_is_found(make_record):
 
     for at in range(len(data)):
         bad = data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1 :]
-        assert not whole(bad, checked=True), at
-        if whole(bad):  # the key of the checksum itself, without which a file of the earliest stores is whole
+        assert not checksum_matches(bad, checked=True), at
+        if checksum_matches(
+            bad
+        ):  # the key of the checksum itself, without which a file of the earliest stores is whole
             assert parse(bad, RUN_SCHEMA, RUN_SCHEMA.names).equals(intact), at
 
 
@@ -116,7 +118,7 @@ def test_a_damaged_part_is_named_to_who_asks_for_one_of_its_runs(tmp_path, make_
     record = make_record(metrics={"mistakes": 7.0})
     store.write(record)
     compact(store)
-    [name] = store.parts("runs")
+    [name] = store.compacted_files("runs")
     data = bytearray(Path(store.path, name).read_bytes())
     columns = pq.ParquetFile(pa.BufferReader(bytes(data))).metadata.row_group(0)
     run = next(column for column in map(columns.column, range(columns.num_columns)) if column.path_in_schema == "run")
@@ -136,7 +138,7 @@ def test_a_part_with_a_column_of_another_type_is_named(tmp_path, make_record, co
     store = open_store(tmp_path / "store", create=True)
     store.write(make_record())
     compact(store)
-    [name] = store.parts("runs")
+    [name] = store.compacted_files("runs")
     table = pq.read_table(Path(store.path, name))
     at = table.column_names.index(column)
     table = table.set_column(at, column, pa.array([b"\xff"] * len(table), pa.binary()))
@@ -159,7 +161,7 @@ def test_a_file_without_one_of_its_columns_is_damaged(tmp_path, make_record):
     store = open_store(tmp_path / "store", create=True)
     record = make_record(outcome="lost", reason="why")
     store.write(record)
-    [name] = store.loose("lost")
+    [name] = store.single_files("lost")
     table = pq.read_table(tmp_path / "store" / name).drop_columns(["learner"])
     pq.write_table(table, tmp_path / "store" / name)
 
@@ -176,8 +178,8 @@ def test_some_columns_of_loose_files_are_read_as_dictionaries(tmp_path, make_rec
 
 def unmarked(store: Store) -> str:
     """Change a bit of the key of the checksum of a run's file; return the file."""
-    [name, *_] = store.loose("runs")
-    [(_, data)] = store.files.read([name])
+    [name, *_] = store.single_files("runs")
+    [(_, data)] = store.files.read_many([name])
     assert isinstance(data, bytes)
     store.put(name, data.replace(b"olscale.crc32", b"olscale.crc33"))
     return name
@@ -246,7 +248,7 @@ def test_a_footer_that_contradicts_itself_is_damaged(tmp_path, make_record):
     for i in range(30):
         store.write(make_record(permutation=i, segments=[("Day0", 4, i)]))
     compact(store)
-    [name] = store.parts("runs")
+    [name] = store.compacted_files("runs")
     data = (tmp_path / name).read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     whole_rows = store.read(["id", "segments"]).to_pylist()

@@ -72,8 +72,8 @@ def test_runs_that_are_named_are_gone_and_no_others(store, tmp_path, make_record
     assert seen.timings()["id"].to_pylist() == [id for id in timed if id not in forgotten]
     assert not forgotten & (seen.done() | seen.lost())
     for kind in ("runs", "timings"):
-        assert not forgotten.intersection(id for of in seen.ids_of_parts(kind).values() for id in of.to_pylist())
-        assert not [name for name in seen.loose(kind) if name[-40:-8] in forgotten]
+        assert not forgotten.intersection(id for of in seen.compacted_ids(kind).values() for id in of.to_pylist())
+        assert not [name for name in seen.single_files(kind) if name[-40:-8] in forgotten]
     fill(seen, make_record)
     assert len(seen.read()) == 12
 
@@ -140,7 +140,7 @@ def test_what_is_not_there_is_named_with_the_nearest(store):
 
 
 def test_a_damaged_file_is_left_and_named(store):
-    [name] = store.loose("lost")
+    [name] = store.single_files("lost")
     store.put(name, b"PAR1")
     assert store.forget(["arow"], ["letter"]) == 2
     assert store.damaged == (name,)

@@ -128,11 +128,11 @@ def test_a_selection_that_says_something_else_is_written_anew(tmp_path):
 
     assert not write_selection(store, second)  # whole: what was chosen has changed
     assert read_selections(store) == [second]
-    [(_, data)] = store.files.read([FILE])
+    [(_, data)] = store.files.read_many([FILE])
     store.put(FILE, data.replace(b"0.1", b"0.3"))
     assert write_selection(store, second)
     assert read_selections(store) == [second]
-    assert store.files.exists(f"damaged/{FILE}")
+    assert store.files.is_file(f"damaged/{FILE}")
 
 
 def test_a_plan_under_another_name_is_damaged_without_a_checksum_too(tmp_path):

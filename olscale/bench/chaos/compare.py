@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from olscale.results.compact import compact
-from olscale.results.compacted import intact
+from olscale.results.compacted import is_intact
 from olscale.results.rows import run_bytes
 from olscale.results.store import Store, open_store
 
@@ -28,10 +28,10 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
         Store with loose files only; it is left as it is.
     """
     ours, theirs = open_store(store), open_store(undisturbed)
-    wanted = {Path(name).stem: data for name, data in theirs.files.read(theirs.loose("runs"))}
+    wanted = {Path(name).stem: data for name, data in theirs.files.read_many(theirs.single_files("runs"))}
     found = {id: run_bytes(ours.get(id)) for id in ours.done()}
     wrong = _unlike(found, wanted)
-    loose = {Path(name).stem: data for name, data in ours.files.read(ours.loose("runs"))}
+    loose = {Path(name).stem: data for name, data in ours.files.read_many(ours.single_files("runs"))}
     wrong += _unlike(loose, {id: wanted.get(id) for id in loose})
     wrong += [f"{name}: bytes are not those of its name" for name in _parts(ours) if not _whole(ours, name)]
     wrong += _left_over(store)
@@ -41,7 +41,7 @@ def differences(store: Path, undisturbed: Path) -> list[str]:
     shutil.copytree(undisturbed, copy)
     compact(open_store(copy))
     wrong += _unlike(_files(store / "compacted" / "runs"), _files(copy / "compacted" / "runs"))
-    wrong += [f"{name}: still loose" for name in ours.loose("runs")]
+    wrong += [f"{name}: still loose" for name in ours.single_files("runs")]
     if not ours.read().equals(open_store(copy).read()):
         wrong.append("the records, as read")
     if ours.timings(columns=["id"])["id"].to_pylist() != sorted(wanted):
@@ -55,12 +55,12 @@ def _unlike(found: Mapping[str, object], wanted: Mapping[str, object]) -> list[s
 
 
 def _parts(store: Store) -> list[str]:
-    return store.parts("runs") + store.parts("timings")
+    return store.compacted_files("runs") + store.compacted_files("timings")
 
 
 def _whole(store: Store, name: str) -> bool:
-    [(_, data)] = store.files.read([name])
-    return isinstance(data, bytes) and intact(name, data)
+    [(_, data)] = store.files.read_many([name])
+    return isinstance(data, bytes) and is_intact(name, data)
 
 
 def _left_over(store: Path) -> list[str]:

@@ -17,7 +17,7 @@ from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
-from olscale.storage.directory import Directory
+from olscale.storage.open import open_storage
 
 __all__ = ["HOME", "availability", "data_home", "fetch", "locate"]
 
@@ -31,7 +31,7 @@ _WAIT = 0.2
 def data_home() -> str:
     """Return the folder or address where the datasets that experiments name are kept."""
     home = os.environ.get(HOME)
-    return Directory(home).path if home else str(_cache() / "datasets")
+    return open_storage(home).path if home else str(_cache() / "datasets")
 
 
 def fetch(
@@ -58,7 +58,7 @@ def fetch(
         If the set has no public address, a file cannot be had or has a wrong checksum, or `dest` is taken.
     """
     entry = _obtainable(name)
-    if Directory(dest).exists(MANIFEST):
+    if open_storage(dest).exists(MANIFEST):
         raise DatasetError(
             f"{os.fspath(dest)} already is a dataset; choose another directory, or remove this one first"
         )
@@ -83,13 +83,13 @@ def locate(name: str, *, say: Say | None = None) -> str:
         As `fetch`.
     """
     entry = find_entry(name)
-    home = Directory(data_home())
+    home = open_storage(data_home())
     path = f"{home.path}/{entry.name}"
     try:
         if not home.exists(f"{name}/{MANIFEST}"):
             _obtainable(name)
         while not home.exists(f"{name}/{MANIFEST}"):
-            with home.locked(f".{name}.lock") as ours:
+            with home.lock(f".{name}.lock") as ours:
                 if ours and not home.exists(f"{name}/{MANIFEST}"):
                     if say is not None:
                         say(f"fetching data set {name} into {path}")
@@ -115,7 +115,7 @@ def _obtainable(name: str) -> CatalogueEntry:
 
 def availability(entry: CatalogueEntry) -> str:
     """Return where `entry` can be had: ``"ingested"``, ``"generated"``, ``"mirror"``, ``"download"`` or ``"absent"``."""
-    if Directory(data_home()).exists(f"{entry.name}/{MANIFEST}"):
+    if open_storage(data_home()).exists(f"{entry.name}/{MANIFEST}"):
         return "ingested"
     if entry.absent is not None:
         return "absent"

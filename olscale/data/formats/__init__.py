@@ -7,16 +7,16 @@ MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zst
 from __future__ import annotations
 
 import io
-from importlib import import_module
 from pathlib import PurePosixPath
-from typing import cast
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError, UnknownNameError
+from olscale.errors import FormatError
+from olscale.registry import Registry
 
 __all__ = [
+    "FORMATS",
     "TABLE_FORMATS",
     "TEXT_FORMATS",
     "Batch",
@@ -29,17 +29,20 @@ __all__ = [
 ]
 
 # Guessing by content asks them in this order: those with a signature first, the most permissive last.
-_REGISTRY = {
-    "sklearn": "sklearn:SklearnFormat",
-    "idx": "idx:IdxFormat",
-    "npz": "npz:NpzFormat",
-    "mat": "mat:MatFormat",
-    "parquet": "parquet:ParquetFormat",
-    "arff": "arff:ArffFormat",
-    "svmlight": "svmlight:SvmlightFormat",
-    "tsv": "csv:TsvFormat",
-    "csv": "csv:CsvFormat",
-}
+FORMATS: Registry[type[Format]] = Registry(
+    "format",
+    {
+        "sklearn": "olscale.data.formats.sklearn:SklearnFormat",
+        "idx": "olscale.data.formats.idx:IdxFormat",
+        "npz": "olscale.data.formats.npz:NpzFormat",
+        "mat": "olscale.data.formats.mat:MatFormat",
+        "parquet": "olscale.data.formats.parquet:ParquetFormat",
+        "arff": "olscale.data.formats.arff:ArffFormat",
+        "svmlight": "olscale.data.formats.svmlight:SvmlightFormat",
+        "tsv": "olscale.data.formats.csv:TsvFormat",
+        "csv": "olscale.data.formats.csv:CsvFormat",
+    },
+)
 TEXT_FORMATS = ("arff", "csv", "svmlight", "tsv")
 """Formats that read a stream from its first byte to its last; the others need a file of their own."""
 TABLE_FORMATS = ("arff", "csv", "parquet", "tsv")
@@ -50,12 +53,12 @@ _HEAD_BYTES = 1 << 16
 
 def format_names() -> tuple[str, ...]:
     """Return the names that ``--format`` takes, sorted."""
-    return tuple(sorted(_REGISTRY))
+    return tuple(sorted(FORMATS))
 
 
 def known_suffixes() -> frozenset[str]:
     """Return the endings of file names that tell their format."""
-    return frozenset(suffix for name in _REGISTRY for suffix in _load(name).suffixes)
+    return frozenset(suffix for format in FORMATS.load_all() for suffix in format.suffixes)
 
 
 def find_format(source: str, name: str | None = None, stream: io.BufferedReader | None = None) -> Format:
@@ -87,12 +90,10 @@ def find_format(source: str, name: str | None = None, stream: io.BufferedReader 
     'svmlight'
     """
     if name is not None:
-        if name not in _REGISTRY:
-            raise UnknownNameError("format", name, _REGISTRY)
-        return _load(name)
+        return FORMATS.load(name)()
     path = source if source.startswith("sklearn:") or stream is not None else split_fragment(source)[0]
     suffix = PurePosixPath(strip_compression(path)).suffix.lower()
-    formats = [_load(known) for known in _REGISTRY]
+    formats = [format() for format in FORMATS.load_all()]
     for format in formats:
         if suffix in format.suffixes:
             return format
@@ -129,8 +130,3 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
 def _head(path: str) -> bytes:
     with open_text(path) as stream:
         return stream.read(_HEAD_BYTES)
-
-
-def _load(name: str) -> Format:
-    module, _, attribute = _REGISTRY[name].partition(":")
-    return cast(Format, getattr(import_module(f"{__name__}.{module}"), attribute)())

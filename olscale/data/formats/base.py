@@ -129,12 +129,12 @@ class Format(Protocol):
     suffixes: ClassVar[tuple[str, ...]]
 
     def matches(self, source: str, head: bytes) -> bool:
-        """Return whether `head`, the first decompressed bytes of `source`, look like this format."""
-        ...
+        """Return whether `head`, the first decompressed bytes of `source`, look like this format; no by default."""
+        return False
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return the splits that `source` itself holds, ``("train",)`` or ``("train", "test")``."""
-        ...
+        """Return the splits that `source` itself holds, ``("train",)``, the default, or ``("train", "test")``."""
+        return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
         """Yield the rows of `source` in its own order; raise `FormatError` where it breaks the format."""

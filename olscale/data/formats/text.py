@@ -14,7 +14,7 @@ from typing import Any
 from olscale.data.formats.compression import open_source, strip_compression
 from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.errors import FormatError
-from olscale.storage.directory import split_url
+from olscale.storage.clients import split_url
 
 __all__ = ["labels_beside", "open_text"]
 

@@ -8,7 +8,6 @@ width can be chosen takes a third argument, ``columns``. One that stands for a s
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import os
 from collections.abc import Iterator
@@ -20,22 +19,26 @@ from olscale.data.formats.base import Batch
 from olscale.data.generators.archive import write_archive
 from olscale.data.ingest.build import Build, Piece, claim
 from olscale.data.manifest import SourceEntry
-from olscale.errors import ParameterError, UnknownNameError
+from olscale.errors import ParameterError
+from olscale.registry import Registry
 
-__all__ = ["generate", "generate_archive", "generator_names"]
+__all__ = ["GENERATORS", "generate", "generate_archive", "generator_names"]
 
-_MODULES = {
-    "gaussian-xor": "olscale.data.generators.gaussian_xor",
-    "multipie-like": "olscale.data.generators.multipie_like",
-    "rotating-xor": "olscale.data.generators.rotating_xor",
-    "url-like": "olscale.data.generators.url_like",
-    "webspam-like": "olscale.data.generators.webspam_like",
-}
+GENERATORS: Registry[Any] = Registry(
+    "generator",
+    {
+        "gaussian-xor": "olscale.data.generators.gaussian_xor",
+        "multipie-like": "olscale.data.generators.multipie_like",
+        "rotating-xor": "olscale.data.generators.rotating_xor",
+        "url-like": "olscale.data.generators.url_like",
+        "webspam-like": "olscale.data.generators.webspam_like",
+    },
+)
 
 
 def generator_names() -> tuple[str, ...]:
     """Return the names of the generators, sorted."""
-    return tuple(sorted(_MODULES))
+    return tuple(sorted(GENERATORS))
 
 
 def generate(
@@ -124,9 +127,7 @@ def generate_archive(
 
 def _recipe(name: str, form: str, seed: int, rows: int | None, columns: int | None) -> tuple[Any, dict[str, int], str]:
     """Return the generator's module, the arguments of its function `form`, and what to call the rows."""
-    if name not in _MODULES:
-        raise UnknownNameError("generator", name, _MODULES)
-    module: Any = importlib.import_module(_MODULES[name])
+    module = GENERATORS.load(name)
     if not hasattr(module, form):
         raise ParameterError(f"generator {name} has no published archive to imitate; name a directory for its dataset")
     arguments = {"seed": seed, "rows": module.ROWS if rows is None else rows}

@@ -16,7 +16,7 @@ import numpy as np
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
-from olscale.storage.directory import open_output
+from olscale.storage.open import open_output
 
 __all__ = ["svmlight_text", "write_archive"]
 

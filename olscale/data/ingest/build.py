@@ -27,12 +27,13 @@ from olscale.data.ingest.resume import EARLIER, PROGRESS, Journal, keep_earlier
 from olscale.data.ingest.segments import ColumnSegments
 from olscale.data.ingest.table_notes import TableNotes
 from olscale.data.labels import Labels
-from olscale.data.layouts import Block, SplitShape, check_layout, open_reader, open_writer
+from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader, open_writer
 from olscale.data.layouts.base import SplitWriter
 from olscale.data.manifest import MANIFEST, MARKER, ChunkEntry, Manifest, Segment, SourceEntry, SplitEntry
 from olscale.data.rebatch import default_chunk_rows, rebatch
 from olscale.errors import DatasetError, FormatError, ParameterError
-from olscale.storage.directory import UNWRITABLE, Directory
+from olscale.storage.base import Storage
+from olscale.storage.open import UNWRITABLE, open_storage
 
 __all__ = ["SPOOL", "Build", "Piece", "claim"]
 
@@ -43,7 +44,7 @@ _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
 
 
 @contextmanager
-def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
+def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
     """Make `dest` ours until a manifest is in it.
 
     Parameters
@@ -59,15 +60,15 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
     DatasetError
         When `dest` is a finished dataset, holds other files, or another process is building there; it stays untouched.
     """
-    directory = Directory(dest)
+    directory = open_storage(dest)
     try:
-        names = directory.names()
+        names = directory.entries()
         missing = directory.missing()
     except OSError as error:
         raise DatasetError(
             f"{dest} cannot be made ({error.strerror or error}); check address and credentials"
         ) from error
-    if not missing and not directory.fs.isdir(directory.join("")):
+    if not missing and not directory.is_folder():
         raise DatasetError(f"{dest} is a file; name a new directory for the dataset")
     if MANIFEST in names:
         raise DatasetError(f"{dest} already is a dataset; choose another directory, or remove this one first")
@@ -75,7 +76,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Directory]:
         raise DatasetError(f"{dest} holds other files ({names[0]} ...); choose a new or empty directory")
     with ExitStack() as stack:
         try:
-            ours = stack.enter_context(directory.locked(MARKER))
+            ours = stack.enter_context(directory.lock(MARKER))
         except OSError as error:
             directory.remove_empty(missing)
             raise DatasetError(
@@ -116,7 +117,7 @@ def _refused(dest: str, error: OSError) -> DatasetError:
     return DatasetError(f"{dest} cannot be made ({error.strerror or error}); choose another directory")
 
 
-def _marker(directory: Directory) -> dict[str, Any]:
+def _marker(directory: Storage) -> dict[str, Any]:
     """Return the marker of an interrupted build: the directories that it made, and its recipe."""
     try:
         content = json.loads(directory.read(MARKER))
@@ -179,7 +180,7 @@ class Build:
 
     Parameters
     ----------
-    directory : Directory
+    directory : Storage
         Claimed.
     layout : {'parquet', 'zarr'}, optional
         Zarr for dense and Parquet for sparse rows when left out.
@@ -195,7 +196,7 @@ class Build:
 
     def __init__(
         self,
-        directory: Directory,
+        directory: Storage,
         layout: str | None = None,
         chunk_rows: int | None = None,
         segments: str | None = None,
@@ -203,7 +204,7 @@ class Build:
         journal: Journal | None = None,
     ) -> None:
         if layout is not None:
-            check_layout(layout)
+            LAYOUTS.check(layout)
         if chunk_rows is not None and chunk_rows < 1:
             raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
         self._directory, self._asked, self._layout = directory, (layout, chunk_rows), ""
@@ -353,7 +354,7 @@ class Build:
                 ),
             }
         )
-        self._directory.write_whole(MANIFEST, manifest.to_json())
+        self._directory.put(MANIFEST, manifest.to_json())
         return manifest
 
     def _share(self) -> float:

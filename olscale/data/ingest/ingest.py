@@ -27,7 +27,7 @@ from olscale.data.ingest.spilled_rows import keep_rows, kept_rows
 from olscale.data.manifest import SourceEntry
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError, FormatError, ParameterError
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
 from olscale.system.allocation import keep_freed_memory
 
 __all__ = ["ingest"]
@@ -171,9 +171,9 @@ def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     return [os.fspath(path) for path in several]
 
 
-def _spool(directory: Directory, stack: ExitStack) -> Path:
+def _spool(directory: Storage, stack: ExitStack) -> Path:
     if directory.local:
-        return Path(directory.join(SPOOL))
+        return directory.local / SPOOL
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="olscale-")))
 
 

@@ -20,7 +20,7 @@ from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import ChunkEntry
 from olscale.data.rebatch import cut
 from olscale.errors import DatasetError
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
 
 __all__ = ["EARLIER", "PROGRESS", "Earlier", "Journal", "keep_earlier"]
 
@@ -39,7 +39,7 @@ class Journal:
         Numbering of the text, which the pieces to come share; None where it is no SVMlight text, and nothing is kept.
     """
 
-    directory: Directory
+    directory: Storage
     zero_based: bool | None = None
     pieces: dict[str, int] = field(default_factory=dict)
     twice: bool = False
@@ -76,7 +76,7 @@ class Journal:
         self.directory.replace(PROGRESS, json.dumps(content).encode())
 
 
-def keep_earlier(directory: Directory) -> None:
+def keep_earlier(directory: Storage) -> None:
     """Move the rows of an interrupted build to where `Earlier` finds them, unless there are more of an earlier one."""
     now, before = _load(directory, ""), _load(directory, f"{EARLIER}/")
     if now is None or (before is not None and _count(before) >= _count(now)):
@@ -99,7 +99,7 @@ class Earlier:
         See `Journal`.
     """
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Storage) -> None:
         self._directory = directory
         self.pieces: dict[str, tuple[int, int]] = {}
         self.zero_based: bool | None = None
@@ -156,7 +156,7 @@ def _count(content: dict[str, Any]) -> int:
     return sum(sum(found["chunks"]) for found in content["splits"].values())
 
 
-def _load(directory: Directory, folder: str) -> dict[str, Any] | None:
+def _load(directory: Storage, folder: str) -> dict[str, Any] | None:
     try:
         content: dict[str, Any] = json.loads(directory.read(f"{folder}{PROGRESS}"))
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ from olscale.data.formats.compression import open_raw, strip_compression, told_o
 from olscale.data.formats.text import labels_beside
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
-from olscale.storage.directory import split_url
+from olscale.storage.clients import split_url
 
 __all__ = ["Source", "expand", "natural_key", "segment_name", "sha256_and_size", "stamp"]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, slice_rows
 from olscale.data.formats.base import Batch
 from olscale.data.shuffle.row_codec import SPARE_WORDS, PackedRows, Pieces, find, unpack
-from olscale.storage.directory import write_in_steps
+from olscale.storage.local import write_in_steps
 
 __all__ = ["read_batches", "write_batch"]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
 
 __all__ = ["Block", "SplitReader", "SplitShape", "SplitWriter", "StoredRows", "crc32"]
 
@@ -85,7 +85,7 @@ class SplitWriter(ABC):
 
     Parameters
     ----------
-    directory : Directory
+    directory : Storage
         The dataset's directory.
     split : str
         Name of the split, the directory below.
@@ -98,7 +98,7 @@ class SplitWriter(ABC):
         The crc32 of every file written, by its name below the split.
     """
 
-    def __init__(self, directory: Directory, split: str, chunk_rows: int) -> None:
+    def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
         self.directory, self.split, self.chunk_rows = directory, split, chunk_rows
         self.files: dict[str, int] = {}
 
@@ -125,13 +125,13 @@ class SplitReader(ABC):
 
     Parameters
     ----------
-    directory : Directory
+    directory : Storage
         The dataset's directory.
     shape : SplitShape
         From the manifest.
     """
 
-    def __init__(self, directory: Directory, shape: SplitShape) -> None:
+    def __init__(self, directory: Storage, shape: SplitShape) -> None:
         self.directory, self.shape = directory, shape
 
     def file(self, name: str) -> bytes:

@@ -82,7 +82,7 @@ class Reader(SplitReader):
     def read(self, i: int) -> Block:
         """Return chunk `i`."""
         name = _file(i)
-        file = self.directory.mapped(f"{self.shape.split}/{name}")
+        file = self.directory.map(f"{self.shape.split}/{name}")
         self.check(name, file)
         columns = read_plain(file) or _read(file)
         label = columns["label"][0]

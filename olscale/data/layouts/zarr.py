@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
-from olscale.storage.directory import Directory
+from olscale.storage.base import Storage
 
 __all__ = ["Reader", "Writer"]
 
@@ -89,7 +89,7 @@ class _Column:
 class Writer(SplitWriter):
     """Writes one zarr group a split."""
 
-    def __init__(self, directory: Directory, split: str, chunk_rows: int) -> None:
+    def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
         super().__init__(directory, split, chunk_rows)
         self._group: Any = None
         self._columns: dict[str, _Column] = {}

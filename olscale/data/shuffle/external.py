@@ -17,7 +17,7 @@ from olscale.data.layouts.base import Block
 from olscale.data.shuffle.in_memory import Held, held_bytes, let_go
 from olscale.data.shuffle.spill_file import Buckets
 from olscale.errors import ParameterError
-from olscale.system.memory import size_text
+from olscale.system.sizes import size_text
 
 __all__ = ["Scattered", "chunk_bytes"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from olscale.compiled.csr import CSR, Rows, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.data.transforms.drop import Drop
-from olscale.data.transforms.projection import RandomProjection
-from olscale.data.transforms.scaling import Bias, MinMax, Standardize, UnitNorm
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
+from olscale.named_parameters import parse_named, parse_value
+from olscale.registry import Registry
 
 __all__ = [
+    "TRANSFORMS",
     "Pipeline",
     "canonical_transform",
     "fit_transforms",
@@ -29,14 +29,21 @@ __all__ = [
 
 _WIDEST_DENSE = 65_536
 
-_TRANSFORMS: dict[str, type[Transform]] = {
-    step.name: step for step in (Standardize, MinMax, UnitNorm, Bias, RandomProjection)
-}
+TRANSFORMS: Registry[type[Transform]] = Registry(
+    "transform",
+    {
+        "standardize": "olscale.data.transforms.scaling:Standardize",
+        "minmax": "olscale.data.transforms.scaling:MinMax",
+        "unit-norm": "olscale.data.transforms.scaling:UnitNorm",
+        "bias": "olscale.data.transforms.scaling:Bias",
+        "project": "olscale.data.transforms.projection:RandomProjection",
+    },
+)
 
 
 def transform_names() -> list[str]:
     """Return the names a `transforms` list may have."""
-    return list(_TRANSFORMS)
+    return list(TRANSFORMS)
 
 
 def make_transform(text: str) -> Transform:
@@ -56,24 +63,22 @@ def make_transform(text: str) -> Transform:
     >>> make_transform("project:100").width(5000)
     100
     """
-    name, colon, rest = text.partition(":")
-    if name not in _TRANSFORMS:
-        raise UnknownNameError("transform", name, _TRANSFORMS)
-    known, given = _parameters(_TRANSFORMS[name]), rest.split(",") if colon else []
-    if known and given and "=" not in given[0]:
-        given[0] = f"{next(iter(known))}={given[0]}"
-    params: dict[str, Any] = {}
-    for pair in given:
-        key, equals, value = map(str.strip, pair.partition("="))
+    name, pairs = parse_named(text)
+    kind = TRANSFORMS.load(name)
+    known = _parameters(kind)
+    if known and pairs and pairs[0][1] is None:
+        pairs[0] = (next(iter(known)), pairs[0][0])
+    params = {}
+    for key, value in pairs:
         if key not in known:
             raise UnknownNameError(f"parameter of transform {name}", key, known)
-        if not equals:
-            raise ParameterError(f"transform {text}: {pair!r} is not param=value")
-        params[key] = int(value) if value.removeprefix("-").isdecimal() else value
+        if value is None:
+            raise ParameterError(f"transform {text}: {key!r} is not param=value")
+        params[key] = parse_value(value)
     for key, default in known.items():
         if default is inspect.Parameter.empty and key not in params:
             raise ParameterError(f"transform {name}: {key} is missing; expected e.g. {name}:{key}=100")
-    return _TRANSFORMS[name](**params)
+    return kind(**params)
 
 
 def canonical_transform(text: str) -> str:

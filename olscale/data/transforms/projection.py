@@ -65,7 +65,7 @@ class RandomProjection(Transform):
 
     def __init__(self, features: int, kind: str = "gaussian", seed: int = 0) -> None:
         for parameter, value, least in (("features", features, 1), ("seed", seed, 0)):
-            if not isinstance(value, int) or value < least:
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(
                     f"transform project: {parameter} was {value!r}, expected a whole number of at least {least}"
                 )

@@ -1,4 +1,4 @@
-"""Metrics: what a run reports of its rows. A new one is one file here and one name in `METRICS`."""
+"""Metrics: what a run reports of its rows. A new one is one file here and one line in `METRICS`."""
 
 from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
 from olscale.evaluation.metrics.drift import DriftAlarms
@@ -7,6 +7,7 @@ from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
 from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.window import WindowError
+from olscale.registry import Registry
 
 __all__ = [
     "CURVE_POINTS",
@@ -21,4 +22,15 @@ __all__ = [
     "WindowError",
 ]
 
-METRICS: tuple[type[Metric], ...] = (Prequential, FinalError, WindowError, FadingError, HoldoutError, DriftAlarms)
+METRICS: Registry[type[Metric]] = Registry(
+    "metric",
+    {
+        "prequential": "olscale.evaluation.metrics.prequential:Prequential",
+        "final-error": "olscale.evaluation.metrics.final_error:FinalError",
+        "window-error": "olscale.evaluation.metrics.window:WindowError",
+        "fading-error": "olscale.evaluation.metrics.fading:FadingError",
+        "holdout-error": "olscale.evaluation.metrics.holdout:HoldoutError",
+        "drift-alarms": "olscale.evaluation.metrics.drift:DriftAlarms",
+    },
+)
+"""A run measures those that its protocol wants, in this order."""

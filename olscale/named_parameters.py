@@ -1,0 +1,50 @@
+"""The grammar of ``NAME:key=value,key=value``, by which options and experiments name learners and transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+__all__ = ["parse_named", "parse_value"]
+
+
+def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, list[tuple[str, str | None]]]:
+    """Return the name, and each parameter's key with the text of its value, None where there is no ``=``.
+
+    Parameters
+    ----------
+    text : str
+    registered : container of str, optional
+        Names; where given, any other may be ``module:attribute``.
+
+    Examples
+    --------
+    >>> parse_named("project:100,kind=sparse")
+    ('project', [('100', None), ('kind', 'sparse')])
+    >>> parse_named("sklearn.linear_model:Perceptron:shuffle=false", registered=["pa"])
+    ('sklearn.linear_model:Perceptron', [('shuffle', 'false')])
+    """
+    name, *rest = text.split(":")
+    if rest and registered is not None and name not in registered and "=" not in rest[0]:
+        name = f"{name}:{rest.pop(0)}"
+    pairs = [pair.partition("=") for pair in ":".join(rest).split(",")] if rest else []
+    return name, [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
+
+
+def parse_value(text: str) -> Any:
+    """Return what a parameter's text says: a truth value, None, a number, or else the text.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("false", "none", "3", "0.5", "sparse")]
+    [False, None, 3, 0.5, 'sparse']
+    """
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text

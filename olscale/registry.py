@@ -1,0 +1,101 @@
+"""Things that have a name: learners, formats, layouts, transforms, metrics and generators.
+
+A registry maps a name to where its object stands, ``module:attribute`` or ``module``, and imports it when it is asked for.
+Packages add names of their own with entry points in the registry's group (see ``docs/extending.md``); a name of olscale's
+own stays olscale's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Generic, TypeVar, cast
+
+from olscale.errors import ParameterError, UnknownNameError
+from olscale.system.interrupts import let_interrupt_out, text_of
+
+__all__ = ["Registry", "installed"]
+
+T = TypeVar("T")
+
+
+@cache
+def installed(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, sorted by name, as they are when this process first asks."""
+    return tuple(sorted(entry_points(group=group), key=lambda point: point.name))
+
+
+class Registry(Generic[T]):
+    """Names and what they stand for; iteration gives olscale's own in their order, then those of other packages.
+
+    Parameters
+    ----------
+    kind : str
+        What messages call one: ``"format"``.
+    ours : mapping of str to str
+        Name -> ``module:attribute``, or ``module``, of olscale's own.
+
+    Examples
+    --------
+    >>> registry = Registry("number", {"pi": "math:pi"})
+    >>> registry.load("pi"), list(registry), registry.group
+    (3.141592653589793, ['pi'], 'olscale.numbers')
+    """
+
+    def __init__(self, kind: str, ours: Mapping[str, str]) -> None:
+        self.kind, self.ours = kind, dict(ours)
+
+    @property
+    def group(self) -> str:
+        """The group of entry points."""
+        return f"olscale.{self.kind}s"
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.ours
+        yield from dict.fromkeys(point.name for point in installed(self.group) if point.name not in self.ours)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.ours or any(point.name == name for point in installed(self.group))
+
+    def check(self, name: str) -> None:
+        """Raise `UnknownNameError`, with the nearest name and a list, where there is no such name."""
+        if name not in self:
+            raise UnknownNameError(self.kind, name, self)
+
+    def target(self, name: str) -> str:
+        """Return the ``module:attribute`` behind a name.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such name.
+        """
+        self.check(name)
+        return self.ours.get(name) or next(point.value for point in installed(self.group) if point.name == name)
+
+    def load(self, name: str) -> T:
+        """Import and return what a name stands for.
+
+        Raises
+        ------
+        UnknownNameError
+            If there is no such name.
+        ParameterError
+            If it is another package's and cannot be imported.
+        """
+        point = EntryPoint(name, self.target(name), self.group)
+        if name in self.ours:
+            return cast(T, point.load())
+        try:
+            return cast(T, point.load())
+        except BaseException as fault:  # importing a module may raise anything
+            let_interrupt_out(fault)
+            raise ParameterError(
+                f"{self.kind} {name!r} cannot be imported from {point.value} ({text_of(fault)}); mend or uninstall the "
+                f"package that brings it"
+            ) from None
+
+    def load_all(self) -> list[T]:
+        """Import and return all, in the order of their names here."""
+        return [self.load(name) for name in self]

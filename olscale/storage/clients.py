@@ -1,0 +1,86 @@
+"""Object stores: faults of their clients as errors of the operating system, so that one line can be made of them.
+
+Credentials and addresses come from the environment that the client reads by itself (``AWS_ACCESS_KEY_ID``,
+``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks for them nor keeps them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from olscale.errors import DatasetError, OlscaleError
+
+__all__ = ["Client", "open_remote", "split_url"]
+
+_EXTRAS = {"s3": "s3"}
+"""Protocol -> the extra of olscale that brings its client."""
+
+
+class Client:
+    """An fsspec file system of which every call succeeds or raises an `OSError`.
+
+    A client has errors of its own for what keeps it from asking (no credentials, no connection); those of the store
+    itself (no such bucket, access denied) it raises as `OSError` already.
+    """
+
+    def __init__(self, fs: Any) -> None:
+        self._fs = fs
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._fs, name)
+        return _speak_ours(found) if callable(found) else found
+
+
+def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(call)
+    def call_client(*args: Any, **options: Any) -> Any:
+        try:
+            return call(*args, **options)
+        except (OSError, OlscaleError):
+            raise
+        except Exception as fault:
+            if type(fault).__module__.startswith(("botocore.", "aiobotocore.", "aiohttp.", "google.", "gcsfs.")):
+                raise OSError(errno.EIO, " ".join(str(fault).split())) from fault
+            raise
+
+    return call_client
+
+
+def open_remote(url: str) -> tuple[Any, str]:
+    """Return the file system of an fsspec URL, opened now, and the path within it.
+
+    Raises
+    ------
+    ValueError
+        If there is no such protocol, or its client is not installed; the message says what to install.
+    """
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
+    protocol = url.partition("://")[0]
+    try:
+        fs, root = url_to_fs(url)
+    except ImportError as fault:
+        extra = _EXTRAS.get(protocol)
+        cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
+        raise ValueError(f"{protocol}:// needs another package: {cure}") from fault
+    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root
+
+
+def split_url(path: str) -> tuple[Any, str]:
+    """Return the fsspec file system of `path` and the path within it (absolute where local).
+
+    Raises
+    ------
+    DatasetError
+        If there is no such protocol, its client is not installed, or it cannot be opened.
+    """
+    try:
+        fs, root = open_remote(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    except (ValueError, OSError) as error:
+        raise DatasetError(f"{path} cannot be opened ({error})") from error
+    return fs, root.rstrip("/") or root

@@ -1,0 +1,70 @@
+"""Getting the storage at a path, and single files of output anywhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from olscale.errors import DatasetError
+from olscale.storage.base import Storage
+from olscale.storage.local import LocalStorage
+from olscale.storage.remote import RemoteStorage
+
+__all__ = ["UNWRITABLE", "open_output", "open_storage"]
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
+
+
+def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage:
+    """Return the storage at `path`, a directory or any URL that fsspec knows (``s3://bucket/prefix``, ``memory://name``).
+
+    Parameters
+    ----------
+    path : path
+    temporaries : str, default ``""``
+        Folder of files in the making; beside what they become by default.
+
+    Examples
+    --------
+    >>> storage = open_storage("memory://doctest-storage")
+    >>> storage.put("a/b", b"content")
+    >>> storage.names("a"), storage.read("a/b")
+    (['a/b'], b'content')
+    """
+    text = os.fspath(path)
+    protocol, colon, rest = text.partition("://")
+    if colon and protocol not in ("file", "local"):
+        return RemoteStorage(text.rstrip("/"), temporaries)
+    # A worker need not share our working directory, so a local path is made absolute when it is first seen.
+    return LocalStorage(str(Path(rest if colon else text).expanduser().absolute()), temporaries)
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[IO[bytes]]:
+    """Open `path` for writing so that it appears whole or not at all.
+
+    Raises
+    ------
+    DatasetError
+        When it cannot be written.
+    """
+    folder, slash, name = path.rpartition("/")
+    storage = open_storage(folder + slash or ".")
+    with ExitStack() as stack:
+        try:
+            storage.make()
+            file = stack.enter_context(storage.writing(name))
+        except OSError as error:
+            raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+        try:
+            yield file
+            stack.close()
+        except OSError as error:
+            if error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
+                raise
+            raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error

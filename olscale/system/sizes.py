@@ -1,0 +1,46 @@
+"""Sizes in bytes: one parser and one printer for options, experiments and messages."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["parse_size", "size_text"]
+
+_SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")
+_UNITS = ("", "k", "m", "g", "t", "p")
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that `text` says: kB, MB ... are powers of 1000, KiB, MiB ... of 1024, in any case.
+
+    Raises
+    ------
+    ValueError
+        If it is no size.
+
+    Examples
+    --------
+    >>> parse_size("2GB"), parse_size("512 MiB"), parse_size("1e9"), parse_size("4096")
+    (2000000000, 536870912, 1000000000, 4096)
+    """
+    parts = _SIZE.fullmatch(text.lower())
+    try:
+        if parts is not None:
+            return int(float(parts[1]) * (1024 if parts[3] else 1000) ** _UNITS.index(parts[2] or ""))
+    except OverflowError:  # of 1e999
+        pass
+    raise ValueError(f"expected bytes, such as 2GB, 512MiB or 4096, got {text!r}")
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes with a unit.
+
+    Examples
+    --------
+    >>> size_text(2_500_000), size_text(800), size_text(36_000)
+    ('2.5 MB', '800 B', '36.0 kB')
+    """
+    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if size >= unit:
+            return f"{size / unit:,.1f} {name}"
+    return f"{size:.0f} B"

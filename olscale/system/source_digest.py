@@ -1,0 +1,36 @@
+"""A digest of source texts, and that of olscale's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+__all__ = ["package_digest", "text_digest"]
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def text_digest(texts: Iterable[tuple[str, bytes]]) -> str:
+    """Return the SHA-256 of named texts, in hexadecimal digits.
+
+    Examples
+    --------
+    >>> text_digest([("a", b"b")])[:12]
+    '8fb20ef63ced'
+    """
+    digest = hashlib.sha256()
+    for name, text in texts:
+        digest.update(b"%s\0%s\0" % (name.encode(), text))
+    return digest.hexdigest()
+
+
+@cache
+def package_digest(*folders: str) -> str:
+    """Return a digest of olscale's sources as this process finds them, or of those in some of its folders.
+
+    Two checkouts of one version differ in it.
+    """
+    found = (path for folder in folders or ("",) for path in (_PACKAGE / folder).rglob("*.py"))
+    return text_digest((path.relative_to(_PACKAGE).as_posix(), path.read_bytes()) for path in sorted(found))

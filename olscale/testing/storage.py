@@ -1,0 +1,212 @@
+"""Conformance checks for storages: each is one promise of `olscale.storage.base.Storage`, and one sentence.
+
+A storage of your own is held to them by running each with an empty one::
+
+    @pytest.mark.parametrize(("name", "check"), storage_checks())
+    def test_storage(name, check, tmp_path):
+        check(open_storage(tmp_path / "place"))
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+
+from olscale.storage.base import Storage
+
+__all__ = ["storage_checks"]
+
+Check = Callable[[Storage], None]
+_CHECKS: list[tuple[str, Check]] = []
+
+
+def _check(check: Check) -> Check:
+    _CHECKS.append((check.__name__.removeprefix("_").replace("_", " "), check))
+    return check
+
+
+def storage_checks() -> list[tuple[str, Check]]:
+    """Return name and check for each promise; a check takes a storage where nothing is yet, and raises `AssertionError`.
+
+    Examples
+    --------
+    >>> from olscale.storage.open import open_storage
+    >>> for number, (name, check) in enumerate(storage_checks()):
+    ...     check(open_storage(f"memory://doctest-checks/{number}"))
+    """
+    return list(_CHECKS)
+
+
+class _FaultError(Exception):
+    pass
+
+
+@_check
+def _what_is_put_is_read(storage: Storage) -> None:
+    """Bytes come back by every way to read them, of any length and in folders not made before."""
+    storage.make()
+    for name, data in {"a": b"", "b/c": b"12345678" * 99_999, "b/d/e": b"\0\xff"}.items():
+        storage.put(name, data)
+        assert storage.read(name) == data
+        assert dict(storage.read_many([name])) == {name: data}
+        with storage.open(name) as file:
+            assert file.read() == data
+        with storage.ranges(name) as file:
+            file.seek(len(data) // 2)
+            assert file.read(3) == data[len(data) // 2 :][:3]
+
+
+@_check
+def _what_is_mapped_may_be_written_to_and_stays_as_it_is(storage: Storage) -> None:
+    """A map is writable memory of this process alone."""
+    storage.make()
+    storage.put("a", b"old")
+    storage.map("a")[0] = ord("c")
+    assert storage.read("a") == b"old"
+
+
+@_check
+def _a_file_is_replaced_whole(storage: Storage) -> None:
+    """`put`, `replace`, `write` and `writing` take the place of what was there, be it longer."""
+    storage.make()
+    for write in (storage.put, storage.replace, storage.write):
+        storage.put("a", b"longer than the next")
+        write("a", b"new")
+        assert storage.read("a") == b"new"
+    with storage.writing("a") as file:
+        file.write(b"ne")
+        assert storage.read("a") == b"new"
+        file.write(b"west")
+    assert storage.read("a") == b"newest"
+    assert storage.entries() == sorted({"a", *filter(None, [storage.temporaries if storage.local else ""])})
+
+
+@_check
+def _a_writer_that_fails_leaves_nothing(storage: Storage) -> None:
+    """After a fault there is the old file or none, and nothing else."""
+    storage.make()
+    storage.put("old", b"old")
+    for name in ("old", "new"):
+        try:
+            with storage.writing(name) as file:
+                file.write(b"half")
+                raise _FaultError
+        except _FaultError:
+            pass
+    assert storage.read("old") == b"old"
+    assert not storage.is_file("new")
+    assert storage.size() == 3
+
+
+@_check
+def _what_is_absent_is_a_file_not_found_error(storage: Storage) -> None:
+    """Reading by name raises, reading many yields the error, removing is fine."""
+    storage.make()
+    try:
+        storage.read("absent")
+    except FileNotFoundError:
+        pass
+    else:
+        raise AssertionError("reading an absent file raised nothing")
+    [(name, fault)] = storage.read_many(["absent"])
+    assert name == "absent"
+    assert isinstance(fault, FileNotFoundError)
+    storage.discard("absent")
+    storage.discard_all(["absent", "there/too"])
+    storage.remove("absent")
+    assert storage.names("absent") == []
+    assert [found("absent") for found in (storage.exists, storage.is_file, storage.is_folder)] == [False] * 3
+
+
+@_check
+def _files_are_listed_sorted(storage: Storage) -> None:
+    """`names` gives files in a folder and one below, `entries` what lies directly inside; neither is out of date."""
+    storage.make()
+    assert storage.entries() == []
+    for name in ("x/b/2", "x/a", "x/b/1", "y"):
+        storage.put(name, name.encode())
+    assert storage.names("x") == ["x/a", "x/b/1", "x/b/2"]
+    assert set(storage.entries()) - {storage.temporaries} == {"x", "y"}
+    assert storage.entries() == sorted(storage.entries())
+    assert (storage.is_file("x"), storage.is_folder("x"), storage.exists("x")) == (False, True, True)
+    assert (storage.is_file("y"), storage.is_folder("y"), storage.exists("y")) == (True, False, True)
+    assert storage.size() == sum(map(len, ("x/b/2", "x/a", "x/b/1", "y")))
+
+
+@_check
+def _names_are_taken_as_they_are(storage: Storage) -> None:
+    """Brackets, stars and spaces in a name are no pattern."""
+    storage.make()
+    for name in ("a[b]/c*", "ab/c1", "a [b]?/c"):
+        storage.put(name, b"x")
+    assert storage.names("a[b]") == ["a[b]/c*"]
+    storage.remove("a[b]")
+    assert (storage.names("a[b]"), storage.names("ab"), storage.names("a [b]?")) == ([], ["ab/c1"], ["a [b]?/c"])
+
+
+@_check
+def _files_and_folders_are_removed_and_moved(storage: Storage) -> None:
+    """`remove` takes a file, a folder or all; `move` takes a folder along."""
+    storage.make()
+    for name in ("a", "b/c", "b/d/e", "f"):
+        storage.put(name, b"x")
+    storage.move("b", "g/b")
+    assert storage.names("g/b") == ["g/b/c", "g/b/d/e"]
+    assert not storage.exists("b")
+    storage.remove("a")
+    storage.remove("g")
+    assert not storage.exists("a")
+    assert not storage.exists("g")
+    assert storage.is_file("f")
+    storage.remove()
+    assert storage.entries() == []
+
+
+@_check
+def _a_lock_is_held_by_one(storage: Storage) -> None:
+    """Where there are locks, a second one is refused until the first is given back."""
+    with storage.lock("lock") as first:
+        assert first
+        with storage.lock("lock") as second:
+            assert second is (storage.local is None)
+    with storage.lock("lock") as again:
+        assert again
+
+
+@_check
+def _a_place_without_files_is_vacant(storage: Storage) -> None:
+    """Hidden files and files in the making do not count, any other does."""
+    assert storage.is_vacant()
+    storage.make()
+    assert storage.is_vacant()
+    assert storage.is_writable()
+    assert storage.stale_temporaries() == []
+    storage.put("a", b"")
+    assert not storage.is_vacant()
+
+
+@_check
+def _what_was_missing_can_be_removed_again(storage: Storage) -> None:
+    """Folders made for a place that stays empty go; one that is used stays."""
+    missing = storage.missing()
+    assert storage.path in missing
+    storage.make()
+    storage.remove_empty(missing)
+    assert not storage.exists()
+    storage.make()
+    storage.put("a", b"x")
+    assert storage.missing() == []
+    storage.remove_empty(missing)
+    assert storage.read("a") == b"x"
+
+
+@_check
+def _it_travels_as_its_path(storage: Storage) -> None:
+    """A pickled storage is the same place, and holds nothing open."""
+    storage.make()
+    storage.put("a", b"x")
+    data = pickle.dumps(storage)
+    assert len(data) < 1000
+    there = pickle.loads(data)
+    assert (there.path, there.temporaries, there.name) == (storage.path, storage.temporaries, storage.name)
+    assert there.read("a") == b"x"
