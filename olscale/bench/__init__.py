@@ -29,16 +29,15 @@ BENCHMARKS = {
     "workers": "olscale.bench.workers",
     "scale": "olscale.bench.scale",
     "checkpoints": "olscale.bench.checkpoints",
-    "chaos": "olscale.bench.chaos",
     "memory": "olscale.bench.memory",
     "store": "olscale.bench.store",
 }
 
-ON_REQUEST = {"chaos", "memory", "soft-local-wide"}
-"""Benchmarks that run only if they are named: they take as long as they are told to, or much memory."""
+ON_REQUEST = {"memory", "soft-local-wide"}
+"""Benchmarks that run only if they are named: they take long, or much memory."""
 
 
-def run(names: Sequence[str] = (), rows: int | None = None, minutes: float | None = None) -> dict[str, list[Figure]]:
+def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Figure]]:
     """Run benchmarks one after another, on one thread.
 
     Parameters
@@ -47,8 +46,6 @@ def run(names: Sequence[str] = (), rows: int | None = None, minutes: float | Non
         Which; all when empty, but for those in `ON_REQUEST`.
     rows : int, optional
         Rows of the streams of those benchmarks whose size can be chosen; their own when left out.
-    minutes : float, optional
-        How long those of `ON_REQUEST` take; ten when left out.
 
     Returns
     -------
@@ -66,7 +63,6 @@ def run(names: Sequence[str] = (), rows: int | None = None, minutes: float | Non
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
             module: Any = importlib.import_module(BENCHMARKS[name])
-            takes = inspect.signature(module.figures).parameters
-            chosen = {"rows": rows, "minutes": minutes}
-            found[name] = module.figures(**{key: value for key, value in chosen.items() if value and key in takes})
+            sized = rows is not None and "rows" in inspect.signature(module.figures).parameters
+            found[name] = module.figures(rows=rows) if sized else module.figures()
     return found

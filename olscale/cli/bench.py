@@ -23,13 +23,11 @@ __all__ = ["bench"]
 @click.option(
     "--rows", type=click.IntRange(min=1000), metavar="N", help="Rows of the streams of linear, scale and memory."
 )
-@click.option("--minutes", type=click.FloatRange(min=0.1), metavar="N", help="How long chaos goes on (default: 10).")
-def bench(names: tuple[str, ...], file: str | None, rows: int | None, minutes: float | None) -> None:
-    """Run speed benchmarks NAME; all but chaos and memory if none is named.
+def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
+    """Run speed benchmarks NAME; all but memory and soft-local-wide if none is named.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
     scale is ingest, layouts and a stream through many learners; --rows 2396130 is the size of the URL set.
-    chaos measures no speed: it kills processes at random and compares the results with those of undisturbed evaluations.
     memory is the resident memory along a stream of ten million rows.
     """
     from olscale.bench import run
@@ -37,7 +35,7 @@ def bench(names: tuple[str, ...], file: str | None, rows: int | None, minutes: f
     from olscale.bench.table import as_json
 
     host = machine()
-    found = run(names, rows, minutes)
+    found = run(names, rows)
     say(f"{host['processor']}, {host['cores']} cores, load {host['load']} at the start")
     for name, figures in found.items():
         _print(name, figures)

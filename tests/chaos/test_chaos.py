@@ -1,4 +1,4 @@
-"""Real processes die at random while an evaluation of actors and one of tasks run; see `olscale.bench.chaos`."""
+"""Real processes die at random while an evaluation of actors and one of tasks run; see the package."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from olscale.bench.chaos import run_chaos
-from olscale.bench.chaos.compare import differences
-from olscale.bench.chaos.learners import CHUNK_ROWS, CHUNKS
-from olscale.bench.chaos.rework import Note, places, setbacks
 from olscale.results.compact import compact
 from olscale.results.store import open_store
+from tests.chaos import run_chaos
+from tests.chaos.compare import differences
+from tests.chaos.learners import CHUNK_ROWS, CHUNKS
+from tests.chaos.rework import Note, places, setbacks
 
 SECONDS = float(os.environ.get("OLSCALE_CHAOS_SECONDS", "40"))
 
@@ -85,8 +85,8 @@ def note(when: float, process: int, chunk: int, learner: str = "a") -> Note:
     return Note(when, process, learner, f"{learner}{chunk}", CHUNK_ROWS, 0.5)
 
 
-def test_what_is_learned_again_is_counted_for_each_time_a_pack_goes_back() -> None:
-    """Two learners of one pack: killed after chunk 3 with a checkpoint after 1, then once more at once."""
+def test_what_is_learned_again_is_counted_for_each_time_a_group_goes_back() -> None:
+    """Two learners of one group: killed after chunk 3 with a checkpoint after 1, then once more at once."""
     where = places(note(chunk, 1, chunk, learner) for learner in "ab" for chunk in range(CHUNKS))
     notes = [note(chunk, 1, chunk, learner) for chunk in range(4) for learner in "ab"]
     notes += [note(10 + chunk, 2, chunk, learner) for chunk in range(1, 3) for learner in "ab"]

@@ -1,4 +1,4 @@
-"""What was learned twice: read from the notes of the learners (`olscale.bench.chaos.learners`)."""
+"""What was learned twice: read from the notes of the learners (`tests.chaos.learners`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from olscale.bench.chaos.learners import CHUNK_ROWS, CHUNKS
+from tests.chaos.learners import CHUNK_ROWS, CHUNKS
 
 __all__ = ["Note", "Place", "places", "read_notes", "setbacks"]
 
@@ -60,10 +60,10 @@ def places(undisturbed: Iterable[Note]) -> dict[str, Place]:
 
 
 def setbacks(notes: Sequence[Note], where: Mapping[str, Place]) -> list[float]:
-    """Return how much was learned again each time that a pack went on from a place it had been beyond.
+    """Return how much was learned again each time that a run group went on from a place it had been beyond.
 
     A process that goes through a stream from some chunk on is a stretch. What others had learned before, or an earlier
-    stretch of its own, is done again; the runs of a pack go through a stream together and are counted together.
+    stretch of its own, is done again; the runs of a group go through a stream together and are counted together.
 
     Parameters
     ----------

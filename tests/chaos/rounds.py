@@ -15,21 +15,17 @@ from time import monotonic, sleep
 from typing import Any
 from uuid import uuid4
 
-from olscale.bench.chaos.compactor import Compactor
-from olscale.bench.chaos.compare import differences
-from olscale.bench.chaos.learners import ORDERS, write_experiments
-from olscale.bench.chaos.report import Report
-from olscale.bench.chaos.rework import places, read_notes, setbacks
 from olscale.results.store import open_store
+from tests.chaos.compactor import Compactor
+from tests.chaos.compare import differences
+from tests.chaos.learners import ORDERS, write_experiments
+from tests.chaos.report import CHECKPOINT_SECONDS, KINDS, Report
+from tests.chaos.rework import places, read_notes, setbacks
 
-__all__ = ["CHECKPOINT_SECONDS", "KINDS", "Chaos"]
-
-KINDS = {"worker": 6, "frozen worker": 1, "nanny": 2, "driver": 2, "scheduler": 1, "compactor": 2}
-"""What is hit, and how often against the others."""
+__all__ = ["Chaos"]
 
 GIVE_UP_SECONDS = 900.0
 CHUNK_SECONDS = 0.03
-CHECKPOINT_SECONDS = 1.0
 FROZEN_SECONDS = 12
 """After which the scheduler gives a worker up (`worker-ttl`); a worker is heard of twice a second."""
 

@@ -1,4 +1,4 @@
-"""The learners and experiments of chaos; the learners note what they learn from, for `olscale.bench.chaos.rework`."""
+"""The learners and experiments of chaos; the learners note what they learn from, for `tests.chaos.rework`."""
 
 from __future__ import annotations
 
