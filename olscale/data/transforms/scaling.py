@@ -152,7 +152,7 @@ class MinMax(_Scaling):
     def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:
         """Take the least and the greatest value of each feature."""
         low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-        for X in chunks():
+        for X in filter(len, chunks()):
             np.minimum(low, X.min(axis=0), out=low)
             np.maximum(high, X.max(axis=0), out=high)
         with np.errstate(over="ignore", invalid="ignore"):

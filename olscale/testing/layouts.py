@@ -1,0 +1,203 @@
+"""The layout contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, slice_rows, to_csr
+from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
+from olscale.storage.directory import Directory
+from olscale.testing.named import Check, named_checks
+
+__all__ = ["layout_checks"]
+
+ROWS, COLUMNS, CHUNK_ROWS = 70, 6, 16
+KINDS = ("uint8", "int8", "uint16", "int16", "float32", "float64", "csr")
+"""Types in which dense rows are stored, and sparse rows."""
+
+
+def layout_checks(writer: type[SplitWriter], reader: type[SplitReader]) -> list[Check]:
+    """Return the checks that a layout must pass, with a readable name for each.
+
+    Parameters
+    ----------
+    writer, reader : type
+        The layout's subclasses of `olscale.data.layouts.base.SplitWriter` and `SplitReader`.
+
+    Returns
+    -------
+    list of (str, callable)
+
+    Examples
+    --------
+    >>> from olscale.data.layouts.parquet import Reader, Writer
+    >>> for name, check in layout_checks(Writer, Reader):
+    ...     check()
+    """
+    checks: list[Callable[..., None]] = [
+        check_rows_are_read_bit_for_bit,
+        check_chunks_are_read_in_any_order,
+        check_a_chunk_may_come_in_parts,
+        check_sparse_rows_may_grow_wider,
+        check_every_file_has_its_checksum,
+        check_a_changed_file_is_noticed,
+        check_chunks_called_safe_can_be_read,
+    ]
+    return named_checks(checks, writer, reader)
+
+
+def rows(kind: str) -> Block:
+    """Return rows of one kind, a zero row and an empty one among them; labels are any float64, NaN and -0.0 too."""
+    rng = np.random.default_rng(0)
+    X: Any = rng.integers(0, 100, (ROWS, COLUMNS)) * (rng.random((ROWS, COLUMNS)) < 0.5)
+    X[3], X[-1] = 0, 0
+    label = rng.normal(size=ROWS)
+    label[:3] = np.nan, -0.0, np.inf
+    if kind == "csr":
+        return Block(to_csr(X * rng.normal(size=X.shape)), label)
+    return Block(X.astype(kind) if kind[0] in "iu" else (X * rng.normal(size=X.shape)).astype(kind), label)
+
+
+def cut(block: Block, size: int) -> list[Block]:
+    """Return consecutive parts of `size` rows, the last one shorter."""
+    starts = range(0, len(block), size)
+    return [Block(slice_rows(block.X, i, min(i + size, len(block))), block.label[i : i + size]) for i in starts]
+
+
+class Written:
+    """A split in a directory of its own, written chunk by chunk, each in `parts` parts."""
+
+    def __init__(self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="olscale-layout-")
+        self.folder = Path(self._folder.name)
+        self.directory = Directory(self.folder)
+        self.block, self.kind = rows(kind), kind
+        self.writer = writer(self.directory, "train", CHUNK_ROWS)
+        self.safe = []
+        for chunk in cut(self.block, CHUNK_ROWS):
+            self.writer.append(cut(chunk, -(-len(chunk) // parts)))
+            self.safe.append(self.writer.safe())
+        if finish:
+            self.writer.finish(COLUMNS)
+
+    def reader(self, reader: type[SplitReader], columns: int = COLUMNS) -> SplitReader:
+        """Return a reader of the split."""
+        kind = "csr" if self.kind == "csr" else "dense"
+        shape = SplitShape("train", kind, columns, ROWS, CHUNK_ROWS, dict(self.writer.files))
+        return reader(self.directory, shape)
+
+    def compare(self, found: SplitReader, order: Sequence[int]) -> None:
+        """Hold chunks, read in `order`, against what was written."""
+        chunks = cut(self.block, CHUNK_ROWS)
+        for i in order:
+            _same(found.read(i), chunks[i], f"chunk {i} of {self.kind} rows")
+
+    def __enter__(self) -> Written:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+CHUNKS = range(-(-ROWS // CHUNK_ROWS))
+
+
+def check_rows_are_read_bit_for_bit(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """Dense rows of every type and sparse rows come back as they were given, labels too."""
+    for kind in KINDS:
+        with Written(writer, kind) as split:
+            split.compare(split.reader(reader), CHUNKS)
+
+
+def check_chunks_are_read_in_any_order(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """Any chunk can be read at any time, also twice."""
+    for kind in ("float32", "csr"):
+        with Written(writer, kind) as split:
+            split.compare(split.reader(reader), [4, 0, 2, 2, 1, 3, 0])
+
+
+def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """The parts of a chunk are joined, and give the files that the whole chunk gives."""
+    for kind in ("uint8", "csr"):
+        with Written(writer, kind, parts=3) as split, Written(writer, kind) as whole:
+            split.compare(split.reader(reader), CHUNKS)
+            assert split.writer.files == whole.writer.files, f"{kind} rows in parts give other files"
+
+
+def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """The width is known at the end only: more columns than any row uses are no fault."""
+    with Written(writer, "csr", finish=False) as split:
+        split.writer.finish(10 * COLUMNS)
+        split.compare(split.reader(reader, 10 * COLUMNS), CHUNKS)
+
+
+def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """`files` names files that are there, and the same rows give the same bytes."""
+    for kind in ("float64", "csr"):
+        with Written(writer, kind) as split, Written(writer, kind) as again:
+            assert split.writer.files, "the writer names no file"
+            for name in split.writer.files:
+                assert (split.folder / "train" / name).is_file(), f"the writer names {name}, which is not there"
+            assert split.writer.files == again.writer.files, f"the same {kind} rows were written as other bytes"
+
+
+def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """A flipped bit, or a file that is cut short, makes reading its chunks fail."""
+    for kind in ("float64", "csr"):
+        with Written(writer, kind) as split:
+            for name in split.writer.files:
+                file = split.folder / "train" / name
+                content = file.read_bytes()
+                for changed in (bytes([content[0] ^ 1]) + content[1:], content[: len(content) // 2]):
+                    file.write_bytes(changed)
+                    assert _fails(split.reader(reader)), f"{name} was changed and nobody noticed"
+                file.write_bytes(content)
+            split.compare(split.reader(reader), CHUNKS)
+
+
+def check_chunks_called_safe_can_be_read(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
+    """As many chunks as `safe` says can be read before `finish`; never fewer than before, and all of them afterwards."""
+    for kind in ("float32", "csr"):
+        with Written(writer, kind, finish=False) as split:
+            assert all(a <= b for a, b in zip(split.safe, split.safe[1:], strict=False)), (
+                f"safe goes back: {split.safe}"
+            )
+            assert all(n <= i + 1 for i, n in enumerate(split.safe)), f"safe is ahead of what was given: {split.safe}"
+            if split.safe[-1]:
+                split.compare(split.reader(reader), range(split.safe[-1]))
+            split.writer.finish(COLUMNS)
+            assert split.writer.safe() == len(CHUNKS), f"{split.writer.safe()} chunks are safe at the end"
+
+
+def _fails(reader: SplitReader) -> bool:
+    try:
+        for i in CHUNKS:
+            reader.read(i)
+    except Exception:  # any exception means damage
+        return True
+    return False
+
+
+def _same(got: Block, expected: Block, what: str) -> None:
+    np.testing.assert_array_equal(_bits(got.label), _bits(expected.label), err_msg=f"labels of {what}")
+    if not isinstance(expected.X, CSR):
+        assert not isinstance(got.X, CSR), f"{what} came back sparse"
+        assert got.X.dtype == expected.X.dtype, f"{what} came back as {got.X.dtype}"
+        np.testing.assert_array_equal(got.X, expected.X, err_msg=what)
+        return
+    assert isinstance(got.X, CSR), f"{what} came back dense"
+    np.testing.assert_array_equal(np.diff(got.X.indptr), np.diff(expected.X.indptr), err_msg=f"lengths of {what}")
+    for mine, theirs in ((got.X.indices, expected.X.indices), (_bits(got.X.data), _bits(expected.X.data))):
+        ours = mine[got.X.indptr[0] : got.X.indptr[-1]]
+        np.testing.assert_array_equal(ours, theirs[expected.X.indptr[0] : expected.X.indptr[-1]], err_msg=what)
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.int64]:
+    bits: NDArray[np.int64] = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+    return bits

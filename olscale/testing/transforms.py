@@ -1,0 +1,159 @@
+"""The transform contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense
+from olscale.data.transforms.base import FloatArray, Transform
+from olscale.testing.named import Check, named_checks
+
+__all__ = ["transform_checks"]
+
+Make: TypeAlias = Callable[[], Transform]
+ROWS, COLUMNS = 60, 5
+CUTS = ((0, ROWS), tuple(range(ROWS + 1)), (0, 1, 1, 17, 40, ROWS))
+
+
+def transform_checks(make: Make) -> list[Check]:
+    """Return the checks that a transform must pass, with a readable name for each.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a new transform that is not fitted: the class, or a function for one with parameters.
+
+    Returns
+    -------
+    list of (str, callable)
+
+    Examples
+    --------
+    >>> from olscale.data.transforms.scaling import MinMax
+    >>> for name, check in transform_checks(MinMax):
+    ...     check()
+    """
+    checks: list[Callable[..., None]] = [
+        check_any_cut_into_chunks_fits_the_same_bits,
+        check_rows_are_transformed_one_by_one_as_together,
+        check_the_width_is_that_of_the_rows,
+        check_rows_are_left_as_they_were,
+        check_no_rows_give_no_rows,
+        check_usable_rows_stay_usable,
+    ]
+    if make().takes_sparse:
+        checks.append(check_sparse_rows_give_the_same_bits)
+    if make().is_random:
+        checks.append(check_draws_differ_by_their_number)
+    return named_checks(checks, make)
+
+
+def table(seed: int = 0) -> NDArray[np.float64]:
+    """Return rows with zeros, a constant feature, a feature of large numbers, and a row of zeros."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(ROWS, COLUMNS))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[:, 1], X[:, 2] = 0.1, 1e6 * X[:, 2]
+    X[7] = 0.0
+    return read_only(X)
+
+
+def fitted(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
+    """Return a new transform, fitted on the table in chunks that end at `cuts`."""
+    step, X = make(), table()
+
+    def chunks() -> Iterator[FloatArray]:
+        for start, stop in pairwise(cuts):
+            yield X[start:stop]
+
+    step.fit(chunks, COLUMNS)
+    return step
+
+
+def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
+    """Fitting on one chunk, on rows one by one and on ragged chunks transforms rows to the same bits."""
+    X = table(1)
+    expected = fitted(make).apply(X, COLUMNS)
+    for cuts in CUTS:
+        _same(fitted(make, cuts).apply(X, COLUMNS), expected)
+
+
+def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
+    """A row does not depend on the rows beside it."""
+    X, step = table(1), fitted(make)
+    expected = step.apply(X, COLUMNS)
+    for cuts in CUTS:
+        for start, stop in pairwise(cuts):
+            _same(step.apply(X[start:stop], COLUMNS), slice_rows(expected, start, stop))
+
+
+def check_the_width_is_that_of_the_rows(make: Make) -> None:
+    """`width` says how many float64 features the rows have, before the transform is fitted and afterwards."""
+    step = fitted(make)
+    width = make().width(COLUMNS)
+    assert step.width(COLUMNS) == width, f"the width is {width} before fitting and {step.width(COLUMNS)} afterwards"
+    found = step.apply(table(), COLUMNS)
+    if isinstance(found, CSR):
+        assert found.indices.max(initial=-1) < width, f"index {found.indices.max()} in rows of width {width}"
+    else:
+        assert found.shape == (ROWS, width), f"rows have shape {found.shape}, expected {(ROWS, width)}"
+    values = found.data if isinstance(found, CSR) else found
+    assert values.dtype == np.float64, f"rows are {values.dtype}, expected float64"
+
+
+def check_rows_are_left_as_they_were(make: Make) -> None:
+    """Rows that could be written to are not changed."""
+    X: Any = np.array(table())
+    fitted(make).apply(X, COLUMNS)
+    np.testing.assert_array_equal(X, table())
+
+
+def check_no_rows_give_no_rows(make: Make) -> None:
+    """A chunk of no rows is transformed to no rows."""
+    assert rows_of(fitted(make).apply(table()[:0], COLUMNS)) == 0
+
+
+def check_usable_rows_stay_usable(make: Make) -> None:
+    """Finite numbers stay finite, in constant features and in rows of zeros too."""
+    found = fitted(make).apply(table(), COLUMNS)
+    values = found.data if isinstance(found, CSR) else found
+    assert np.isfinite(values).all(), "a number is not finite"
+
+
+def check_sparse_rows_give_the_same_bits(make: Make) -> None:
+    """CSR rows, also those of a slice, are transformed to what dense rows are; asked of those with `takes_sparse`."""
+    X, step = table(1), fitted(make)
+    width = step.width(COLUMNS)
+    for start, stop in ((0, ROWS), (5, 31)):
+        sparse = slice_rows(to_csr(X), start, stop)
+        expected = to_dense(step.apply(X[start:stop], COLUMNS), width)
+        np.testing.assert_array_equal(to_dense(step.apply(sparse, COLUMNS), width), expected)
+
+
+def check_draws_differ_by_their_number(make: Make) -> None:
+    """The same `projection` gives the same rows and another one others; asked of those with `is_random`."""
+    X = table()
+    drawn = []
+    for number in (0, 0, 1):
+        step = make()
+        step.projection = number
+        step.fit(lambda: iter([X]), COLUMNS)
+        drawn.append(to_dense(step.apply(X, COLUMNS), step.width(COLUMNS)))
+    np.testing.assert_array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], drawn[2]), "projections 0 and 1 are the same"
+
+
+def _same(got: Rows, expected: Rows) -> None:
+    assert isinstance(got, CSR) == isinstance(expected, CSR), "rows are dense at one time and sparse at another"
+    if isinstance(got, CSR) and isinstance(expected, CSR):
+        np.testing.assert_array_equal(np.diff(got.indptr), np.diff(expected.indptr))
+        for mine, theirs in ((got.indices, expected.indices), (got.data, expected.data)):
+            ours = mine[got.indptr[0] : got.indptr[-1]]
+            np.testing.assert_array_equal(ours, theirs[expected.indptr[0] : expected.indptr[-1]])
+    else:
+        np.testing.assert_array_equal(got, expected)

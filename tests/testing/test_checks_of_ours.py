@@ -1,0 +1,115 @@
+"""Every format, layout, metric and transform of ours passes the checks that are shipped for extensions."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from olscale.data.formats import ReadOptions, find_format, format_names
+from olscale.data.layouts import _MODULES as LAYOUTS
+from olscale.data.transforms import make_transform, transform_names
+from olscale.data.transforms.drop import Drop
+from olscale.evaluation.metrics import METRICS
+from olscale.evaluation.scoring import PLAIN, Scoring
+from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
+from olscale.testing.named import Check
+
+TRANSFORMS: dict[str, Callable[[], Any]] = {
+    name: partial(make_transform, name) for name in transform_names() if name != "project"
+} | {
+    **{f"project, {kind}": partial(make_transform, f"project:3,kind={kind}") for kind in ("gaussian", "sparse")},
+    "project, very-sparse": partial(make_transform, "project:40,kind=very-sparse"),
+    "drop": partial(Drop, 2),
+}
+SCORINGS = {
+    "plain": PLAIN,
+    "window": Scoring(window=30),
+    "fading": Scoring(fading=0.9),
+    "holdout from the test split": Scoring(holdout_every=40),
+    "holdout from the stream": Scoring(holdout_every=30, holdout_rows=10),
+    "drift adwin": Scoring(drift="adwin"),
+    "drift ddm": Scoring(drift="ddm"),
+    "drift page-hinkley": Scoring(drift="page-hinkley"),
+}
+CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
+ARFF = (
+    "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c {yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
+)
+SVMLIGHT = "+1 1:0.5 3:2\n-1 2:1.25\n+1\n-1 1:1 7:-3\n"
+
+
+def _sources(folder: Path) -> dict[str, str]:
+    """Write a small valid source of every format and return their places."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import scipy.io
+
+    X, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 1, 0])
+    texts = {"csv": CSV, "tsv": CSV.replace(",", "\t"), "arff": ARFF, "svmlight": SVMLIGHT}
+    for name, text in texts.items():
+        (folder / f"rows.{name}").write_text(text)
+    np.savez(folder / "rows.npz", X=X, y=y)
+    scipy.io.savemat(folder / "rows.mat", {"X": X, "y": y})
+    pq.write_table(pa.table({"a": [1.0, 2.0, 0.5], "b": ["x", "y", "x"], "label": [1, 0, 1]}), folder / "rows.parquet")
+    images = np.arange(48, dtype=np.uint8).reshape(3, 4, 4)
+    for name, array in (("rows-images-idx3-ubyte", images), ("rows-labels-idx1-ubyte", np.array([1, 0, 2], np.uint8))):
+        head = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+        (folder / name).write_bytes(head + array.tobytes())
+    places = {name: str(folder / f"rows.{name}") for name in (*texts, "npz", "mat", "parquet")}
+    return places | {"idx": str(folder / "rows-images-idx3-ubyte"), "sklearn": "sklearn:iris"}
+
+
+def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
+    for name, check in checks:
+        yield pytest.param(check, id=f"{prefix}: {name}")
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
+    source = _sources(tmp_path)[name]
+    for _, check in format_checks(find_format(source, name), source, ReadOptions()):
+        check()
+
+
+def _layouts() -> Iterator[Any]:
+    for name, path in LAYOUTS.items():
+        module = importlib.import_module(path)
+        yield from _named(layout_checks(module.Writer, module.Reader), name)
+
+
+@pytest.mark.parametrize("check", list(_layouts()))
+def test_layouts_keep_the_contract(check: Callable[[], None]) -> None:
+    check()
+
+
+def _metrics() -> Iterator[Any]:
+    for metric in METRICS:
+        for text, scoring in SCORINGS.items():
+            plain = metric.wanted(PLAIN)
+            if metric.wanted(scoring) and plain == (scoring == PLAIN):
+                yield from _named(metric_checks(metric, scoring), f"{metric.__name__}, {text}")
+
+
+@pytest.mark.parametrize("check", list(_metrics()))
+def test_metrics_keep_the_contract(check: Callable[[], None]) -> None:
+    check()
+
+
+def test_every_metric_is_checked() -> None:
+    assert all(any(metric.wanted(scoring) for scoring in SCORINGS.values()) for metric in METRICS)
+
+
+def _transforms() -> Iterator[Any]:
+    for text, make in TRANSFORMS.items():
+        yield from _named(transform_checks(make), text)
+
+
+@pytest.mark.parametrize("check", list(_transforms()))
+def test_transforms_keep_the_contract(check: Callable[[], None]) -> None:
+    check()
