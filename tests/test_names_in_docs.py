@@ -14,12 +14,10 @@ import click
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HISTORY = "decisions.md"
-"""A lab book: what it names was there on the day."""
-
 PAGES = [
     ROOT / "README.md",
-    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name != HISTORY),
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "cluster" / "README.md",
 ]
 ELSEWHERE = {
