@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from olscale.bench import BENCHMARKS, run
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.loops import arow_numpy, bare_gather, bare_max_out, bare_pa1, lol_numpy
+from olscale.bench.loops import arow_numpy, bare_gather, bare_max_out, lol_numpy
 from olscale.bench.machine import machine
 from olscale.bench.peers import missing
 from olscale.bench.table import as_json
-from olscale.cli import COMMANDS, olscale
+from olscale.cli import olscale
 from olscale.compiled.csr import to_csr
 from olscale.data.generators.url_like import chunks
 from olscale.errors import UnknownNameError
@@ -49,7 +49,7 @@ def test_the_bare_loop_does_what_pa1_does() -> None:
     w = contestant.prepare()
     contestant.run(w)
     np.testing.assert_allclose(w, model.state_["W"][:, 0], atol=1e-12)
-    assert bare_pa1 is not None
+    assert w.any()
 
 
 def test_the_bare_max_out_moves_one_hyperplane_a_dimension_where_told() -> None:
@@ -126,7 +126,10 @@ def test_permuting_is_measured_with_its_peak() -> None:
         *("", "PA-I, file order, parquet", *peaks),
         *("", "PA-I, file order, zarr", *peaks),
     ]
-    assert all(figure.value is None or figure.value > 0.0 for figure in found)
+    measured = [figure for figure in found if not figure.note]
+    assert len(measured) == (8 if sys.platform == "linux" else 4)
+    assert all(figure.value is not None and figure.value > 0.0 for figure in measured)
+    assert all(figure.ratio is not None and figure.ratio > 0.0 for figure in measured if figure.peer)
 
 
 def test_a_missing_peer_says_how_to_get_it() -> None:
@@ -136,11 +139,11 @@ def test_a_missing_peer_says_how_to_get_it() -> None:
     assert missing("NumPy", "numpy") == []
 
 
-def test_unknown_benchmark() -> None:
+def test_an_unknown_benchmark_ends_before_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nearest name is in the message, and nothing runs before it, however many names are right."""
+    monkeypatch.setattr("olscale.bench.parse.figures", lambda: pytest.fail("a benchmark has run"))
     with pytest.raises(UnknownNameError, match="linear"):
-        run(["linaer"])
-    assert "bench" in COMMANDS
-    assert "linear" in BENCHMARKS
+        run(["parse", "linaer"])
 
 
 def test_the_help_lists_every_benchmark() -> None:

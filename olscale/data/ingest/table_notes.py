@@ -63,7 +63,13 @@ class TableNotes:
 
     def _count_in_arrays(self, batch: Batch, X: NDArray[Any]) -> None:
         # A sum is a number unless some value is none: one pass that reads, where a mask is also written and read again.
-        if X.dtype.kind == "f" and not np.isfinite(np.add.reduce(X, axis=None)):
+        if X.dtype.kind != "f":
+            return
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # of infinities, or of large numbers
+            total = np.add.reduce(X, axis=None)
+        if not np.isfinite(total):
             names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
             self._note(names, np.isnan(X).sum(axis=0))
 
