@@ -226,7 +226,8 @@ class TableEncoder:
             watched = numbers[:, place]
             if self._last is not None:
                 watched = np.vstack([self._last[place], watched])
-            steps = np.diff(watched, axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):  # of infinities: no step
+                steps = np.diff(watched, axis=0)
             falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
             rises = np.count_nonzero(steps > 0, axis=0)
             for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
