@@ -1,5 +1,6 @@
 # make quickstart   a table of results in a minute or two: data, evaluation on a local Dask cluster, results
 # make test         the test suite
+# make test-fast    unit tests without clusters, in less than a minute once machine code is cached
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
 # make clean        remove everything that the targets above made
@@ -12,7 +13,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test lint notebooks clean
+.PHONY: quickstart test test-fast lint notebooks clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --store $(STORE)
@@ -30,6 +31,11 @@ $(OUT)/%/manifest.json: | .venv/installed
 
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+FAST := $(addprefix tests/,analysis data evaluation report results testing test_names_in_docs.py)
+
+test-fast: .venv/dev
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow and not chaos and not long" $(FAST)
 
 lint: .venv/dev
 	$(BIN)/ruff check .

@@ -146,6 +146,7 @@ def test_the_label_comes_after_so_many_predictions() -> None:
     assert learner.state_["seen"][0] == 3
 
 
+@pytest.mark.long
 def test_any_learner_can_wait_for_labels() -> None:
     chunk = made_stream("dense", 2)
     for name in [*learner_names(), "sklearn.linear_model:Perceptron"]:

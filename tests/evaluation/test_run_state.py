@@ -132,6 +132,7 @@ def test_a_failing_learner_leaves_its_neighbours_alone(shelf: Path, monkeypatch:
     assert [run_bytes(together[3])] == [run_bytes(record) for record in run("lol")]
 
 
+@pytest.mark.long
 def test_fit_seconds_have_no_compilation_in_them(shelf: Path, tmp_path: Path) -> None:
     """With an empty cache of machine code, the first chunk is clocked like any other."""
     import os

@@ -72,7 +72,9 @@ def test_a_local_cluster_whose_workers_are_killed_is_started_again(
 def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
     with socket.socket() as taken, warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", ResourceWarning)  # Dask leaves the socket that it tried to the garbage collector
+        warnings.simplefilter(
+            "ignore", ResourceWarning
+        )  # Dask leaves the socket that it tried to the garbage collector
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]

@@ -166,6 +166,7 @@ def test_a_hole_in_a_surface_has_no_figure():
     assert len(surface_figure({"letter": found}).axes[0].texts) == 8
 
 
+@pytest.mark.long
 def test_boundaries_stand_over_the_rows_since_the_last_snapshot():
     plane = plane_of("xor", batches(200, seed=0))
     taken = snapshots("pamo1", {"h": 4}, plane, every=100, resolution=40)

@@ -189,6 +189,7 @@ def test_plans_of_the_first_version_are_read_and_get_their_order_at_the_next_eva
     assert (plan.number, plan.left_out[0].reason) == (1, "once")
 
 
+@pytest.mark.long
 def test_an_evaluation_writes_them(shelf: Path, tmp_path: Path) -> None:
     import olscale
 

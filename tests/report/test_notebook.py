@@ -29,6 +29,7 @@ def done(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return made
 
 
+@pytest.mark.long
 def test_they_are_those_of_the_experiment_in_its_order(done: Any) -> None:
     first, second = done
 

@@ -103,6 +103,7 @@ def test_the_rotating_xor_after_each_hundred_rows(source):
     assert len(figure.axes) == 10
 
 
+@pytest.mark.long
 def test_ollc_learns_xor_within_two_hundred_rows(source):
     nothing = source(("pa", {}))
 

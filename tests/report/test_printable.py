@@ -121,6 +121,7 @@ def test_latex_has_no_argument_where_a_row_begins(store: Store) -> None:
     assert "{*}b" in starred
 
 
+@pytest.mark.long
 def test_a_page_and_its_figures_are_whole(store: Store, tmp_path: Path) -> None:
     done = run("report", store.path, "--out", str(tmp_path / "out"))
 

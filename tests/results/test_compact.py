@@ -190,6 +190,7 @@ def test_lost_run_stays_loose_until_it_has_a_result(store, make_record):
     assert store.read()["outcome"].to_pylist() == ["ok"]
 
 
+@pytest.mark.long
 def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, make_record, small_parts):
     """Two runs make one part, more of them 16 and then 256."""
     for name, steps in (("at once", [range(40)]), ("step by step", [range(2), range(30, 40), range(2, 30)])):
@@ -205,6 +206,7 @@ def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, mak
     assert contents(tmp_path / "at once" / "compacted" / "runs") == one
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, small_parts, after):
     folder = f"memory://{tmp_path.name}"  # a disk would be waited for at each of some thousand files
@@ -237,6 +239,7 @@ def test_death_at_any_step_loses_and_doubles_nothing(tmp_path, make_record, smal
     assert step > 15  # the version, and a part and a loose file for each run and its timings
 
 
+@pytest.mark.long
 def test_two_compactions_interleaved_at_any_step_lose_nothing(tmp_path, make_record, small_parts):
     """One compaction stops at a step, others run from start to end, a run comes in, and the first goes on."""
     folder = f"memory://{tmp_path.name}"
@@ -256,6 +259,7 @@ def test_two_compactions_interleaved_at_any_step_lose_nothing(tmp_path, make_rec
     assert step > 15
 
 
+@pytest.mark.long
 def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
     """Real SIGKILLs at random moments, while a writer adds runs; then one compaction tidies up."""
     path = tmp_path / "store"
@@ -280,6 +284,7 @@ def test_compaction_killed_again_and_again_loses_nothing(tmp_path):
     assert store.single_files("runs") == []
 
 
+@pytest.mark.long
 def test_readers_see_each_run_once_while_others_write_and_compact(tmp_path):
     path = tmp_path / "store"
     assert start(path, "for i in range(40): store.write(record(i))").wait(60) == 0

@@ -242,6 +242,7 @@ def test_any_changed_bit_of_a_store_json_is_found(tmp_path, make_record):
         mend_version(store.path)
 
 
+@pytest.mark.long
 def test_a_footer_that_contradicts_itself_is_damaged(tmp_path, make_record):
     """Footers have no checksum: fewer rows were fewer runs in every table, another name of a field its values gone."""
     store = open_store(tmp_path, create=True)

@@ -157,6 +157,7 @@ def test_writer_killed_in_mid_write_leaves_nothing_visible(tmp_path, stage):
     assert len(store.done()) == 2
 
 
+@pytest.mark.long
 def test_readers_never_see_half_a_file(tmp_path):
     path = tmp_path / "store"
     writer = start(path, "for i in range(200): store.write(record(i))")
