@@ -72,7 +72,9 @@ def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize("name", format_names())
 def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
-    source = _sources(tmp_path)[name]
+    sources = _sources(tmp_path)
+    assert name in sources, f"write a small source of {name} in _sources, to be read by the checks"
+    source = sources[name]
     for _, check in format_checks(find_format(source, name), source, ReadOptions()):
         check()
 

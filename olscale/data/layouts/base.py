@@ -109,7 +109,10 @@ class SplitWriter(ABC):
 
     @abstractmethod
     def append(self, parts: Sequence[Block]) -> str:
-        """Write the next chunk, whose rows are those of `parts`, and return the file (or files) it is in, for messages."""
+        """Write the next chunk, whose rows are those of `parts`, and return the file (or files) it is in, for messages.
+
+        `olscale.compiled.csr.stack_rows` joins the rows of parts.
+        """
 
     @abstractmethod
     def safe(self) -> int:
