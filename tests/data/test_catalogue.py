@@ -45,6 +45,7 @@ def test_an_entry_says_what_its_rows_are_and_where_they_come_from(name: str) -> 
         assert entry.options["train_rows"] == entry.rows["train"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SETS)
 def test_a_set_that_is_here_becomes_the_dataset_described(
     name: str, shared_data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

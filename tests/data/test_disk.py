@@ -44,6 +44,7 @@ def command(*words: object, largest_file: int | None = None) -> tuple[int, list[
     return done.returncode, [line for line in done.stderr.splitlines() if line.startswith("olscale:")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 def test_ingest_that_cannot_write_on(tmp_path: Path, kind: str, layout: str):
@@ -71,6 +72,7 @@ def test_ingest_that_cannot_write_its_first_byte(tmp_path: Path, monkeypatch: py
     ingest(path, tmp_path / "new" / "d")
 
 
+@pytest.mark.long
 def test_ingest_to_a_full_disk(tmp_path: Path):
     """A real one, where it may be mounted."""
     disk = tmp_path / "disk"
@@ -107,6 +109,7 @@ def test_destination_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest
         ingest(path, tmp_path / "mine" / "d")
 
 
+@pytest.mark.long
 def test_export_that_cannot_be_written(tmp_path: Path):
     ingest(source(tmp_path, "dense"), tmp_path / "d")
     before = sorted(tmp_path.iterdir())
@@ -120,6 +123,7 @@ def test_export_that_cannot_be_written(tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "layout", "file"),
     [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from olscale.data.formats._decimal import scaled
 
 
+@pytest.mark.long
 @given(digits=st.integers(0, 10**19 - 1), power=st.integers(-400, 400))
 @example(digits=9007199254740993, power=0)  # halfway, to even
 @example(digits=9007199254740995, power=0)

@@ -85,6 +85,7 @@ def texts(draw: st.DrawFn) -> str:
     return end.join(lines) + draw(st.sampled_from(["", end]))
 
 
+@pytest.mark.long
 @given(text=texts(), block_bytes=st.integers(1, 200))
 @settings(max_examples=150, deadline=None)
 def test_text_is_read_as_the_obvious_parser_reads_it_whatever_the_blocks(
@@ -225,6 +226,7 @@ def test_truncated_gzip_is_named(tmp_path: Path) -> None:
         list(read_svmlight(str(path), ReadOptions()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "rows", "columns"),
     [

@@ -171,6 +171,7 @@ def test_numbers_are_those_of_float(tmp_path_factory: pytest.TempPathFactory, ta
     np.testing.assert_array_equal(np.concatenate([batch.target for batch in batches]), [row[2] for row in expected])
 
 
+@pytest.mark.long
 def test_usps_has_its_label_first(shared_data) -> None:  # type: ignore[no-untyped-def]
     source = str(shared_data("usps/zip.train.gz"))
     batches = list(find_format(source, "csv").read(source, ReadOptions(5000, label="0")))
@@ -180,6 +181,7 @@ def test_usps_has_its_label_first(shared_data) -> None:  # type: ignore[no-untyp
     assert sorted(set(y.tolist())) == list(range(10))
 
 
+@pytest.mark.long
 def test_secom_keeps_its_missing_values(shared_data) -> None:  # type: ignore[no-untyped-def]
     source = str(shared_data("secom/secom_431of590.csv.xz"))
     (batch,) = find_format(source).read(source, ReadOptions())

@@ -49,6 +49,7 @@ def test_line_of_a_fault_is_that_of_the_data(tmp_path: Path) -> None:
         ingest(tmp_path / "a.data", tmp_path / "d")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "kind", "rows", "columns", "positive"),
     [("dexter/dexter_train.data", "sparse", 300, 19999, 150), ("arcene/arcene_train.data", "dense", 100, 10000, 44)],
