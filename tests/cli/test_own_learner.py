@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import run
+
 ROOT = Path(__file__).parents[2]
 
 MINE = """
@@ -69,25 +71,31 @@ def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_af
     assert "nothing to compute" in olscale(here, *command, "--in-process").stdout
     (here / "rate.py").write_text("RATE = 0.0\n")
     assert "1 of 2 runs computed" in olscale(here, *command, "--in-process").stdout
-    table = olscale(here, "results", "store", "--format", "json").stdout
+    table = run("results", "store", "--format", "json", cwd=here).stdout
     versions = {line["version"] for line in json.loads(table) if line["learner"] == "mine:Mine"}
     assert len(versions) == 2
-    plain = olscale(here, "results", "store").stdout
+    plain = run("results", "store", cwd=here).stdout
     (last,) = {line for line in plain.splitlines() if "was computed last" in line}
     assert last.startswith("mine:Mine: 2 versions of it; v0+")
     assert all(f"mine:Mine v{version}" in plain for version in versions)
 
 
-def test_check_and_show_take_what_a_user_writes(here: Path) -> None:
-    checked = olscale(here, "learners", "check", "mine:Mine:eta=0.5")
+def test_check_and_show_take_what_a_user_writes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    monkeypatch.delitem(sys.modules, "rate", raising=False)
+    checked = run("learners", "check", "mine:Mine:eta=0.5", cwd=here)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert {line.partition(" ")[0] for line in checked.stdout.splitlines()} == {"passed"}
-    shown = olscale(here, "learners", "show", "mine:Mine").stdout
+    shown = run("learners", "show", "mine:Mine", cwd=here).stdout
     assert "A perceptron of my own." in shown
     assert "eta=1.0" in shown
     assert "Version 0+" in shown
     (here / "mine.py").write_text(MINE.replace("return np.argmax(X @", "return -np.argmax(X @"))
-    failed = olscale(here, "learners", "check", "mine:Mine")
+    sys.modules.pop("mine")
+    failed = run("learners", "check", "mine:Mine", cwd=here)
+    sys.modules.pop("mine")
+    sys.modules.pop("rate")
     assert failed.returncode == 1
     assert "FAILED  predictions are classes (2 classes): ValueError: predicted -1, expected a class" in failed.stdout
     assert failed.stderr.startswith("olscale: error: mine:Mine fails ")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -99,27 +98,17 @@ def test_another_worker_goes_on_from_the_checkpoint_there(
 ) -> None:
     """A worker of a real cluster is killed as soon as there is a checkpoint."""
     (tmp_path / "mortal_learner.py").write_text(MORTAL)
-    command = [
-        sys.executable,
-        "-m",
-        "olscale",
-        "evaluate",
-        "--dataset",
-        str(rows),
-        "--learner",
-        "mortal_learner:Mortal",
-    ]
-    command += ["--order", order, *(("--permutations", "1") if order == "permuted" else ())]
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[2]}")
-    subprocess.run([*command, "--store", str(tmp_path / "near"), "--in-process"], check=True, capture_output=True)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "mortal_learner", raising=False)
+    mortal = experiment(rows, order, "mortal_learner:Mortal")
+    evaluate(mortal, tmp_path / "near", in_process=True)
     store = f"{bucket}/killed-{order}"
-    monkeypatch.setenv("OLSCALE_TEST_FOLDER", str(tmp_path))
+    monkeypatch.setenv("OLSCALE_TEST_FOLDER", str(tmp_path))  # workers read these when they start
     monkeypatch.setenv("OLSCALE_TEST_STORE", store)
     monkeypatch.setenv("OLSCALE_CHECKPOINT_SECONDS", "0.1")
 
-    done = subprocess.run([*command, "--store", store, "--workers", "1"], capture_output=True, text=True, timeout=120)
+    evaluate(mortal, store, workers=1)
 
-    assert done.returncode == 0, done.stderr
     processes = (tmp_path / "chunks").read_text().split()
     first, second = dict.fromkeys(processes)
     assert (tmp_path / "died").exists()
