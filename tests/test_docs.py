@@ -207,3 +207,17 @@ def test_corrected_p_values_of_the_soft_local_page_are_holms_of_its_own() -> Non
     for number, (p, corrected) in enumerate(sorted(rows, key=lambda row: float(row[0]))):
         largest = max(largest, min(1.0, float(p) * (len(rows) - number)))
         assert float(corrected) == float(f"{largest:.0e}"), (p, corrected, largest)
+
+
+def test_the_glossary_is_short_and_every_decision_fits_a_screen() -> None:
+    """At most 25 words; a decision has context, decision and consequence in twenty lines, and is in the index."""
+    words = re.findall(r"^\| (?!word)(\w[^|]*) \|", (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8"), re.M)
+    assert 0 < len(words) <= 25
+    assert len(set(words)) == len(words)
+    records = {path.name: path for path in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([0-9][^)]*)\)", index)) == set(records)
+    for name, path in records.items():
+        text = path.read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 20, name
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.M) == ["Context", "Decision", "Consequence"], name

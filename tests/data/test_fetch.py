@@ -229,6 +229,7 @@ def test_a_data_home_that_cannot_be_written_is_one_line(
         locate("ring")
 
 
+@pytest.mark.long
 def test_processes_that_ask_at_once_share_one_dataset(small_catalogue: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "entry.json").write_text(small_catalogue["ring"].model_dump_json())
     code = (
