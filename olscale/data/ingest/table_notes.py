@@ -65,9 +65,7 @@ class TableNotes:
         # A sum is a number unless some value is none: one pass that reads, where a mask is also written and read again.
         if X.dtype.kind != "f":
             return
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # of infinities, or of large numbers
+        with np.errstate(over="ignore", invalid="ignore"):  # of infinities, or of large numbers
             total = np.add.reduce(X, axis=None)
         if not np.isfinite(total):
             names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
