@@ -52,6 +52,7 @@ def in_shards(pack: RunGroup, tmp_path: Path) -> Record:
     return merge_shards(pack, scratch)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "params", "shards"),
     [

@@ -191,6 +191,7 @@ def test_segments_in_stream_order():
     assert [label.get_text() for label in panel.get_xticklabels()] == ["Day0", "Day1", "Day2"]
 
 
+@pytest.mark.long
 def test_the_same_figure_gives_the_same_bytes(tmp_path):
     paths = [save(curve_figure({"": {"pa1": curve(0.3)}}), tmp_path / name, "curves") for name in ("one", "two")]
 

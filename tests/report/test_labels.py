@@ -93,6 +93,7 @@ def test_status_has_them(planned: Store) -> None:
     assert "arow on The zoo: 2 diverged" in status_text(status)
 
 
+@pytest.mark.long
 def test_figures_and_the_page_have_them(planned: Store, tmp_path: Path) -> None:
     found = [s for s in summarise(planned) if s.n]
     groups = streams(found)

@@ -146,6 +146,7 @@ def test_a_damaged_file_is_left_and_named(store):
     assert store.damaged == (name,)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 def test_death_at_any_step_loses_nothing_else(tmp_path, make_record, monkeypatch, after):
     monkeypatch.setattr(compaction, "ROWS", 2)
