@@ -32,7 +32,6 @@ from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
 
 
-@pytest.mark.long
 def test_same_seed_same_dataset(tmp_path: Path):
     for name in generator_names():
         made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]
@@ -105,7 +104,6 @@ def test_url_like_features_are_born_over_time():
     assert (last.X.data[~head] == 1.0).all()
 
 
-@pytest.mark.long
 def test_url_like_rows_are_as_real_ones():
     """Of 5,700 real rows: 118 nonzeros each, 71 and 89 % of them in the first 100 and 1,000 features, gzip to 1/9.1."""
     rows = 5_700
@@ -120,7 +118,6 @@ def test_url_like_rows_are_as_real_ones():
     assert 7.0 < len(text) / len(zlib.compress(text, 6)) < 9.0
 
 
-@pytest.mark.long
 def test_url_like_is_learned_in_one_pass():
     """PA-I's error over the second day is between one and five per cent, as on the real set."""
     learner = PA1(C=0.01)
@@ -140,7 +137,6 @@ def test_url_like_columns_can_be_told(tmp_path: Path):
         generate("rotating-xor", tmp_path / "xor", columns=3)
 
 
-@pytest.mark.long
 def test_webspam_like_is_local(tmp_path: Path):
     """Unit rows, a third of the entries not zero; local hyperplanes do far better than one."""
     batches = list(webspam_like.batches(24_576, seed=0))
@@ -155,7 +151,6 @@ def test_webspam_like_is_local(tmp_path: Path):
     assert errors[1] < 0.8 * errors[0]
 
 
-@pytest.mark.long
 def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None:
     """Every class is there from the beginning; LOL errs less than half as often as one hyperplane a class."""
     batches = list(multipie_like.batches(24_576, seed=0))
@@ -170,7 +165,6 @@ def test_multipie_like_has_249_faces_that_local_hyperplanes_tell_apart() -> None
     assert errors[1] < 0.5 * errors[0]
 
 
-@pytest.mark.long
 def test_url_like_archive_is_as_the_published_one_and_holds_the_same_rows(tmp_path: Path):
     """A member a day, Day10 before Day2; ingested, the days are in order and the rows those of the generator."""
     file = tmp_path / "url_svmlight.tar.gz"
