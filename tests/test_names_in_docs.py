@@ -42,6 +42,9 @@ ELSEWHERE = {
 }
 """Names that are not ours: of programs, libraries, files from elsewhere, and placeholders that a page explains."""
 
+GROUPS = {f"olscale.{kind}s" for kind in ("learner", "format", "layout", "transform", "metric", "generator")}
+"""Groups of entry points."""
+
 FOLDERS = ("olscale/", "tests/", "docs/", "pipelines/", "cluster/", "notebooks/", ".ci/")
 
 
@@ -113,7 +116,7 @@ def commands() -> tuple[tuple[str, click.Command], ...]:
 
 def wrong(span: str) -> str:
     """Say what is wrong with a name; empty if nothing is, or it is no name."""
-    if span in ELSEWHERE:
+    if span in ELSEWHERE | GROUPS:
         return ""
     if re.fullmatch(r"olscale(\.\w+)+(\(.*)?", span):
         return _wrong_object(re.match(r"[\w.]+", span)[0])  # type: ignore[index]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
-from olscale.storage.directory import Directory
+from olscale.storage.open import open_storage
 from olscale.testing.named import Check, named_checks
 
 __all__ = ["layout_checks"]
@@ -76,7 +76,7 @@ class Written:
     def __init__(self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="olscale-layout-")
         self.folder = Path(self._folder.name)
-        self.directory = Directory(self.folder)
+        self.directory = open_storage(self.folder)
         self.block, self.kind = rows(kind), kind
         self.writer = writer(self.directory, "train", CHUNK_ROWS)
         self.safe = []

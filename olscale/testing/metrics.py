@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.scoring import PLAIN, Scoring
+from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing.named import Check, named_checks
 
 __all__ = ["metric_checks"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from olscale.evaluation.protocol import PLAIN, Scoring
 
 from olscale.data.formats import ReadOptions, find_format, format_names
-from olscale.data.layouts import _MODULES as LAYOUTS
+from olscale.data.layouts import LAYOUTS
 from olscale.data.transforms import make_transform, transform_names
 from olscale.data.transforms.drop import Drop
 from olscale.evaluation.metrics import METRICS
-from olscale.evaluation.scoring import PLAIN, Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.named import Check
 
@@ -80,8 +79,8 @@ def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
 
 
 def _layouts() -> Iterator[Any]:
-    for name, path in LAYOUTS.items():
-        module = importlib.import_module(path)
+    for name in LAYOUTS:
+        module = LAYOUTS.load(name)
         yield from _named(layout_checks(module.Writer, module.Reader), name)
 
 
@@ -91,7 +90,7 @@ def test_layouts_keep_the_contract(check: Callable[[], None]) -> None:
 
 
 def _metrics() -> Iterator[Any]:
-    for metric in METRICS:
+    for metric in METRICS.load_all():
         for text, scoring in SCORINGS.items():
             plain = metric.wanted(PLAIN)
             if metric.wanted(scoring) and plain == (scoring == PLAIN):
@@ -104,7 +103,7 @@ def test_metrics_keep_the_contract(check: Callable[[], None]) -> None:
 
 
 def test_every_metric_is_checked() -> None:
-    assert all(any(metric.wanted(scoring) for scoring in SCORINGS.values()) for metric in METRICS)
+    assert all(any(metric.wanted(scoring) for scoring in SCORINGS.values()) for metric in METRICS.load_all())
 
 
 def _transforms() -> Iterator[Any]:
