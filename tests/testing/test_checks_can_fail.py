@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from olscale.evaluation.protocol import Scoring
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, ReadOptions
@@ -21,6 +20,7 @@ from olscale.data.transforms.scaling import UnitNorm
 from olscale.errors import FormatError
 from olscale.evaluation.metrics import FinalError as Final
 from olscale.evaluation.metrics import Metric, Prequential, StreamShape
+from olscale.evaluation.protocol import Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.named import Check
 

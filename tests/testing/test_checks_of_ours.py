@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from olscale.evaluation.protocol import PLAIN, Scoring
 
 from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.layouts import LAYOUTS
 from olscale.data.transforms import make_transform, transform_names
 from olscale.data.transforms.drop import Drop
 from olscale.evaluation.metrics import METRICS
+from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.named import Check
 
