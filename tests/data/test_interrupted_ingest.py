@@ -48,6 +48,7 @@ def killed(tmp_path: Path):
     return source, tmp_path / "d"
 
 
+@pytest.mark.long
 def test_killed_ingest_does_not_open_and_a_rerun_finishes_it(killed, tmp_path: Path):
     source, dest = killed
     assert (dest / "train" / "00000.parquet").exists(), "it was killed in the middle"
@@ -135,6 +136,7 @@ def test_members_of_one_name_are_not_taken_for_each_other_by_a_resumed_ingest(tm
     assert resumed.fingerprint == ingest(archive, tmp_path / "undisturbed", chunk_rows=2).fingerprint
 
 
+@pytest.mark.long
 def test_rows_of_other_sources_or_options_are_not_taken(killed, tmp_path: Path, parsed: list[str]):
     source, dest = killed
     ingest(source, dest, chunk_rows=90, segments="files")
@@ -142,6 +144,7 @@ def test_rows_of_other_sources_or_options_are_not_taken(killed, tmp_path: Path, 
     assert names(dest) == ["manifest.json", "train"]
 
 
+@pytest.mark.long
 def test_changed_source_is_parsed_again(killed, tmp_path: Path, parsed: list[str]):
     source, dest = killed
     svm(source / "Day0.svm", 210, seed=77)
@@ -149,6 +152,7 @@ def test_changed_source_is_parsed_again(killed, tmp_path: Path, parsed: list[str
     assert len(parsed) == 10
 
 
+@pytest.mark.long
 def test_damaged_rows_of_an_interrupted_ingest_are_told(killed):
     source, dest = killed
     file = dest / "train" / "00000.parquet"
@@ -158,6 +162,7 @@ def test_damaged_rows_of_an_interrupted_ingest_are_told(killed):
     assert not dest.exists()
 
 
+@pytest.mark.long
 def test_failing_rerun_of_a_killed_ingest_leaves_nothing(killed):
     source, dest = killed
     (source / "Day7.svm").write_text("1 1:1\nbad\n")

@@ -63,6 +63,7 @@ def arrays(draw: st.DrawFn) -> NDArray[Any]:
     return array
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(arrays(), arrays(), st.booleans())
 def test_blocks_copies_and_files_have_the_bits_of_the_array(

@@ -128,6 +128,7 @@ def test_dense_floats_are_read_from_their_pages():
     np.testing.assert_array_equal(columns["features"][0].reshape(500, 7), X)
 
 
+@pytest.mark.long
 def test_damage_is_an_error_wherever_it_is(tmp_path: Path):
     """No byte can be changed so that reading hangs, crashes or gives other rows."""
     dataset = generate("url-like", tmp_path / "d", rows=20, columns=1_000, layout="parquet")

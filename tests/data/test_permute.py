@@ -80,6 +80,7 @@ def way(stream: Stream) -> type:
     return type(stream._ordered)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(
     kind=st.sampled_from(["bytes", "floats", "sparse"]),
@@ -162,6 +163,7 @@ def test_the_next_bucket_is_read_ahead_where_both_have_room(shapes: dict[tuple[s
         assert (len(set(threads)) == 2) == ahead
 
 
+@pytest.mark.long
 def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     """Chi squared over the 24 orders of four rows, 600 draws: 23 degrees of freedom, five deviations at most."""
     np.savez(tmp_path / "a.npz", X=np.arange(4.0)[:, None], y=np.arange(4))
@@ -307,6 +309,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_killed_process_leaves_nothing(shapes: dict[tuple[str, str, int], str], tmp_path: Path) -> None:
     """The scratch file has no name from the start, so there is nothing to recognise or remove later."""
@@ -346,6 +349,7 @@ print(pass_over(path, limit), resident("VmHWM") - before)
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_memory_stays_under_the_limit(shapes: dict[tuple[str, str, int], str], tmp_path: Path) -> None:
     """Peak of the resident memory over a pass, beyond that after a pass over a few rows; where all are held it is more."""

@@ -77,6 +77,7 @@ def test_words_become_their_quantiles() -> None:
     np.testing.assert_allclose(norm.cdf(made), (words + 0.5) / 2**32, atol=2e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries_have_mean_0_and_variance_1(kind: str) -> None:
     """Bounds of five standard errors, over a million entries; each dimension and each hundred features by itself too."""

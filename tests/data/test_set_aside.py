@@ -23,6 +23,7 @@ VALUES = st.one_of(st.just(1.0), st.floats(allow_nan=False), st.sampled_from([-0
 ENTRIES = st.dictionaries(st.integers(0, 2**31 - 2) | st.integers(0, 200), VALUES, max_size=12)
 
 
+@pytest.mark.long
 @given(st.lists(ENTRIES, max_size=8))
 @settings(max_examples=200)
 def test_packed_rows_come_back_bit_for_bit(
