@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, to_dense
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.errors import OlscaleError
-from olscale.testing.named import Check, named_checks
+from olscale.testing.check_list import Check, check_list
 
 __all__ = ["format_checks"]
 
@@ -52,7 +52,7 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
     ]
     if Path(source).is_file():
         checks.append(check_a_damaged_file_is_refused_in_one_line)
-    return named_checks(checks, format, source, options or ReadOptions())
+    return check_list(checks, format, source, options or ReadOptions())
 
 
 def check_name_and_suffixes_are_plain(format: Format, source: str, options: ReadOptions) -> None:
@@ -63,8 +63,8 @@ def check_name_and_suffixes_are_plain(format: Format, source: str, options: Read
         assert suffix.startswith("."), f"suffix {suffix!r} does not begin with a dot"
         assert suffix == suffix.lower(), f"suffix {suffix!r} is not lower case"
     for head in (b"", b"\x00", b"\xff" * 100, b"1,2\n3,4\n"):
-        found = format.matches(source, head)
-        assert isinstance(found, bool), f"matches returned {found!r}"
+        answer = format.matches(source, head)
+        assert isinstance(answer, bool), f"matches returned {answer!r}"
 
 
 def check_splits_are_named(format: Format, source: str, options: ReadOptions) -> None:

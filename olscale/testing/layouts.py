@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter
 from olscale.storage.open import open_storage
-from olscale.testing.named import Check, named_checks
+from olscale.testing.check_list import Check, check_list
 
 __all__ = ["layout_checks"]
 
@@ -49,7 +49,7 @@ def layout_checks(writer: type[SplitWriter], reader: type[SplitReader]) -> list[
         check_a_changed_file_is_noticed,
         check_chunks_called_safe_can_be_read,
     ]
-    return named_checks(checks, writer, reader)
+    return check_list(checks, writer, reader)
 
 
 def rows(kind: str) -> Block:
@@ -70,7 +70,7 @@ def cut(block: Block, size: int) -> list[Block]:
     return [Block(slice_rows(block.X, i, min(i + size, len(block))), block.label[i : i + size]) for i in starts]
 
 
-class Written:
+class StoredSplit:
     """A split in a directory of its own, written chunk by chunk, each in `parts` parts."""
 
     def __init__(self, writer: type[SplitWriter], kind: str, parts: int = 1, finish: bool = True) -> None:
@@ -92,13 +92,13 @@ class Written:
         shape = SplitShape("train", kind, columns, ROWS, CHUNK_ROWS, dict(self.writer.files))
         return reader(self.directory, shape)
 
-    def compare(self, found: SplitReader, order: Sequence[int]) -> None:
+    def compare(self, result: SplitReader, order: Sequence[int]) -> None:
         """Hold chunks, read in `order`, against what was written."""
         chunks = cut(self.block, CHUNK_ROWS)
         for i in order:
-            _same(found.read(i), chunks[i], f"chunk {i} of {self.kind} rows")
+            _same(result.read(i), chunks[i], f"chunk {i} of {self.kind} rows")
 
-    def __enter__(self) -> Written:
+    def __enter__(self) -> StoredSplit:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,28 +111,28 @@ CHUNKS = range(-(-ROWS // CHUNK_ROWS))
 def check_rows_are_read_bit_for_bit(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """Dense rows of every type and sparse rows come back as they were given, labels too."""
     for kind in KINDS:
-        with Written(writer, kind) as split:
+        with StoredSplit(writer, kind) as split:
             split.compare(split.reader(reader), CHUNKS)
 
 
 def check_chunks_are_read_in_any_order(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """Any chunk can be read at any time, also twice."""
     for kind in ("float32", "csr"):
-        with Written(writer, kind) as split:
+        with StoredSplit(writer, kind) as split:
             split.compare(split.reader(reader), [4, 0, 2, 2, 1, 3, 0])
 
 
 def check_a_chunk_may_come_in_parts(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """The parts of a chunk are joined, and give the files that the whole chunk gives."""
     for kind in ("uint8", "csr"):
-        with Written(writer, kind, parts=3) as split, Written(writer, kind) as whole:
+        with StoredSplit(writer, kind, parts=3) as split, StoredSplit(writer, kind) as whole:
             split.compare(split.reader(reader), CHUNKS)
             assert split.writer.files == whole.writer.files, f"{kind} rows in parts give other files"
 
 
 def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """The width is known at the end only: more columns than any row uses are no fault."""
-    with Written(writer, "csr", finish=False) as split:
+    with StoredSplit(writer, "csr", finish=False) as split:
         split.writer.finish(10 * COLUMNS)
         split.compare(split.reader(reader, 10 * COLUMNS), CHUNKS)
 
@@ -140,7 +140,7 @@ def check_sparse_rows_may_grow_wider(writer: type[SplitWriter], reader: type[Spl
 def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """`files` names files that are there, and the same rows give the same bytes."""
     for kind in ("float64", "csr"):
-        with Written(writer, kind) as split, Written(writer, kind) as again:
+        with StoredSplit(writer, kind) as split, StoredSplit(writer, kind) as again:
             assert split.writer.files, "the writer names no file"
             for name in split.writer.files:
                 assert (split.folder / "train" / name).is_file(), f"the writer names {name}, which is not there"
@@ -150,7 +150,7 @@ def check_every_file_has_its_checksum(writer: type[SplitWriter], reader: type[Sp
 def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """A flipped bit, or a file that is cut short, makes reading its chunks fail."""
     for kind in ("float64", "csr"):
-        with Written(writer, kind) as split:
+        with StoredSplit(writer, kind) as split:
             for name in split.writer.files:
                 file = split.folder / "train" / name
                 content = file.read_bytes()
@@ -164,7 +164,7 @@ def check_a_changed_file_is_noticed(writer: type[SplitWriter], reader: type[Spli
 def check_chunks_called_safe_can_be_read(writer: type[SplitWriter], reader: type[SplitReader]) -> None:
     """As many chunks as `safe` says can be read before `finish`; never fewer than before, and all of them afterwards."""
     for kind in ("float32", "csr"):
-        with Written(writer, kind, finish=False) as split:
+        with StoredSplit(writer, kind, finish=False) as split:
             assert all(a <= b for a, b in zip(split.safe, split.safe[1:], strict=False)), (
                 f"safe goes back: {split.safe}"
             )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import PLAIN, Scoring
-from olscale.testing.named import Check, named_checks
+from olscale.testing.check_list import Check, check_list
 
 __all__ = ["metric_checks"]
 
@@ -50,7 +50,7 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     ]
     if not metric.reads_scores:
         checks.append(check_scores_are_not_read)
-    return named_checks(checks, metric, scoring)
+    return check_list(checks, metric, scoring)
 
 
 def events(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
@@ -61,84 +61,84 @@ def events(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], 
     return y, scores.argmax(axis=1), scores
 
 
-def begun(metric: type[Metric], scoring: Scoring) -> Metric:
+def begin(metric: type[Metric], scoring: Scoring) -> Metric:
     """Return a new metric at the start of a stream of `ROWS` rows."""
     return metric(StreamShape(ROWS, CLASSES, SEGMENTS, scoring))
 
 
-def feed(made: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()) -> None:
-    """Show `made` rows `first` to `last` of the stream, cut at `cuts`, and held-out rows where they are due."""
+def feed(counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[int, ...] = ()) -> None:
+    """Show `counter` rows `first` to `last` of the stream, cut at `cuts`, and held-out rows where they are due."""
     y, codes, scores = events(ROWS, 0)
     every = scoring.holdout_every if scoring.holdout_rows is None else None
     due = set(range(every, ROWS + 1, every)) if every else set()
     for start, stop in pairwise(sorted({first, last, *cuts, *due} & set(range(first, last + 1)))):
-        made.see(y[start:stop], codes[start:stop], scores[start:stop])
+        counter.see(y[start:stop], codes[start:stop], scores[start:stop])
         if stop in due:
-            made.held_out(*events(TEST_ROWS, stop)[:2])
+            counter.held_out(*events(TEST_ROWS, stop)[:2])
 
 
-def end(made: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
-    """Show `made` the test rows and return all it says, as plain values."""
+def end(counter: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
+    """Show `counter` the test rows and return all it says, as plain values."""
     y, codes, scores = events(TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
-        made.test(y[start:stop], codes[start:stop], scores[start:stop])
-    series = [(found.name, found.rows.tolist(), found.values.tolist()) for found in made.series()]
-    return [made.values(), series, {name: array.tolist() for name, array in made.sums.items()}]
+        counter.test(y[start:stop], codes[start:stop], scores[start:stop])
+    series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
+    return [counter.values(), series, {name: array.tolist() for name, array in counter.sums.items()}]
 
 
 def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> None:
     """`wanted` agrees that the options ask for the metric, and then something is measured."""
     assert metric.wanted(scoring), f"the options do not ask for {metric.__name__}"
-    made = begun(metric, scoring)
-    feed(made, scoring, 0, ROWS)
-    assert end(made)[0], "nothing was measured in a stream with test rows"
+    counter = begin(metric, scoring)
+    feed(counter, scoring, 0, ROWS)
+    assert end(counter)[0], "nothing was measured in a stream with test rows"
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:
     """One chunk, rows one by one, ragged chunks and empty ones give equal values, series and sums."""
-    whole = begun(metric, scoring)
+    whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
     expected = end(whole)
     for cuts in (tuple(range(ROWS)), (1, 64, 65, 150)):
-        made = begun(metric, scoring)
-        feed(made, scoring, 0, ROWS, cuts)
+        counter = begin(metric, scoring)
+        feed(counter, scoring, 0, ROWS, cuts)
         nothing = events(0, 0)
-        made.see(*nothing)
-        assert end(made, (0, 1, 30, TEST_ROWS)) == expected, f"chunks that end at {cuts[:3]} ... give other values"
+        counter.see(*nothing)
+        assert end(counter, (0, 1, 30, TEST_ROWS)) == expected, f"chunks that end at {cuts[:3]} ... give other values"
 
 
 def check_saving_and_restoring_in_mid_stream_is_exact(metric: type[Metric], scoring: Scoring) -> None:
     """Sums put into a new metric go on to the same values, wherever the stream was cut."""
-    whole = begun(metric, scoring)
+    whole = begin(metric, scoring)
     feed(whole, scoring, 0, ROWS)
     expected = end(whole)
     for at in (0, 1, 77, ROWS):
-        made, restored = begun(metric, scoring), begun(metric, scoring)
-        feed(made, scoring, 0, at)
-        restored.sums = {name: array.copy() for name, array in made.sums.items()}
+        counter, restored = begin(metric, scoring), begin(metric, scoring)
+        feed(counter, scoring, 0, at)
+        restored.sums = {name: array.copy() for name, array in counter.sums.items()}
         feed(restored, scoring, at, ROWS)
         assert end(restored) == expected, f"restored after {at} rows it gives other values"
 
 
 def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
     """All that is summed is numeric arrays: they are saved as such."""
-    made = begun(metric, scoring)
-    feed(made, scoring, 0, ROWS)
-    for name, array in made.sums.items():
+    counter = begin(metric, scoring)
+    feed(counter, scoring, 0, ROWS)
+    for name, array in counter.sums.items():
         assert isinstance(array, np.ndarray), f"sum {name} is a {type(array).__name__}"
         assert array.dtype.kind in "fiub", f"sum {name} has dtype {array.dtype}"
 
 
 def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[Metric], scoring: Scoring) -> None:
     """Before the first row there is no value that is no number; afterwards names are words and values finite floats."""
-    made = begun(metric, scoring)
-    assert all(math.isfinite(value) for value in made.values().values()), "a value of no rows is not finite"
-    feed(made, scoring, 0, ROWS)
-    for name, value in end(made)[0].items():
+    counter = begin(metric, scoring)
+    assert all(math.isfinite(value) for value in counter.values().values()), "a value of no rows is not finite"
+    feed(counter, scoring, 0, ROWS)
+    for name, value in end(counter)[0].items():
         assert name.isidentifier(), f"{name!r} is no name of a metric"
         assert isinstance(value, float), f"{name} is a {type(value).__name__}"
         assert math.isfinite(value), f"{name} is {value}"
-    for series in made.series():
+    for series in counter.series():
         rows = series.rows
         assert len(rows) == len(series.values), f"series {series.name}: {len(rows)} rows, {len(series.values)} values"
         assert (np.diff(rows) > 0).all(), f"series {series.name}: numbers of rows do not increase"
@@ -146,9 +146,9 @@ def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[M
 
 def check_arrays_are_left_as_they_were(metric: type[Metric], scoring: Scoring) -> None:
     """Targets, codes and scores are not changed: other metrics get the same arrays."""
-    made, given = begun(metric, scoring), events(ROWS, 0)
-    made.see(*given)
-    made.test(*given)
+    counter, given = begin(metric, scoring), events(ROWS, 0)
+    counter.see(*given)
+    counter.test(*given)
     for array, expected in zip(given, events(ROWS, 0), strict=True):
         np.testing.assert_array_equal(array, expected)
 
@@ -157,8 +157,8 @@ def check_scores_are_not_read(metric: type[Metric], scoring: Scoring) -> None:
     """Without `reads_scores` scores change nothing: class shards have none to show."""
     (y, codes, scores), values = events(ROWS, 0), []
     for shown in (scores, np.full_like(scores, np.nan)):
-        made = begun(metric, scoring)
-        made.see(y, codes, shown)
-        made.test(y, codes, shown)
-        values.append(made.values())
+        counter = begin(metric, scoring)
+        counter.see(y, codes, shown)
+        counter.test(y, codes, shown)
+        values.append(counter.values())
     assert values[0] == values[1], "values depend on the scores, and reads_scores is False"

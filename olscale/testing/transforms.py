@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.transforms.base import FloatArray, Transform
-from olscale.testing.named import Check, named_checks
+from olscale.testing.check_list import Check, check_list
 
 __all__ = ["transform_checks"]
 
@@ -50,7 +50,7 @@ def transform_checks(make: Make) -> list[Check]:
         checks.append(check_sparse_rows_give_the_same_bits)
     if make().is_random:
         checks.append(check_draws_differ_by_their_number)
-    return named_checks(checks, make)
+    return check_list(checks, make)
 
 
 def table(seed: int = 0) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ def table(seed: int = 0) -> NDArray[np.float64]:
     return read_only(X)
 
 
-def fitted(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
+def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
     """Return a new transform, fitted on the table in chunks that end at `cuts`."""
     step, X = make(), table()
 
@@ -78,14 +78,14 @@ def fitted(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
 def check_any_cut_into_chunks_fits_the_same_bits(make: Make) -> None:
     """Fitting on one chunk, on rows one by one and on ragged chunks transforms rows to the same bits."""
     X = table(1)
-    expected = fitted(make).apply(X, COLUMNS)
+    expected = fit(make).apply(X, COLUMNS)
     for cuts in CUTS:
-        _same(fitted(make, cuts).apply(X, COLUMNS), expected)
+        _same(fit(make, cuts).apply(X, COLUMNS), expected)
 
 
 def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
     """A row does not depend on the rows beside it."""
-    X, step = table(1), fitted(make)
+    X, step = table(1), fit(make)
     expected = step.apply(X, COLUMNS)
     for cuts in CUTS:
         for start, stop in pairwise(cuts):
@@ -94,40 +94,40 @@ def check_rows_are_transformed_one_by_one_as_together(make: Make) -> None:
 
 def check_the_width_is_that_of_the_rows(make: Make) -> None:
     """`width` says how many float64 features the rows have, before the transform is fitted and afterwards."""
-    step = fitted(make)
+    step = fit(make)
     width = make().width(COLUMNS)
     assert step.width(COLUMNS) == width, f"the width is {width} before fitting and {step.width(COLUMNS)} afterwards"
-    found = step.apply(table(), COLUMNS)
-    if isinstance(found, CSR):
-        assert found.indices.max(initial=-1) < width, f"index {found.indices.max()} in rows of width {width}"
+    result = step.apply(table(), COLUMNS)
+    if isinstance(result, CSR):
+        assert result.indices.max(initial=-1) < width, f"index {result.indices.max()} in rows of width {width}"
     else:
-        assert found.shape == (ROWS, width), f"rows have shape {found.shape}, expected {(ROWS, width)}"
-    values = found.data if isinstance(found, CSR) else found
+        assert result.shape == (ROWS, width), f"rows have shape {result.shape}, expected {(ROWS, width)}"
+    values = result.data if isinstance(result, CSR) else result
     assert values.dtype == np.float64, f"rows are {values.dtype}, expected float64"
 
 
 def check_rows_are_left_as_they_were(make: Make) -> None:
     """Rows that could be written to are not changed."""
     X: Any = np.array(table())
-    fitted(make).apply(X, COLUMNS)
+    fit(make).apply(X, COLUMNS)
     np.testing.assert_array_equal(X, table())
 
 
 def check_no_rows_give_no_rows(make: Make) -> None:
     """A chunk of no rows is transformed to no rows."""
-    assert rows_of(fitted(make).apply(table()[:0], COLUMNS)) == 0
+    assert rows_of(fit(make).apply(table()[:0], COLUMNS)) == 0
 
 
 def check_usable_rows_stay_usable(make: Make) -> None:
     """Finite numbers stay finite, in constant features and in rows of zeros too."""
-    found = fitted(make).apply(table(), COLUMNS)
-    values = found.data if isinstance(found, CSR) else found
+    result = fit(make).apply(table(), COLUMNS)
+    values = result.data if isinstance(result, CSR) else result
     assert np.isfinite(values).all(), "a number is not finite"
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
     """CSR rows, also those of a slice, are transformed to what dense rows are; asked of those with `takes_sparse`."""
-    X, step = table(1), fitted(make)
+    X, step = table(1), fit(make)
     width = step.width(COLUMNS)
     for start, stop in ((0, ROWS), (5, 31)):
         sparse = slice_rows(to_csr(X), start, stop)
@@ -138,14 +138,14 @@ def check_sparse_rows_give_the_same_bits(make: Make) -> None:
 def check_draws_differ_by_their_number(make: Make) -> None:
     """The same `projection` gives the same rows and another one others; asked of those with `is_random`."""
     X = table()
-    drawn = []
+    draws = []
     for number in (0, 0, 1):
         step = make()
         step.projection = number
         step.fit(lambda: iter([X]), COLUMNS)
-        drawn.append(to_dense(step.apply(X, COLUMNS), step.width(COLUMNS)))
-    np.testing.assert_array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(drawn[0], drawn[2]), "projections 0 and 1 are the same"
+        draws.append(to_dense(step.apply(X, COLUMNS), step.width(COLUMNS)))
+    np.testing.assert_array_equal(draws[0], draws[1])
+    assert not np.array_equal(draws[0], draws[2]), "projections 0 and 1 are the same"
 
 
 def _same(got: Rows, expected: Rows) -> None:

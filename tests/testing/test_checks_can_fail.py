@@ -22,7 +22,7 @@ from olscale.evaluation.metrics import FinalError as Final
 from olscale.evaluation.metrics import Metric, Prequential, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
-from olscale.testing.named import Check
+from olscale.testing.check_list import Check
 
 
 def failures(checks: list[Check]) -> list[str]:

@@ -17,7 +17,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
-from olscale.testing.named import Check
+from olscale.testing.check_list import Check
 
 TRANSFORMS: dict[str, Callable[[], Any]] = {
     name: partial(make_transform, name) for name in transform_names() if name != "project"
