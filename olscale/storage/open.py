@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -55,16 +55,13 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
     """
     folder, slash, name = path.rpartition("/")
     storage = open_storage(folder + slash or ".")
-    with ExitStack() as stack:
-        try:
-            storage.make()
-            file = stack.enter_context(storage.writing(name))
-        except OSError as error:
-            raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
-        try:
+    opened = False
+    try:
+        storage.make()
+        with storage.writing(name) as file:
+            opened = True
             yield file
-            stack.close()
-        except OSError as error:
-            if error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
-                raise
-            raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
+    except OSError as error:
+        if opened and error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
+            raise
+        raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error
