@@ -170,6 +170,7 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(shelf: Path, tmp_p
     journey = ResumablePass(pack, store.path, EAGER)
     while journey.position < 5:
         journey.group_pass.advance()
+        journey.save_if_due()
     folder = f"checkpoints/{pack.key}"
     fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
     assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
