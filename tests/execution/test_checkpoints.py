@@ -169,7 +169,7 @@ def test_two_are_kept_and_damage_falls_back_to_the_one_before(shelf: Path, tmp_p
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"})
     journey = ResumablePass(pack, store.path, EAGER)
     while journey.position < 5:
-        journey.group_pass.advance()
+        feed(journey)
     folder = f"checkpoints/{pack.key}"
     fifth, fourth = (f"{folder}/00000000{position}.npz" for position in (5, 4))
     assert store.files.names(folder) == [fourth, fifth, f"{folder}/pack.json"]
@@ -399,20 +399,25 @@ def test_checkpoints_of_finished_runs_are_swept(shelf: Path, store: Store) -> No
     assert [folder.name for folder in Path(store.path, "checkpoints").iterdir()] == [pack.key]
 
 
+def feed(going: ResumablePass) -> None:
+    going.group_pass.advance()
+    going.save_if_due()
+
+
 def test_two_drivers_side_by_side_do_no_harm(shelf: Path, store: Store) -> None:
     """The same pack twice at once: one is ahead, finishes and clears; the other goes on undisturbed."""
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa1"})
     ahead, behind = ResumablePass(pack, store.path, EAGER), ResumablePass(pack, store.path, EAGER)
     for _ in range(3):
-        ahead.advance(ahead.position + 1)
-    behind.advance(behind.position + 1)
+        feed(ahead)
+    feed(behind)
     assert ResumablePass(pack, store.path, EAGER).position == 3
     while not ahead.ended:
-        ahead.advance(ahead.position + 1)
+        feed(ahead)
     first = ahead.finish()
     before = runs(Path(store.path))
     while not behind.ended:
-        behind.advance(behind.position + 1)
+        feed(behind)
     assert behind.finish().outcomes == first.outcomes
     assert runs(Path(store.path)) == before
     assert not (Path(store.path) / "checkpoints" / pack.key).exists()
