@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.add_then_sum import add_row_then_sums
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows import add_row, column_sums
-from olscale.compiled.simd.columns import LANES, aligned_zeros
+from olscale.compiled.many_columns import move_multiply, multiply
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.rows import add_row
+from olscale.compiled.simd.vectors import VECTOR
 from olscale.learners.contract.class_axes import ClassAxes, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
@@ -75,16 +76,16 @@ def _sweep(
     low, high = limits
     outputs, h = W.shape
     planes = theta.shape[1]
-    g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
+    g, a = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR), np.empty(planes)
     z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
     pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
         if pending >= 0:
-            square = add_row_then_sums(X, pending, a, i, theta, g)
+            square = move_multiply(X, pending, a, i, theta, g)
             pending = -1
         else:
-            square = column_sums(X, i, theta, g)
+            square = multiply(X, i, theta, g)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.dot import row_and_square
+from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
-from olscale.compiled.mixture import add_mixed, mixed_scores
-from olscale.compiled.prototypes import add_then_multiply, add_to_prototype, row_space
+from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.prototypes import (
+    Prototypes,
+    allocate_prototypes,
+    borrowed_prototypes,
+    flush,
+    means_of,
+    measure,
+    move,
+    nearest_few,
+    open_prototypes,
+    row_space,
+)
 from olscale.compiled.rows import borrowed_rows
-from olscale.compiled.simd.columns import aligned_zeros, padded
-from olscale.compiled.simd.few_lowest import PICKED, few_lowest
-from olscale.compiled.simd.mixture import PARTS
+from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.lol import place
 
 __all__ = ["SoftLOL"]
 
@@ -30,13 +39,22 @@ _EXPONENT = 3  # of the mean in the adaptive form
 _LEAD = 16  # errors fewer than the form in force with which the other takes over
 
 
-# Prototypes are sums S of rows of length 1, of shape (features, k), as those of LOL are. Hyperplane p is V[p], of shape
-# (outputs, features rounded up, 2): the weight u, and the sum a of its steps, each times t^q, t being the number of rows
-# before it; the mean of the weight over t rows is then u - a / t^q. The last plane, V[k], is common to all rows. A row's
-# scores are pairs of the same kind: by the weights of now, and by their mean.
+# Prototypes are means of rows of length 1. Hyperplane p is V[p], of shape (outputs, features rounded up, 2): the weight u,
+# and the sum a of its steps, each times t^q, t being the number of rows before it; the mean of the weight over t rows is
+# then u - a / t^q. The last plane, V[k], is common to all rows. A row has two scores of each output likewise: by the
+# weights of now, and by their mean.
 
 _MEAN = 1
 _NO_CHOICE = np.empty(0, dtype=np.int64)
+
+
+class _Rule(NamedTuple):
+    """What the parameters say of the gates, of a step and of the mean."""
+
+    sharpness: int
+    lam: float
+    C: float
+    averaging: int
 
 
 @compiled
@@ -109,22 +127,38 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
 
 
 @compiled
-def _sweep(
+def _mix(prototypes: Prototypes, scale: float, made: int, far: FloatArray, rule: _Rule, mixture: Mixture) -> int:
+    """Set gates of the prototypes nearest to the measured row times `scale`, then of the common plane; return how many."""
+    indices, gates = mixture.indices, mixture.gates
+    found = nearest_few(prototypes, scale, indices, far)
+    if found == 0 and made > 0:
+        found, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
+    if found > 0:
+        _gate(far, found, rule.sharpness, gates)
+    indices[found], gates[found] = prototypes.counts.shape[0], 1.0 / np.sqrt(rule.lam)
+    return found + 1
+
+
+@compiled
+def _mix_fresh(p: int, k: int, rule: _Rule, mixture: Mixture) -> int:
+    """Set the gates of a row that becomes prototype `p`: it is nearest to itself by far."""
+    mixture.indices[0], mixture.gates[0] = p, 1.0
+    mixture.indices[1], mixture.gates[1] = k, 1.0 / np.sqrt(rule.lam)
+    return 2
+
+
+@compiled
+def _learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     V: Any,
-    S: Any,
-    members: FloatArray,
-    squares: FloatArray,
+    prototypes: Prototypes,
+    mixture: Mixture,
+    force: NDArray[np.int64],
+    rule: _Rule,
+    limits: Any,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
-    force: NDArray[np.int64],
-    m: int,
-    sharpness: int,
-    lam: float,
-    C: float,
-    averaging: int,
-    limits: Any,
     learning: bool,
     scores: FloatArray,
 ) -> None:
@@ -132,50 +166,30 @@ def _sweep(
 
     Without `force` the predictions are those of the mean.
     """
-    X, V, S, scores = borrowed_rows(X), borrowed(V), borrowed(S), borrowed(scores)
+    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), borrowed_prototypes(prototypes), borrowed(scores)
     low, high = limits
-    k, outputs, end = V.shape[0] - 1, scores.shape[1], scores.shape[0]
-    picks, gates, far = np.empty(m + 1, np.int64), np.empty(m + 1), np.empty(m)
-    f, step, rows = np.empty((outputs, 2)), np.empty(outputs), row_space(X, S)
-    size = (S.shape[1] + PICKED - 1) // PICKED * PICKED
-    near, offset, slope, distance = np.zeros(size), np.full(size, np.inf), np.zeros(size), np.empty(size)
-    made, adaptive = 0, force.shape[0] > 0
-    while made < k and members[made] > 0.0:
-        place(made, members, squares, offset, slope)
-        made += 1
-    norm, common = 1.0 + 1.0 / lam, 1.0 / np.sqrt(lam)
-    late, reach = -1, 0.0  # prototype to which the row before is still to be added, and times what
+    k, outputs = V.shape[0] - 1, scores.shape[1]
+    far, f, step = np.empty(mixture.gates.shape[0] - 1), np.empty((outputs, 2)), np.empty(outputs)
+    made, adaptive, norm = np.count_nonzero(prototypes.counts), force.shape[0] > 0, 1.0 + 1.0 / rule.lam
     for i in range(scores.shape[0]):
-        learns = learning and y[i] != UNKNOWN
-        row, earlier = rows[i & 1], rows[i & 1 ^ 1]
-        square = row_and_square(X, i, row)
+        square = copy_square(X, i, row_space(prototypes, i))
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
-            end = i
             break
-        add_then_multiply(X, i - 1, earlier, reach, late, i, row, S, near)
-        late = -1
+        measure(prototypes, X, i)
+        learns = learning and y[i] != UNKNOWN
         if square == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learns else 0
             continue
         scale = 1.0 / np.sqrt(square)
         if learns and made < k:
-            # A row that becomes a prototype is nearest to itself by far.
-            found, picks[0], gates[0] = 1, made, 1.0
+            planes = _mix_fresh(made, k, rule, mixture)
             made += 1
         else:
-            for p in range(size):
-                near[p] *= scale
-                distance[p] = 1.0 + (offset[p] - slope[p] * near[p])
-            found = few_lowest(distance, picks, far)
-            if found == 0 and made > 0:
-                found, picks[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
-            if found > 0:
-                _gate(far, found, sharpness, gates)
-        picks[found], gates[found] = k, common
-        mixed_scores(X, i, V, found + 1, picks, gates, f)
-        past = 1.0 / _power(max(1.0, float(seen[0])), averaging)
+            planes = _mix(prototypes, scale, made, far, rule, mixture)
+        mixed_scores(X, i, V, mixture, planes, f)
+        past = 1.0 / _power(max(1.0, float(seen[0])), rule.averaging)
         for c in range(outputs):
             f[c, 1] = scale * (f[c, 0] - f[c, 1] * past)
             f[c, 0] *= scale
@@ -184,22 +198,17 @@ def _sweep(
             continue
         if adaptive:
             _compare(f, y[i], force)
-        p = picks[0]
-        late, reach = p, scale
-        squares[p] += 2.0 * near[p] + 1.0 if members[p] > 0.0 else 1.0
-        members[p] += 1.0
-        place(p, members, squares, offset, slope)
-        if _step(f, y[i], norm, C, step):
-            past = _power(float(seen[0]), averaging)
+        p = mixture.indices[0]
+        move(prototypes, i, p, scale, prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0), 1.0)
+        if _step(f, y[i], norm, rule.C, step):
+            past = _power(float(seen[0]), rule.averaging)
             for c in range(outputs):
                 if step[c] != 0.0:
                     a = scale * step[c]
-                    add_mixed(X, i, V, found + 1, picks, gates, c, a, past * a)
+                    add_mixed(X, i, V, mixture, planes, c, a, past * a)
             updates[0] += 1
         seen[0] += 1
-    if late >= 0:
-        last = end - 1
-        add_to_prototype(X, last, rows[last & 1], reach, S, late)
+    flush(prototypes, X)
 
 
 class SoftLOL(OnePassLearner):
@@ -311,24 +320,21 @@ class SoftLOL(OnePassLearner):
         k = int(self.k)
         choice = {"force": np.array([_MEAN, 0])} if self.averaging == "adaptive" else {}
         return {
-            "V": aligned_zeros((k + 1, outputs, -(-columns // PARTS) * PARTS, 2), self.dtype),
-            "S": aligned_zeros((columns, padded(k)), self.dtype),
-            "members": np.zeros(k),
-            "squares": np.zeros(k),
+            "V": aligned_zeros((k + 1, outputs, -(-columns // GROUPS) * GROUPS, 2), self.dtype),
+            **allocate_prototypes(columns, k, self.dtype),
             **choice,
         }
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
-        model = (state["V"], state["S"], state["members"], state["squares"], state["seen"], state["updates"])
-        force, m, sharpness = state.get("force", _NO_CHOICE), int(self.m), int(self.sharpness)
+        prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
+        mixture = Mixture(np.empty(int(self.m) + 1, np.int64), np.empty(int(self.m) + 1))
         averaging = _EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        settings = (m, sharpness, float(self.lam), float(self.C), averaging, self.norm_limits())
-        _sweep(X, y, *model, force, *settings, learning, scores)
+        rule = _Rule(int(self.sharpness), float(self.lam), float(self.C), averaging)
+        model = (state["V"], prototypes, mixture, state.get("force", _NO_CHOICE))
+        counts = (state["seen"], state["updates"])
+        _learn_and_score(X, y, *model, rule, self.norm_limits(), *counts, learning, scores)
 
     @property
     def prototypes_(self) -> FloatArray:
         """The prototypes made so far, means of rows of length 1, shape (at most k, n_features)."""
-        members = self.state_["members"]
-        made = int(np.count_nonzero(members))
-        means: FloatArray = (self.state_["S"][:, :made] / members[:made]).T
-        return means
+        return means_of(self.state_, int(np.count_nonzero(self.state_["members"])))
