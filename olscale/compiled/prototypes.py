@@ -37,7 +37,7 @@ from numba.extending import overload
 from numpy.typing import DTypeLike, NDArray
 
 from olscale.compiled.csr import CSR, Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.row_layout import is_csr
@@ -132,7 +132,7 @@ def means_of(state: dict[str, NDArray[Any]], found: int) -> Array:
     return means
 
 
-@compiled
+@inlined
 def borrowed_prototypes(prototypes: Prototypes) -> Prototypes:
     """Return prototypes that are an argument of a compiled loop with arrays `olscale.compiled.intrinsics.borrowed`."""
     return Prototypes(
@@ -149,7 +149,7 @@ def borrowed_prototypes(prototypes: Prototypes) -> Prototypes:
     )
 
 
-@compiled
+@inlined
 def row_space(prototypes: Prototypes, i: int) -> Any:
     """Return where a dense row `i` is to be copied before it is measured."""
     return prototypes.rows[i & 1]
@@ -168,7 +168,7 @@ def flush(prototypes: Prototypes, X: Rows) -> None:
     raise TypeError("for compiled loops only")
 
 
-@overload(measure)
+@overload(measure, jit_options={"forceinline": True})
 def _measure(prototypes, X, i):
     def dense(prototypes, X, i):
         p, before = prototypes.pending
@@ -185,7 +185,7 @@ def _measure(prototypes, X, i):
     return csr if is_csr(X) else dense
 
 
-@overload(flush)
+@overload(flush, jit_options={"forceinline": True})
 def _flush(prototypes, X):
     number = prototypes[0].dtype
 
@@ -209,14 +209,14 @@ def _flush(prototypes, X):
     return csr if is_csr(X) else dense
 
 
-@compiled
+@inlined
 def nearest(prototypes: Prototypes) -> int:
     """Return the prototype nearest to the row that was measured, the first of equals."""
     place: int = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
     return place
 
 
-@compiled
+@inlined
 def nearest_few(prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array) -> int:
     """Set `indices` to the prototypes nearest to the measured row times `scale`, of length 1; return how many there are.
 
@@ -230,7 +230,7 @@ def nearest_few(prototypes: Prototypes, scale: float, indices: NDArray[np.int64]
     return few
 
 
-@compiled
+@inlined
 def move(prototypes: Prototypes, i: int, p: int, weight: float, square: float, count: float) -> None:
     """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
 
@@ -243,7 +243,7 @@ def move(prototypes: Prototypes, i: int, p: int, weight: float, square: float, c
     prototypes.weight[0] = weight
 
 
-@compiled
+@inlined
 def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> None:
     """Put row `i`, of squared norm `square`, in the place of prototype `p`, as the first row that counts."""
     set_column(X, i, prototypes.sums, p)
@@ -251,7 +251,7 @@ def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> No
     _set_distance(prototypes, p)
 
 
-@compiled
+@inlined
 def _set_distance(prototypes: Prototypes, p: int) -> None:
     # A first row that the paper's count rule does not count has count 0: it is where the prototype is all the same.
     n = max(1.0, prototypes.counts[p])

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload, register_jitable
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows
+from olscale.compiled.decorator import inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
 
 __all__ = [
@@ -68,7 +69,7 @@ def _borrowed_rows(X):
 # gets the arrays of a row, which at a hundred nonzeros was a fifth of PA-I's time.
 
 
-@register_jitable(inline="always")
+@inlined
 def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
     """Ask for the nonzeros that come `STREAM_AHEAD` after those from `start` to `stop`: of rows that follow."""
     for p in range(start, stop, LINE):
@@ -76,7 +77,7 @@ def prefetch_rows(X: Any, start: Any, stop: Any) -> None:
         prefetch(X.indices, p + STREAM_AHEAD)
 
 
-@register_jitable(inline="always")
+@inlined
 def prefetch_weights(X: Any, start: Any, stop: Any, w: NDArray[Any]) -> None:
     """Ask for the weights of the nonzeros that come `PREFETCH_AHEAD` after those from `start` to `stop`."""
     last = np.uint64(X.indices.shape[0])

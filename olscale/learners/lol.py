@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import copy_dot_square, copy_square, dot
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.pages import aligned_zeros
@@ -83,7 +83,7 @@ def _set_max_score_steps(f: FloatArray, label: int, C: float, square: float, ste
     return bool(loss > 0.0)
 
 
-@compiled
+@inlined
 def _set_steps(f: FloatArray, label: int, square: float, rule: _Rule, step: FloatArray) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     # The row as W and U together see it, ``x / sqrt(lam)`` above x, has the squared norm ``(1 + 1/lam) |x|^2``.
@@ -93,7 +93,7 @@ def _set_steps(f: FloatArray, label: int, square: float, rule: _Rule, step: Floa
     return bool(_set_one_vs_all_steps(f, label, rule.C, stacked, step))
 
 
-@compiled
+@inlined
 def _score_common(X: Any, i: int, planes: _Hyperplanes, rule: _Rule, row: Any, f: FloatArray) -> float:
     """Set ``f = W x``, copy a dense row to `row` and return ``|x|^2``."""
     f[:] = 0.0
@@ -106,7 +106,7 @@ def _score_common(X: Any, i: int, planes: _Hyperplanes, rule: _Rule, row: Any, f
     return float(square)
 
 
-@compiled
+@inlined
 def _score_local(X: Any, i: int, u: Any, rule: _Rule, local: FloatArray, f: FloatArray) -> None:
     """Add ``u x`` to `f`, u being the hyperplanes of the row's prototype."""
     # One class of many, alone in its shard, is summed as among the others: its bits must not depend on them.
@@ -118,7 +118,7 @@ def _score_local(X: Any, i: int, u: Any, rule: _Rule, local: FloatArray, f: Floa
         f[c] += local[c]
 
 
-@compiled
+@inlined
 def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: _Rule) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
@@ -129,7 +129,7 @@ def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh
         move(prototypes, i, p, 1.0, grown, rule.first_count if fresh else 1.0)
 
 
-@compiled
+@inlined
 def _move(X: Any, i: int, planes: _Hyperplanes, p: int, rule: _Rule, step: FloatArray) -> None:
     """Move the hyperplanes of prototype `p` and the common ones by their steps (eqs. 18 and 19)."""
     add_row(X, i, planes.U[p], step)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores
@@ -126,7 +126,7 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
         force[0], force[1] = 1 - now, 0
 
 
-@compiled
+@inlined
 def _mix(prototypes: Prototypes, scale: float, made: int, far: FloatArray, rule: _Rule, mixture: Mixture) -> int:
     """Set gates of the prototypes nearest to the measured row times `scale`, then of the common plane; return how many."""
     indices, gates = mixture.indices, mixture.gates
@@ -139,7 +139,7 @@ def _mix(prototypes: Prototypes, scale: float, made: int, far: FloatArray, rule:
     return found + 1
 
 
-@compiled
+@inlined
 def _mix_fresh(p: int, k: int, rule: _Rule, mixture: Mixture) -> int:
     """Set the gates of a row that becomes prototype `p`: it is nearest to itself by far."""
     mixture.indices[0], mixture.gates[0] = p, 1.0
