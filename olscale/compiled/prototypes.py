@@ -19,6 +19,7 @@ one prototype only. In numpy:
 A column of the sums is a cache line for every feature: to write to it takes as long as to multiply with all columns. So a
 compiled loop puts the write of a row off, and does it while the next row is multiplied:
 
+    prototypes = begin(prototypes)          # an argument of the loop
     measure(prototypes, X, i)               # adds the row before, sets the products of this one
     p = nearest(prototypes)
     move(prototypes, i, p, ...)             # changes the distance to p; the sum of p is changed by the next `measure`
@@ -50,7 +51,7 @@ from olscale.compiled.simd.prototypes import add_multiply_dense
 __all__ = [
     "Prototypes",
     "allocate_prototypes",
-    "borrowed_prototypes",
+    "begin",
     "flush",
     "means_of",
     "measure",
@@ -87,6 +88,8 @@ class Prototypes(NamedTuple):
         Prototype to which a row is still to be added (-1: none), and the number of that row.
     weight : float64 array of shape (1,)
         How many times it is added.
+    found : int
+        Prototypes that there are when the loop begins.
     """
 
     sums: NDArray[Any]
@@ -99,6 +102,7 @@ class Prototypes(NamedTuple):
     rows: NDArray[Any]
     pending: NDArray[np.int64]
     weight: Array
+    found: int
 
 
 def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -110,12 +114,10 @@ def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, found: int) -> Prot
     """Return the prototypes of a learner's state, the first `found` of which there are, for a compiled loop over `X`."""
     sums, counts, squares = state["S"], state["members"], state["squares"]
     size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
-    products, offsets, slopes, distances = np.zeros(size), np.full(size, np.inf), np.zeros(size), np.empty(size)
-    n = np.maximum(1.0, counts[:found])
-    offsets[:found], slopes[:found] = squares[:found] / n / n, 2.0 / n
+    products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
-    pending, weight = np.array([-1, 0]), np.zeros(1)
-    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight)
+    pending, weight = np.empty(2, np.int64), np.empty(1)
+    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, found)
 
 
 def means_of(state: dict[str, NDArray[Any]], found: int) -> Array:
@@ -133,9 +135,17 @@ def means_of(state: dict[str, NDArray[Any]], found: int) -> Array:
 
 
 @inlined
-def borrowed_prototypes(prototypes: Prototypes) -> Prototypes:
-    """Return prototypes that are an argument of a compiled loop with arrays `olscale.compiled.intrinsics.borrowed`."""
-    return Prototypes(
+def _set_distance(prototypes: Prototypes, p: int) -> None:
+    # A first row that the paper's count rule does not count has count 0: it is where the prototype is all the same.
+    n = max(1.0, prototypes.counts[p])
+    prototypes.offsets[p] = prototypes.squares[p] / n / n
+    prototypes.slopes[p] = 2.0 / n
+
+
+@inlined
+def begin(prototypes: Prototypes) -> Prototypes:
+    """Return the prototypes for a compiled loop that has them as an argument, with the distances to those there are."""
+    ready = Prototypes(
         borrowed(prototypes.sums),
         borrowed(prototypes.counts),
         borrowed(prototypes.squares),
@@ -146,7 +156,15 @@ def borrowed_prototypes(prototypes: Prototypes) -> Prototypes:
         borrowed(prototypes.rows),
         borrowed(prototypes.pending),
         borrowed(prototypes.weight),
+        prototypes.found,
     )
+    # A prototype that there is not yet is infinitely far, and so are the columns of padding.
+    ready.offsets[:] = np.inf
+    ready.slopes[:] = 0.0
+    for p in range(ready.found):
+        _set_distance(ready, p)
+    ready.pending[0], ready.pending[1] = -1, 0
+    return ready
 
 
 @inlined
@@ -249,11 +267,3 @@ def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> No
     set_column(X, i, prototypes.sums, p)
     prototypes.squares[p], prototypes.counts[p] = square, 1.0
     _set_distance(prototypes, p)
-
-
-@inlined
-def _set_distance(prototypes: Prototypes, p: int) -> None:
-    # A first row that the paper's count rule does not count has count 0: it is where the prototype is all the same.
-    n = max(1.0, prototypes.counts[p])
-    prototypes.offsets[p] = prototypes.squares[p] / n / n
-    prototypes.slopes[p] = 2.0 / n

@@ -15,7 +15,7 @@ from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import (
     Prototypes,
     allocate_prototypes,
-    borrowed_prototypes,
+    begin,
     flush,
     means_of,
     measure,
@@ -153,7 +153,7 @@ def _learn_and_score(
     scores: FloatArray,
 ) -> None:
     """Algorithm 1: find a row's prototype and score it; when `learning`, move the prototype and then the hyperplanes."""
-    X, prototypes, scores = borrowed_rows(X), borrowed_prototypes(prototypes), borrowed(scores)
+    X, prototypes, scores = borrowed_rows(X), begin(prototypes), borrowed(scores)
     planes = _Hyperplanes(borrowed(planes.W), borrowed(planes.U))
     low, high = limits
     k, outputs = planes.U.shape[0], planes.U.shape[2]

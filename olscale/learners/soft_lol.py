@@ -16,7 +16,7 @@ from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import (
     Prototypes,
     allocate_prototypes,
-    borrowed_prototypes,
+    begin,
     flush,
     means_of,
     measure,
@@ -166,11 +166,12 @@ def _learn_and_score(
 
     Without `force` the predictions are those of the mean.
     """
-    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), borrowed_prototypes(prototypes), borrowed(scores)
+    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
+    mixture = Mixture(borrowed(mixture.indices), borrowed(mixture.gates))
     low, high = limits
     k, outputs = V.shape[0] - 1, scores.shape[1]
     far, f, step = np.empty(mixture.gates.shape[0] - 1), np.empty((outputs, 2)), np.empty(outputs)
-    made, adaptive, norm = np.count_nonzero(prototypes.counts), force.shape[0] > 0, 1.0 + 1.0 / rule.lam
+    made, adaptive, norm = prototypes.found, force.shape[0] > 0, 1.0 + 1.0 / rule.lam
     for i in range(scores.shape[0]):
         square = copy_square(X, i, row_space(prototypes, i))
         if not (low <= square <= high) and unusable(X, i, square, low, high):

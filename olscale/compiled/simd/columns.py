@@ -45,13 +45,20 @@ def multiply_dense(typing_context, x, W, f):
         row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2)
         square = zero_slot(builder, DOUBLE)
 
-        def write(block: Block) -> None:
-            # The square is summed anew for each block: it is done while the sums of the columns wait for each other.
-            builder.store(DOUBLE(0.0), square)
+        def multiply_block(block: Block, squared: bool) -> None:
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 block.add(value, block.load(loop.index))
-                accumulate(builder, square, value, value)
+                if squared:
+                    accumulate(builder, square, value, value)
+
+        def write(block: Block) -> None:
+            # The first block sums the square too: it is done while the sums of the columns wait for each other.
+            with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (first, later):
+                with first:
+                    multiply_block(block, squared=True)
+                with later:
+                    multiply_block(block, squared=False)
             block.store_sums(sums.data)
 
         for_each_block(builder, weights, write)
