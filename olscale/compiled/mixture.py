@@ -1,7 +1,7 @@
 """Row primitives of a mixture of hyperplanes: products with a gated sum of them, and steps along it.
 
-Weights are ``V[plane, output, feature, 2]``: two for each feature, which belong together and are summed alike. The planes are
-mixed first, in the order of the mixture; the products with a row are summed in `GROUPS` groups of features. Every product is
+Weights are ``V[plane, output, feature, 2]``: two for each feature, which are summed alike. The planes are mixed
+first, in the order of the mixture; the products with a row are summed in `GROUPS` groups of features. Every product is
 rounded together with its sum. In numpy:
 
 >>> import numpy as np
@@ -22,10 +22,13 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import is_csr
 from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
 
-__all__ = ["Mixture", "add_mixed", "mixed_scores"]
+__all__ = ["Mixture", "add_mixed", "mixed_scores", "set_gates"]
+
+_CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 _REST = np.uint32(GROUPS - 1)
 
@@ -35,6 +38,24 @@ class Mixture(NamedTuple):
 
     indices: NDArray[np.int64]
     gates: NDArray[np.float64]
+
+
+@compiled
+def set_gates(distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]) -> None:
+    """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
+    # Relative to the closest, so that no power overflows: the ratios are 1 at most.
+    closest, square = max(_CLOSEST, distances[0]), 0.0
+    for n in range(few):
+        gates[n] = closest / max(_CLOSEST, distances[n])
+    for n in range(few):
+        ratio, gate = gates[n], gates[n]
+        for _ in range(sharpness - 1):
+            gate *= ratio
+        gates[n] = gate
+        square += gate * gate
+    norm = 1.0 / np.sqrt(square)
+    for n in range(few):
+        gates[n] *= norm
 
 
 def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]) -> None:

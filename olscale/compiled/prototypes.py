@@ -88,7 +88,7 @@ class Prototypes(NamedTuple):
         Prototype to which a row is still to be added (-1: none), and the number of that row.
     weight : float64 array of shape (1,)
         How many times it is added.
-    found : int
+    existing : int
         Prototypes that there are when the loop begins.
     """
 
@@ -102,7 +102,7 @@ class Prototypes(NamedTuple):
     rows: NDArray[Any]
     pending: NDArray[np.int64]
     weight: Array
-    found: int
+    existing: int
 
 
 def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
@@ -110,18 +110,18 @@ def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, ND
     return {"S": aligned_zeros((features, pad_columns(k)), dtype), "members": np.zeros(k), "squares": np.zeros(k)}
 
 
-def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, found: int) -> Prototypes:
-    """Return the prototypes of a learner's state, the first `found` of which there are, for a compiled loop over `X`."""
+def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
+    """Return the prototypes of a learner's state, of which `existing` there are, for a compiled loop over `X`."""
     sums, counts, squares = state["S"], state["members"], state["squares"]
     size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
     products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
     rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
     pending, weight = np.empty(2, np.int64), np.empty(1)
-    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, found)
+    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, existing)
 
 
-def means_of(state: dict[str, NDArray[Any]], found: int) -> Array:
-    """Return the first `found` prototypes as points, shape (found, features).
+def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
+    """Return the `existing` prototypes as points, shape (existing, features).
 
     Examples
     --------
@@ -130,7 +130,7 @@ def means_of(state: dict[str, NDArray[Any]], found: int) -> Array:
     >>> means_of(state, 1).tolist()
     [[2.0, 3.0]]
     """
-    means: Array = (state["S"][:, :found] / np.maximum(state["members"][:found], 1.0)).T
+    means: Array = (state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)).T
     return means
 
 
@@ -156,12 +156,12 @@ def begin(prototypes: Prototypes) -> Prototypes:
         borrowed(prototypes.rows),
         borrowed(prototypes.pending),
         borrowed(prototypes.weight),
-        prototypes.found,
+        prototypes.existing,
     )
     # A prototype that there is not yet is infinitely far, and so are the columns of padding.
     ready.offsets[:] = np.inf
     ready.slopes[:] = 0.0
-    for p in range(ready.found):
+    for p in range(ready.existing):
         _set_distance(ready, p)
     ready.pending[0], ready.pending[1] = -1, 0
     return ready

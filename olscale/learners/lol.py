@@ -233,10 +233,10 @@ class _Local(OnePassLearner):
         if not self.looks_ahead:
             super().prepare(X)
         features, means = offline_prototypes(X, int(self.k), self._random())
-        S, found = self.state_["S"], len(means)
-        S[features, :found] = means.T
-        self.state_["members"][:found] = 1.0
-        self.state_["squares"][:found] = np.square(S[features, :found], dtype=np.float64).sum(axis=0)
+        S, count = self.state_["S"], len(means)
+        S[features, :count] = means.T
+        self.state_["members"][:count] = 1.0
+        self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(axis=0)
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of the hyperplanes, in the one-vs-all form; prototypes are shared by all classes."""
@@ -258,11 +258,11 @@ class _Local(OnePassLearner):
             max_score=self.multiclass == "max-score" and self._outputs > 1,
             binary=self._classes <= 2,
         )
-        planes, prototypes = _Hyperplanes(state["W"], state["U"]), open_prototypes(state, X, self._found(state))
+        planes, prototypes = _Hyperplanes(state["W"], state["U"]), open_prototypes(state, X, self._existing(state))
         counts = (state["seen"], state["updates"])
         _learn_and_score(X, y, planes, prototypes, rule, self.norm_limits(), *counts, learning, scores)
 
-    def _found(self, state: State) -> int:
+    def _existing(self, state: State) -> int:
         """Return how many prototypes there are so far."""
         members = state["members"]
         return int(np.count_nonzero(members)) if self.looks_ahead else min(int(state["seen"][0]), len(members))
@@ -270,7 +270,7 @@ class _Local(OnePassLearner):
     @property
     def prototypes_(self) -> FloatArray:
         """Prototypes so far, shape (at most k, n_features)."""
-        return means_of(self.state_, self._found(self.state_))
+        return means_of(self.state_, self._existing(self.state_))
 
 
 class LOL(_Local):

@@ -11,7 +11,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import copy_square
 from olscale.compiled.intrinsics import borrowed
-from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores
+from olscale.compiled.mixture import Mixture, add_mixed, mixed_scores, set_gates
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import (
     Prototypes,
@@ -34,7 +34,6 @@ from olscale.learners.contract.usable_rows import unusable
 
 __all__ = ["SoftLOL"]
 
-_CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 _EXPONENT = 3  # of the mean in the adaptive form
 _LEAD = 16  # errors fewer than the form in force with which the other takes over
 
@@ -55,23 +54,6 @@ class _Rule(NamedTuple):
     lam: float
     C: float
     averaging: int
-
-
-@compiled
-def _gate(far: FloatArray, found: int, sharpness: int, gates: FloatArray) -> None:
-    """Set `gates` in proportion to ``far^-sharpness``, of Euclidean norm 1."""
-    closest, square = max(_CLOSEST, far[0]), 0.0
-    for n in range(found):
-        gates[n] = closest / max(_CLOSEST, far[n])
-    for n in range(found):
-        ratio, gate = gates[n], gates[n]
-        for _ in range(sharpness - 1):
-            gate *= ratio
-        gates[n] = gate
-        square += gate * gate
-    norm = 1.0 / np.sqrt(square)
-    for n in range(found):
-        gates[n] *= norm
 
 
 @compiled
@@ -127,24 +109,21 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
 
 
 @inlined
-def _mix(prototypes: Prototypes, scale: float, made: int, far: FloatArray, rule: _Rule, mixture: Mixture) -> int:
+def _mix(
+    prototypes: Prototypes, scale: float, existing: int, fresh: bool, far: FloatArray, rule: _Rule, mixture: Mixture
+) -> int:
     """Set gates of the prototypes nearest to the measured row times `scale`, then of the common plane; return how many."""
     indices, gates = mixture.indices, mixture.gates
-    found = nearest_few(prototypes, scale, indices, far)
-    if found == 0 and made > 0:
-        found, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
-    if found > 0:
-        _gate(far, found, rule.sharpness, gates)
-    indices[found], gates[found] = prototypes.counts.shape[0], 1.0 / np.sqrt(rule.lam)
-    return found + 1
-
-
-@inlined
-def _mix_fresh(p: int, k: int, rule: _Rule, mixture: Mixture) -> int:
-    """Set the gates of a row that becomes prototype `p`: it is nearest to itself by far."""
-    mixture.indices[0], mixture.gates[0] = p, 1.0
-    mixture.indices[1], mixture.gates[1] = k, 1.0 / np.sqrt(rule.lam)
-    return 2
+    if fresh:
+        few, indices[0], gates[0] = 1, existing, 1.0  # the row becomes a prototype: it is nearest to itself by far
+    else:
+        few = nearest_few(prototypes, scale, indices, far)
+        if few == 0 and existing > 0:
+            few, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
+        if few > 0:
+            set_gates(far, few, rule.sharpness, gates)
+    indices[few], gates[few] = prototypes.counts.shape[0], 1.0 / np.sqrt(rule.lam)
+    return few + 1
 
 
 @compiled
@@ -171,7 +150,7 @@ def _learn_and_score(
     low, high = limits
     k, outputs = V.shape[0] - 1, scores.shape[1]
     far, f, step = np.empty(mixture.gates.shape[0] - 1), np.empty((outputs, 2)), np.empty(outputs)
-    made, adaptive, norm = prototypes.found, force.shape[0] > 0, 1.0 + 1.0 / rule.lam
+    existing, adaptive, norm = prototypes.existing, force.shape[0] > 0, 1.0 + 1.0 / rule.lam
     for i in range(scores.shape[0]):
         square = copy_square(X, i, row_space(prototypes, i))
         if not (low <= square <= high) and unusable(X, i, square, low, high):
@@ -184,11 +163,9 @@ def _learn_and_score(
             seen[0] += 1 if learns else 0
             continue
         scale = 1.0 / np.sqrt(square)
-        if learns and made < k:
-            planes = _mix_fresh(made, k, rule, mixture)
-            made += 1
-        else:
-            planes = _mix(prototypes, scale, made, far, rule, mixture)
+        fresh = learns and existing < k
+        planes = _mix(prototypes, scale, existing, fresh, far, rule, mixture)
+        existing += 1 if fresh else 0
         mixed_scores(X, i, V, mixture, planes, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), rule.averaging)
         for c in range(outputs):
@@ -250,10 +227,9 @@ class SoftLOL(OnePassLearner):
     the weights, and follow a change in the stream far later than the weights do: where a stream may change, take
     ``averaging="adaptive"``.
 
-    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense (measured up to 26 classes), or sparse with
-    two classes (``olscale bench soft-local`` and ``local``). A sparse row with many features and many classes costs far
-    more: some 40 times LOL's with 50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its
-    values is looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
+    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense, or sparse with two classes (``olscale bench
+    soft-local`` and ``local``). A sparse row with many features and classes costs far more, some 40 times with 50,000 and
+    105 (``soft-local-wide``): each of its values is looked up in m + 1 places for every class.
 
     Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures,
     mnist is level with LOL's, and in streams that change the default is far behind LOL and PA-I.
@@ -337,5 +313,5 @@ class SoftLOL(OnePassLearner):
 
     @property
     def prototypes_(self) -> FloatArray:
-        """The prototypes made so far, means of rows of length 1, shape (at most k, n_features)."""
+        """The prototypes so far, means of rows of length 1, shape (at most k, n_features)."""
         return means_of(self.state_, int(np.count_nonzero(self.state_["members"])))

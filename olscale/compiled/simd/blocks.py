@@ -104,14 +104,14 @@ class Block:
 
     def move(self, feature: Any, value: Any, steps: list[Any]) -> list[Any]:
         """Add `value` times `steps`, in double precision, to the weights of a feature; return them as they are stored."""
-        builder, moved = self.builder, []
+        builder, weights = self.builder, []
         value = broadcast(builder, value, steps[0].type)
         for start, step in zip(self.starts(feature), steps, strict=True):
             w = convert(builder, load_vector(builder, self.data, start, self.count), DOUBLE)
             w = convert(builder, builder.fadd(w, builder.fmul(value, step)), self.number)
             store_vector(builder, w, self.data, start)
-            moved.append(w)
-        return moved
+            weights.append(w)
+        return weights
 
     def add(self, value: Any, weights: list[Any], fused: bool = False) -> None:
         """Add products of a value of the row and the weights of its feature to the sums, in the precision of the weights."""

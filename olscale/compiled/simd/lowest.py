@@ -79,8 +79,8 @@ def few_lowest(typing_context, values, indices, low):
     """
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        given, places, kept = open_arrays(context, builder, signature, arguments, 0, 1, 2)
-        most, size = builder.extract_value(kept.shape, 0), builder.extract_value(given.shape, 0)
+        numbers, places, results = open_arrays(context, builder, signature, arguments, 0, 1, 2)
+        most, size = builder.extract_value(results.shape, 0), builder.extract_value(numbers.shape, 0)
         infinity = DOUBLE(float("inf"))
         count = cgutils.alloca_once_value(builder, INT64(0))
         worst = cgutils.alloca_once_value(builder, infinity)
@@ -88,23 +88,23 @@ def few_lowest(typing_context, values, indices, low):
         with cgutils.for_range_slice(builder, INT64(0), size, INT64(AT_ONCE)) as (start, _):
             for n, vector in enumerate(left):
                 at = builder.add(start, INT64(n * VECTOR))
-                builder.store(load_vector(builder, given.data, at, VECTOR), vector)
+                builder.store(load_vector(builder, numbers.data, at, VECTOR), vector)
             smallest, rounds = cgutils.alloca_once(builder, _DOUBLES), builder.append_basic_block("rounds")
             take, done = builder.append_basic_block("take"), builder.append_basic_block("done")
             builder.branch(rounds)
             builder.position_at_end(rounds)
             builder.store(_smallest(builder, [builder.load(vector) for vector in left]), smallest)
             value = builder.extract_element(builder.load(smallest), INT32(0))
-            # A later number that is equal to the worst kept one comes after it: it is not taken.
+            # A later number that is equal to the worst result comes after it: it is not taken.
             builder.cbranch(builder.fcmp_ordered("<", value, builder.load(worst)), take, done)
             builder.position_at_end(take)
             place = builder.add(start, _take_out(builder, left, builder.load(smallest)))
-            _insert(builder, kept.data, places.data, builder.load(count), most, value, place)
+            _insert(builder, results.data, places.data, builder.load(count), most, value, place)
             more = builder.add(builder.load(count), INT64(1))
             builder.store(builder.select(builder.icmp_signed("<", more, most), more, most), count)
             # Once all places are taken, only what is below the last of them still counts.
             with builder.if_then(builder.icmp_signed(">=", more, most)):
-                last = builder.gep(kept.data, [builder.sub(most, INT64(1))])
+                last = builder.gep(results.data, [builder.sub(most, INT64(1))])
                 builder.store(builder.load(last), worst)
             builder.branch(rounds)
             builder.position_at_end(done)

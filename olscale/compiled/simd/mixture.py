@@ -42,7 +42,7 @@ from olscale.compiled.simd.vectors import (
 __all__ = ["GROUPS", "mix_move", "mix_multiply", "multiply_add_numbers"]
 
 GROUPS = 4
-"""Groups of features: those whose number is n modulo 4 are summed by themselves, in ascending order. Sparse rows do so too."""
+"""Groups of features: those whose number is n modulo 4 are summed by themselves, ascending. Sparse rows do so too."""
 
 assert 2 * GROUPS == VECTOR  # a vector has both weights of four features
 
@@ -68,7 +68,7 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
     products = types.UniTuple(types.float64, 2)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, chosen, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
         total = zero_slot(builder, _SUMS)
         sums = [cgutils.alloca_once(builder, _SUMS) for _ in range(_TILE)]
 
@@ -77,7 +77,7 @@ def mix_multiply(typing_context, x, V, c, planes, indices, gates):
                 builder.store(_SUMS(None), sums[n])
             with cgutils.for_range(builder, arguments[3]) as loop:
                 gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
-                plane = builder.load(builder.gep(chosen.data, [loop.index]))
+                plane = builder.load(builder.gep(places.data, [loop.index]))
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
                     w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
@@ -101,7 +101,7 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
     """Add the outer product of a dense row and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of the first `planes`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, chosen, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
         steps = ir.Constant(_SUMS, ir.Undefined)
         for n in range(VECTOR):
             steps = builder.insert_element(steps, arguments[6 + n % 2], INT32(n))
@@ -110,7 +110,7 @@ def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
             along = [builder.fmul(steps, values(n)) for n in range(groups)]
             with cgutils.for_range(builder, arguments[3]) as loop:
                 gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
-                plane = builder.load(builder.gep(chosen.data, [loop.index]))
+                plane = builder.load(builder.gep(places.data, [loop.index]))
                 for n in range(groups):
                     start = _start(builder, weights, plane, arguments[2], j, n)
                     w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)

@@ -48,8 +48,8 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
         def move(j: Any) -> None:
             place = builder.gep(weights.data, [builder.add(builder.mul(j, width), column)])
             value, total = (builder.load(address) for address in (builder.gep(earlier.data, [j]), place))
-            moved = builder.fadd(convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type)))
-            builder.store(convert(builder, moved, place.type.pointee), place)
+            sum_ = builder.fadd(convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type)))
+            builder.store(convert(builder, sum_, place.type.pointee), place)
 
         def write(block: Block) -> None:
             def add(j: Any) -> None:

@@ -31,7 +31,7 @@ __all__ = [
 DOUBLE, INT8, INT32, INT64 = ir.DoubleType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 VECTOR = 8
-"""Doubles of a vector: 64 bytes, a cache line and the widest register there is. LLVM splits it where registers are narrower."""
+"""Doubles of a vector: 64 bytes, a cache line and the widest register; LLVM splits it where registers are narrower."""
 
 
 def fill_vectors(columns: int) -> int:
