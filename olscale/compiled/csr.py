@@ -75,17 +75,17 @@ def take_rows(X: Rows, index: NDArray[np.int64]) -> Rows:
     return CSR(indptr, indices, data)
 
 
-def stack_rows(parts: Sequence[Rows]) -> Rows:
-    """Return the rows of `parts`, all dense or all `CSR`, one below the other, as a copy."""
-    if not isinstance(parts[0], CSR):
-        return np.concatenate([part for part in parts if not isinstance(part, CSR)])
-    sparse = [part for part in parts if isinstance(part, CSR)]
-    spans = [slice(int(part.indptr[0]), int(part.indptr[-1])) for part in sparse]
-    lengths = np.concatenate([np.diff(part.indptr) for part in sparse])
+def stack_rows(groups: Sequence[Rows]) -> Rows:
+    """Return the rows of `groups`, all dense or all `CSR`, one below the other, as a copy."""
+    if not isinstance(groups[0], CSR):
+        return np.concatenate([group for group in groups if not isinstance(group, CSR)])
+    sparse = [group for group in groups if isinstance(group, CSR)]
+    spans = [slice(int(group.indptr[0]), int(group.indptr[-1])) for group in sparse]
+    lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
     return CSR(
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([part.indices[span] for part, span in zip(sparse, spans, strict=True)]),
-        np.concatenate([part.data[span] for part, span in zip(sparse, spans, strict=True)]),
+        np.concatenate([group.indices[span] for group, span in zip(sparse, spans, strict=True)]),
+        np.concatenate([group.data[span] for group, span in zip(sparse, spans, strict=True)]),
     )
 
 

@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.extending import register_jitable
 
 from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
 
-__all__ = ["compiled", "is_ours", "uncached"]
+__all__ = ["compiled", "inlined", "is_ours", "uncached"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -38,6 +39,16 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
             file._source_stamp,
         )
     return dispatcher  # type: ignore[no-any-return]
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Have compiled loops that call `function` contain its code, as if it was written there.
+
+    For small functions on named tuples of arrays: a call would pass each array by its seven numbers, through memory.
+    """
+    # By LLVM: numba's own inlining takes a write to an array that came in a named tuple for dead code, and drops it.
+    inline: Callable[P, R] = register_jitable(forceinline=True)(function)
+    return inline
 
 
 def is_ours(module: str) -> bool:

@@ -1,8 +1,17 @@
-"""Products of a row with one column of weights, and with itself, summed in eight parts.
+"""Products of a row with one column of weights, and with itself, summed in eight groups of features.
 
 A sum in ascending order waits for each addition before the next; where nothing else is there to be done meanwhile, that is
-most of its time. Part n has the features whose number is n modulo 8, each part in ascending order, and the parts are added
-in one fixed order. So the bits are again the same for dense and sparse rows, with and without stored zeros.
+most of its time. Group n has the features whose number is n modulo 8, each group in ascending order, and the groups are
+added in one fixed order. So the bits are again the same for dense and sparse rows, with and without stored zeros:
+
+>>> import numpy as np
+>>> def dot(x, w):
+...     groups = np.zeros(8)
+...     for j, value in enumerate(x):
+...         groups[j % 8] += value * w[j]
+...     while len(groups) > 1:  # neighbours first
+...         groups = groups[0::2] + groups[1::2]
+...     return groups[0]
 """
 
 # mypy: disallow-untyped-defs=False
@@ -21,224 +30,190 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import intrinsic, prefetch
-from olscale.compiled.rows import LINE, PREFETCH_AHEAD, STREAM_AHEAD, is_csr
+from olscale.compiled.row_layout import is_csr, prefetch_rows, prefetch_weights
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT32,
+    INT64,
+    accumulate,
+    convert,
+    load_vector,
+    open_arrays,
+    store_vector,
+    zero_slot,
+)
 
-__all__ = ["row_and_products", "row_and_square", "row_product"]
+__all__ = ["copy_dot_square", "copy_square", "dot"]
 
-_PARTS = 8
-_DOUBLE, _INT32, _INT64 = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
-_SUMS = ir.VectorType(_DOUBLE, _PARTS)
+_GROUPS = 8
+_SUMS = ir.VectorType(DOUBLE, _GROUPS)
 
 
-def row_product(X: Rows, i: int, w: NDArray[Any]) -> float:
+def dot(X: Rows, i: int, w: NDArray[Any]) -> float:
     """Return ``x_i w`` for flat weights `w`, in double precision."""
     raise TypeError("for compiled loops only")
 
 
-def row_and_products(X: Rows, i: int, w: NDArray[Any], row: NDArray[Any]) -> tuple[float, float]:
-    """Return ``|x_i|^2`` and ``x_i w``, in double precision; set `row` to a dense row in its own precision.
+def copy_square(X: Rows, i: int, row: NDArray[Any]) -> float:
+    """Return ``|x_i|^2``, in double precision, and copy a dense row to `row`, in the precision of that.
 
-    `w` is flat, of at least as many numbers as there are features. For sparse rows `row` is left as it is.
+    Sparse rows are not copied: `row` is left as it is.
     """
     raise TypeError("for compiled loops only")
 
 
-def row_and_square(X: Rows, i: int, row: NDArray[Any]) -> float:
-    """Return ``|x_i|^2``, the first of `row_and_products`, and set `row` as that does."""
+def copy_dot_square(X: Rows, i: int, w: NDArray[Any], row: NDArray[Any]) -> tuple[float, float]:
+    """Return ``|x_i|^2`` and ``x_i w``, going through the row once, and copy it as `copy_square` does.
+
+    `w` is flat, of at least as many numbers as there are features.
+    """
     raise TypeError("for compiled loops only")
 
 
-@overload(row_product)
-def _row_product(X, i, w):
+@overload(dot)
+def _dot(X, i, w):
     def dense(X, i, w):
-        return dense_product(X[i], w)
+        return _dense_dot(X[i], w)
 
     def csr(X, i, w):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
         for p in range(start, stop):
+            # This row's own weights: which of them are needed is known only now, after its prototype was chosen.
             prefetch(w, np.uint32(X.indices[p]))
-        return csr_product(X.indices, X.data, start, stop, w)
+        return _csr_dot(X.indices, X.data, start, stop, w)
 
     return csr if is_csr(X) else dense
 
 
-@overload(row_and_products)
-def _row_and_products(X, i, w, row):
+@overload(copy_dot_square)
+def _copy_dot_square(X, i, w, row):
     def dense(X, i, w, row):
-        return dense_products(X[i], w, row)
+        return _dense_dot_square(X[i], w, row)
 
     def csr(X, i, w, row):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        last = np.uint64(X.indices.shape[0])
-        for p in range(start, stop, LINE):
-            prefetch(X.data, p + STREAM_AHEAD)
-            prefetch(X.indices, p + STREAM_AHEAD)
-        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-            prefetch(w, np.uint32(X.indices[p]))
-        return csr_products(X.indices, X.data, start, stop, w)
+        prefetch_rows(X, start, stop)
+        prefetch_weights(X, start, stop, w)
+        return _csr_dot_square(X.indices, X.data, start, stop, w)
 
     return csr if is_csr(X) else dense
 
 
-@overload(row_and_square)
-def _row_and_square(X, i, row):
+@overload(copy_square)
+def _copy_square(X, i, row):
     def dense(X, i, row):
-        return dense_square(X[i], row)
+        return _dense_square(X[i], row)
 
     def csr(X, i, row):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        for p in range(start, stop, LINE):
-            prefetch(X.data, p + STREAM_AHEAD)
-            prefetch(X.indices, p + STREAM_AHEAD)
-        return csr_square(X.indices, X.data, start, stop)
+        prefetch_rows(X, start, stop)
+        return _csr_square(X.indices, X.data, start, stop)
 
     return csr if is_csr(X) else dense
 
 
-def _dense(weighted: bool, copied: bool) -> Callable[..., Any]:
-    """Return a sum or two over a dense row: ``x x`` if the row is `copied`, ``x w`` if `weighted`."""
+def _sum_dense(weighted: bool, copied: bool) -> Callable[..., Any]:
+    """Return the code of a sum or two over a dense row: ``x x`` if the row is `copied`, ``x w`` if `weighted`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        x, *others = (
-            context.make_array(kind)(context, builder, array)
-            for kind, array in zip(signature.args, arguments, strict=True)
-        )
+        x, *others = open_arrays(context, builder, signature, arguments, *range(len(arguments)))
         w: Any = others[0] if weighted else None
         copy: Any = others[-1] if copied else None
         size = builder.extract_value(x.shape, 0)
-        whole = builder.sub(size, builder.urem(size, _INT64(_PARTS)))
-        squares, products = (_zeros(builder) for _ in range(2))
+        whole = builder.sub(size, builder.urem(size, INT64(_GROUPS)))
+        squares, products = zero_slot(builder, _SUMS), zero_slot(builder, _SUMS)
 
-        def eight(j: Any) -> None:
-            values = _eight(context, builder, x.data, j)
+        # Eight features are a vector: one addition for all groups.
+        with cgutils.for_range_slice(builder, INT64(0), whole, INT64(_GROUPS)) as (j, _):
+            values = load_vector(builder, x.data, j, _GROUPS)
             if copied:
-                number = copy.data.type.pointee
-                vector = ir.VectorType(number, _PARTS)
-                place = builder.bitcast(builder.gep(copy.data, [j]), vector.as_pointer())
-                narrow = values if number == _DOUBLE else builder.fptrunc(values, vector)
-                builder.store(narrow, place).align = context.get_abi_sizeof(number)
-                builder.store(builder.fadd(builder.load(squares), builder.fmul(values, values)), squares)
+                store_vector(builder, values, copy.data, j)
+                accumulate(builder, squares, values, values)
             if weighted:
-                factors = _eight(context, builder, w.data, j)
-                builder.store(builder.fadd(builder.load(products), builder.fmul(values, factors)), products)
-
-        def one(j: Any) -> None:
+                weights = convert(builder, load_vector(builder, w.data, j, _GROUPS), DOUBLE)
+                accumulate(builder, products, values, weights)
+        with cgutils.for_range(builder, size, start=whole) as loop:
+            j = loop.index
             value = builder.load(builder.gep(x.data, [j]))
             if copied:
-                number = copy.data.type.pointee
-                narrow = value if number == _DOUBLE else builder.fptrunc(value, number)
-                builder.store(narrow, builder.gep(copy.data, [j]))
-                _add(builder, squares, j, value, value)
+                builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
+                accumulate(builder, _group(builder, squares, j), value, value)
             if weighted:
-                _add(builder, products, j, value, _double(builder, w.data, j))
-
-        with cgutils.for_range_slice(builder, _INT64(0), whole, _INT64(_PARTS)) as (j, _):
-            eight(j)
-        with cgutils.for_range(builder, size, start=whole) as loop:
-            one(loop.index)
-        return _found(context, builder, signature, [squares] * copied + [products] * weighted)
+                accumulate(builder, _group(builder, products, j), value, _double(builder, w.data, j))
+        return _totals(context, builder, signature, [squares] * copied + [products] * weighted)
 
     return codegen
 
 
-def _csr(weighted: bool, squared: bool) -> Callable[..., Any]:
-    """Return a sum or two over a sparse row: ``x x`` if `squared`, ``x w`` if `weighted`."""
+def _sum_csr(weighted: bool, squared: bool) -> Callable[..., Any]:
+    """Return the code of a sum or two over a sparse row: ``x x`` if `squared`, ``x w`` if `weighted`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args[:2] + signature.args[4:]
-        features, values, *weights = (
-            context.make_array(kind)(context, builder, array).data
-            for kind, array in zip(kinds, [*arguments[:2], *arguments[4:]], strict=True)
+        features, values, *weights = open_arrays(
+            context, builder, signature, arguments, 0, 1, *range(4, len(arguments))
         )
-        squares, products = (_zeros(builder) for _ in range(2))
+        squares, products = zero_slot(builder, _SUMS), zero_slot(builder, _SUMS)
         with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
-            j = builder.zext(builder.load(builder.gep(features, [loop.index])), _INT64)
-            value = builder.load(builder.gep(values, [loop.index]))
+            j = builder.zext(builder.load(builder.gep(features.data, [loop.index])), INT64)
+            value = builder.load(builder.gep(values.data, [loop.index]))
             if squared:
-                _add(builder, squares, j, value, value)
+                accumulate(builder, _group(builder, squares, j), value, value)
             if weighted:
-                _add(builder, products, j, value, _double(builder, weights[0], j))
-        return _found(context, builder, signature, [squares] * squared + [products] * weighted)
+                accumulate(builder, _group(builder, products, j), value, _double(builder, weights[0].data, j))
+        return _totals(context, builder, signature, [squares] * squared + [products] * weighted)
 
     return codegen
 
 
-def _found(context: Any, builder: Any, signature: Any, sums: list[Any]) -> Any:
-    totals = [_total(builder, parts) for parts in sums]
-    return totals[0] if len(totals) == 1 else context.make_tuple(builder, signature.return_type, totals)
-
-
-_PAIR = types.UniTuple(types.float64, 2)
+_TWO = types.UniTuple(types.float64, 2)
 
 
 @intrinsic
-def dense_product(typing_context, x, w):
-    """Return ``x w`` for a dense row."""
-    return types.float64(x, w), _dense(weighted=True, copied=False)
+def _dense_dot(typing_context, x, w):
+    return types.float64(x, w), _sum_dense(weighted=True, copied=False)
 
 
 @intrinsic
-def dense_products(typing_context, x, w, row):
-    """Return ``x x`` and ``x w`` for a dense row, and set `row` to it."""
-    return _PAIR(x, w, row), _dense(weighted=True, copied=True)
+def _dense_dot_square(typing_context, x, w, row):
+    return _TWO(x, w, row), _sum_dense(weighted=True, copied=True)
 
 
 @intrinsic
-def dense_square(typing_context, x, row):
-    """Return ``x x`` for a dense row, and set `row` to it."""
-    return types.float64(x, row), _dense(weighted=False, copied=True)
+def _dense_square(typing_context, x, row):
+    return types.float64(x, row), _sum_dense(weighted=False, copied=True)
 
 
 @intrinsic
-def csr_product(typing_context, indices, data, start, stop, w):
-    """Return ``x w`` for the sparse row `start` to `stop`."""
-    return types.float64(indices, data, types.uint64, types.uint64, w), _csr(weighted=True, squared=False)
+def _csr_dot(typing_context, indices, data, start, stop, w):
+    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=True, squared=False)
 
 
 @intrinsic
-def csr_products(typing_context, indices, data, start, stop, w):
-    """Return ``x x`` and ``x w`` for the sparse row `start` to `stop`."""
-    return _PAIR(indices, data, types.uint64, types.uint64, w), _csr(weighted=True, squared=True)
+def _csr_dot_square(typing_context, indices, data, start, stop, w):
+    return _TWO(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=True, squared=True)
 
 
 @intrinsic
-def csr_square(typing_context, indices, data, start, stop):
-    """Return ``x x`` for the sparse row `start` to `stop`."""
-    return types.float64(indices, data, types.uint64, types.uint64), _csr(weighted=False, squared=True)
-
-
-def _zeros(builder: Any) -> Any:
-    zeros = ir.Constant(_SUMS, [0.0] * _PARTS)
-    sums = cgutils.alloca_once(builder, _SUMS)
-    builder.store(zeros, sums)
-    return sums
-
-
-def _eight(context: Any, builder: Any, data: Any, j: Any) -> Any:
-    """Return eight numbers of an array as doubles."""
-    number = data.type.pointee
-    vector = ir.VectorType(number, _PARTS)
-    loaded = builder.load(builder.bitcast(builder.gep(data, [j]), vector.as_pointer()))
-    loaded.align = context.get_abi_sizeof(number)
-    return loaded if number == _DOUBLE else builder.fpext(loaded, _SUMS)
+def _csr_square(typing_context, indices, data, start, stop):
+    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(weighted=False, squared=True)
 
 
 def _double(builder: Any, numbers: Any, j: Any) -> Any:
-    """Return a number of an array as a double."""
-    one = builder.load(builder.gep(numbers, [j]))
-    return one if one.type == _DOUBLE else builder.fpext(one, _DOUBLE)
+    return convert(builder, builder.load(builder.gep(numbers, [j])), DOUBLE)
 
 
-def _add(builder: Any, sums: Any, j: Any, value: Any, weight: Any) -> None:
-    """Add one product, of feature `j`, to the part it belongs to."""
-    parts = builder.bitcast(sums, _DOUBLE.as_pointer())
-    part = builder.gep(parts, [builder.and_(j, _INT64(_PARTS - 1))])
-    builder.store(builder.fadd(builder.load(part), builder.fmul(value, weight)), part)
+def _group(builder: Any, sums: Any, j: Any) -> Any:
+    """Return the slot of the group that feature `j` belongs to."""
+    groups = builder.bitcast(sums, DOUBLE.as_pointer())
+    return builder.gep(groups, [builder.and_(j, INT64(_GROUPS - 1))])
 
 
-def _total(builder: Any, sums: Any) -> Any:
-    """Return the sum of the parts, neighbours first."""
-    parts = [builder.extract_element(builder.load(sums), _INT32(n)) for n in range(_PARTS)]
-    while len(parts) > 1:
-        parts = [builder.fadd(parts[n], parts[n + 1]) for n in range(0, len(parts), 2)]
-    return parts[0]
+def _totals(context: Any, builder: Any, signature: Any, slots: list[Any]) -> Any:
+    """Return the sum of the groups of each slot, neighbours first."""
+    totals = []
+    for slot in slots:
+        groups = [builder.extract_element(builder.load(slot), INT32(n)) for n in range(_GROUPS)]
+        while len(groups) > 1:
+            groups = [builder.fadd(groups[n], groups[n + 1]) for n in range(0, len(groups), 2)]
+        totals.append(groups[0])
+    return totals[0] if len(totals) == 1 else context.make_tuple(builder, signature.return_type, totals)

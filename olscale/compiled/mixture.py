@@ -1,80 +1,97 @@
-"""Row primitives of a mixture of weights: products with a gated sum of planes, and steps along it.
+"""Row primitives of a mixture of hyperplanes: products with a gated sum of them, and steps along it.
 
-Weights are ``V[plane, output, feature, 2]``: pairs that belong together and are summed alike. The planes are mixed first, in
-the order of the picks; the products with a row are summed in `PARTS` parts. Every product is rounded together with its sum.
+Weights are ``V[plane, output, feature, 2]``: two for each feature, which are summed alike. The planes are mixed
+first, in the order of the mixture; the products with a row are summed in `GROUPS` groups of features. Every product is
+rounded together with its sum. In numpy:
+
+>>> import numpy as np
+>>> def mixed_scores(x, V, indices, gates):
+...     return np.einsum("n,ncjt,j->ct", gates, V[indices, :, : len(x)], x)
+>>> def add_mixed(x, V, indices, gates, c, a, b):
+...     V[indices, c, : len(x)] += np.einsum("n,j,t->njt", gates, x, [a, b])
 """
 
 # mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.rows import is_csr
-from olscale.compiled.simd.mixture import PARTS, fused_product, mixed_product, mixed_step
+from olscale.compiled.decorator import compiled
+from olscale.compiled.row_layout import is_csr
+from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
 
-__all__ = ["add_mixed", "mixed_scores"]
+__all__ = ["Mixture", "add_mixed", "mixed_scores", "set_gates"]
 
-_REST = np.uint32(PARTS - 1)
+_CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
+
+_REST = np.uint32(GROUPS - 1)
 
 
-def mixed_scores(
-    X: Rows,
-    i: int,
-    V: NDArray[Any],
-    planes: int,
-    picks: NDArray[np.int64],
-    gates: NDArray[np.float64],
-    f: NDArray[np.float64],
-) -> None:
-    """Set ``f[c] = x_i sum_n gates[n] V[picks[n], c]``, the sum over the first `planes` picks, for pairs of weights.
+class Mixture(NamedTuple):
+    """Which hyperplanes score a row, and by how much: `gates` of the planes at `indices`, of which the first few count."""
 
-    `V` has shape (all planes, outputs, features rounded up to a multiple of `PARTS`, 2).
+    indices: NDArray[np.int64]
+    gates: NDArray[np.float64]
+
+
+@compiled
+def set_gates(distances: NDArray[np.float64], few: int, sharpness: int, gates: NDArray[np.float64]) -> None:
+    """Set the first few `gates` in proportion to ``distances^-sharpness``, of Euclidean norm 1."""
+    # Relative to the closest, so that no power overflows: the ratios are 1 at most.
+    closest, square = max(_CLOSEST, distances[0]), 0.0
+    for n in range(few):
+        gates[n] = closest / max(_CLOSEST, distances[n])
+    for n in range(few):
+        ratio, gate = gates[n], gates[n]
+        for _ in range(sharpness - 1):
+            gate *= ratio
+        gates[n] = gate
+        square += gate * gate
+    norm = 1.0 / np.sqrt(square)
+    for n in range(few):
+        gates[n] *= norm
+
+
+def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]) -> None:
+    """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, the sum over the first `planes` of the mixture.
+
+    `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
     """
     raise TypeError("for compiled loops only")
 
 
-def add_mixed(
-    X: Rows,
-    i: int,
-    V: NDArray[Any],
-    planes: int,
-    picks: NDArray[np.int64],
-    gates: NDArray[np.float64],
-    c: int,
-    a: float,
-    b: float,
-) -> None:
-    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[picks[n], c]`` of `mixed_scores`."""
+def add_mixed(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float) -> None:
+    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of `mixed_scores`."""
     raise TypeError("for compiled loops only")
 
 
 @overload(mixed_scores)
-def _mixed_scores(X, i, V, planes, picks, gates, f):
-    def dense(X, i, V, planes, picks, gates, f):
+def _mixed_scores(X, i, V, mixture, planes, f):
+    def dense(X, i, V, mixture, planes, f):
         x = X[i]
         for c in range(f.shape[0]):
-            f[c, 0], f[c, 1] = mixed_product(x, V, c, planes, picks, gates)
+            f[c, 0], f[c, 1] = mix_multiply(x, V, c, planes, mixture.indices, mixture.gates)
 
-    def csr(X, i, V, planes, picks, gates, f):
-        sums = np.empty((PARTS, 2))
+    def csr(X, i, V, mixture, planes, f):
+        indices, gates, sums = mixture.indices, mixture.gates, np.empty((GROUPS, 2))
         for c in range(f.shape[0]):
             sums[:] = 0.0
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 value, j = X.data[p], np.uint32(X.indices[p])
                 now, past = 0.0, 0.0
                 for n in range(planes):
-                    plane, gate = np.uint64(picks[n]), gates[n]
-                    now = fused_product(gate, V[plane, c, j, 0], now)
-                    past = fused_product(gate, V[plane, c, j, 1], past)
-                part = j & _REST
-                sums[part, 0] = fused_product(value, now, sums[part, 0])
-                sums[part, 1] = fused_product(value, past, sums[part, 1])
+                    plane, gate = np.uint64(indices[n]), gates[n]
+                    now = multiply_add_numbers(gate, V[plane, c, j, 0], now)
+                    past = multiply_add_numbers(gate, V[plane, c, j, 1], past)
+                group = j & _REST
+                sums[group, 0] = multiply_add_numbers(value, now, sums[group, 0])
+                sums[group, 1] = multiply_add_numbers(value, past, sums[group, 1])
             for n in range(2):
                 f[c, n] = (sums[0, n] + sums[1, n]) + (sums[2, n] + sums[3, n])
 
@@ -82,17 +99,18 @@ def _mixed_scores(X, i, V, planes, picks, gates, f):
 
 
 @overload(add_mixed)
-def _add_mixed(X, i, V, planes, picks, gates, c, a, b):
-    def dense(X, i, V, planes, picks, gates, c, a, b):
-        mixed_step(X[i], V, c, planes, picks, gates, a, b)
+def _add_mixed(X, i, V, mixture, planes, c, a, b):
+    def dense(X, i, V, mixture, planes, c, a, b):
+        mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)
 
-    def csr(X, i, V, planes, picks, gates, c, a, b):
+    def csr(X, i, V, mixture, planes, c, a, b):
+        indices, gates = mixture.indices, mixture.gates
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value, j = X.data[p], np.uint32(X.indices[p])
             now, past = a * value, b * value
             for n in range(planes):
-                plane, gate = np.uint64(picks[n]), gates[n]
-                V[plane, c, j, 0] = fused_product(gate, now, V[plane, c, j, 0])
-                V[plane, c, j, 1] = fused_product(gate, past, V[plane, c, j, 1])
+                plane, gate = np.uint64(indices[n]), gates[n]
+                V[plane, c, j, 0] = multiply_add_numbers(gate, now, V[plane, c, j, 0])
+                V[plane, c, j, 1] = multiply_add_numbers(gate, past, V[plane, c, j, 1])
 
     return csr if is_csr(X) else dense

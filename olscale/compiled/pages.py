@@ -17,7 +17,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from olscale.compiled.decorator import compiled
 
-__all__ = ["BLOCK", "aligned_zeros", "copy_of", "filled_blocks", "filled_bytes", "put", "put_blocks", "take_blocks"]
+__all__ = [
+    "BLOCK",
+    "aligned_copy",
+    "aligned_zeros",
+    "copy_of",
+    "filled_blocks",
+    "filled_bytes",
+    "put",
+    "put_blocks",
+    "take_blocks",
+]
 
 BLOCK = 256
 """Bytes of a block, the unit in which zeros are left out.
@@ -26,6 +36,7 @@ A page of 4096 bytes in which one weight is not zero is mostly zeros: after 40,0
 (k = 60, float32) that are there hold 478 MB, its blocks that are not zero 79.
 """
 
+_LINE = 64  # bytes of a cache line
 _LEAST = 1 << 20  # bytes of an array for which leaving out zeros is worth the trouble
 _AT_ONCE = 1 << 16  # blocks that are copied through a buffer
 _PAGEMAP = Path("/proc/self/pagemap")
@@ -48,6 +59,15 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     pages = _Pages(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     buffer = np.frombuffer(pages, dtype=np.uint8)
     return buffer[:size].view(dtype).reshape(shape)
+
+
+def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that begins at a cache line, in the huge pages that `numpy.empty` asks for: all of it is written to."""
+    space = np.empty(array.nbytes + _LINE, dtype=np.uint8)
+    first = -space.ctypes.data % _LINE
+    copy = space[first : first + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:

@@ -1,129 +1,269 @@
-"""Row primitives of prototypes: sums of rows, the columns of `S`, one of which each row is added to.
+"""Prototypes of local learners: the means of the rows that were nearest to them, moved as the rows come.
 
-The column of one prototype is a cache line for every feature, and to write to it takes as long as to multiply with all. So
-a row is added in the sweep of the next one over dense rows. Rows are taken in the precision of `S` for both.
+A prototype is kept as the sum s of its n rows, so that to move it is to add a row. The squared distance of a row x is then
+``|x|^2 + |s|^2/n^2 - (2/n) x.s``: the products with all sums say which prototype is nearest, and a row moves the terms of
+one prototype only. In numpy:
+
+>>> import numpy as np
+>>> class SlowPrototypes:
+...     def __init__(self, features, k):
+...         self.sums, self.counts = np.zeros((features, k)), np.zeros(k)
+...     def nearest(self, x):
+...         means = self.sums / np.maximum(1.0, self.counts)
+...         distances = np.where(self.counts > 0.0, ((x[:, None] - means) ** 2).sum(axis=0), np.inf)
+...         return int(np.argmin(distances))
+...     def move(self, p, x):
+...         self.sums[:, p] += x
+...         self.counts[p] += 1.0
+
+A column of the sums is a cache line for every feature: to write to it takes as long as to multiply with all columns. So a
+compiled loop puts the write of a row off, and does it while the next row is multiplied:
+
+    prototypes = begin(prototypes)          # an argument of the loop
+    measure(prototypes, X, i)               # adds the row before, sets the products of this one
+    p = nearest(prototypes)
+    move(prototypes, i, p, ...)             # changes the distance to p; the sum of p is changed by the next `measure`
+    ...
+    flush(prototypes, X)                    # behind the last row: adds it
 """
 
 # mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from olscale.compiled.csr import Rows
-from olscale.compiled.rows import is_csr
-from olscale.compiled.simd.columns import fused_csr
-from olscale.compiled.simd.nearest import nearest_dense
+from olscale.compiled.csr import CSR, Rows
+from olscale.compiled.decorator import inlined
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.row_layout import is_csr
+from olscale.compiled.rows import set_column
+from olscale.compiled.simd.blocks import pad_columns
+from olscale.compiled.simd.columns import multiply_csr_fused
+from olscale.compiled.simd.lowest import AT_ONCE, few_lowest, lowest
+from olscale.compiled.simd.prototypes import add_multiply_dense
 
-__all__ = ["add_then_multiply", "add_to_prototype", "row_space"]
+__all__ = [
+    "Prototypes",
+    "allocate_prototypes",
+    "begin",
+    "flush",
+    "means_of",
+    "measure",
+    "move",
+    "nearest",
+    "nearest_few",
+    "open_prototypes",
+    "replace",
+    "row_space",
+]
 
-DENSE64, DENSE16, DENSE8, DENSE4, DENSE2, DENSE1 = nearest_dense.values()
-CSR64, CSR16, CSR8, CSR4, CSR2, CSR1 = fused_csr.values()
+Array = NDArray[np.float64]
 
 
-def row_space(X: Rows, S: NDArray[Any]) -> NDArray[Any]:
-    """Return space for two dense rows in the precision of `S`: a row and, by turns, the one before."""
-    raise TypeError("for compiled loops only")
+class Prototypes(NamedTuple):
+    """Prototypes within a compiled loop: the state of a learner, and what the distances of a row are made of.
+
+    Attributes
+    ----------
+    sums : array of shape (features, k or more)
+        Column p is the sum of the rows of prototype p. There are a few columns more than k, never touched, so that a row of
+        it fills whole vectors and cache lines.
+    counts, squares : float64 arrays of shape (k,)
+        Rows of each prototype, and squared norms of the sums.
+    products : float64 array, as the four below of k numbers and more up to a multiple of 64
+        Products of the row at hand with the sums.
+    offsets, slopes : float64 arrays
+        The squared distance to p is ``|x|^2 + offsets[p] - slopes[p] products[p]``; infinite where there is no prototype.
+    distances : float64 array
+        Space for `nearest_few`.
+    rows : array of shape (2, features)
+        Dense rows in the precision of the sums: the row at hand and, by turns, the one before. Empty for sparse rows.
+    pending : int64 array of shape (2,)
+        Prototype to which a row is still to be added (-1: none), and the number of that row.
+    weight : float64 array of shape (1,)
+        How many times it is added.
+    existing : int
+        Prototypes that there are when the loop begins.
+    """
+
+    sums: NDArray[Any]
+    counts: Array
+    squares: Array
+    products: Array
+    offsets: Array
+    slopes: Array
+    distances: Array
+    rows: NDArray[Any]
+    pending: NDArray[np.int64]
+    weight: Array
+    existing: int
 
 
-def add_to_prototype(X: Rows, i: int, row: NDArray[Any], a: float, S: NDArray[Any], column: int) -> None:
-    """Add ``a x_i`` to a column of `S`, in the precision of `a`; `row` is ``x_i`` if rows are dense."""
-    raise TypeError("for compiled loops only")
+def allocate_prototypes(features: int, k: int, dtype: DTypeLike) -> dict[str, NDArray[Any]]:
+    """Return the state of `k` prototypes of no rows: sums S, members (counts) and squares."""
+    return {"S": aligned_zeros((features, pad_columns(k)), dtype), "members": np.zeros(k), "squares": np.zeros(k)}
 
 
-def add_then_multiply(
-    X: Rows,
-    before: int,
-    earlier: NDArray[Any],
-    a: float,
-    column: int,
-    i: int,
-    row: NDArray[Any],
-    S: NDArray[Any],
-    near: NDArray[np.float64],
-) -> None:
-    """Do `add_to_prototype` for the row `before`, if `column` is not negative; then set ``near = x_i S``.
+def open_prototypes(state: dict[str, NDArray[Any]], X: Rows, existing: int) -> Prototypes:
+    """Return the prototypes of a learner's state, of which `existing` there are, for a compiled loop over `X`."""
+    sums, counts, squares = state["S"], state["members"], state["squares"]
+    size = -(-sums.shape[1] // AT_ONCE) * AT_ONCE
+    products, offsets, slopes, distances = np.zeros(size), np.empty(size), np.empty(size), np.empty(size)
+    rows = np.empty((2, 0 if isinstance(X, CSR) else len(sums)), sums.dtype)
+    pending, weight = np.empty(2, np.int64), np.empty(1)
+    return Prototypes(sums, counts, squares, products, offsets, slopes, distances, rows, pending, weight, existing)
 
-    Dense rows come in the precision of `S`, as `earlier` and `row`. `near` may be longer than `S` has columns.
+
+def means_of(state: dict[str, NDArray[Any]], existing: int) -> Array:
+    """Return the `existing` prototypes as points, shape (existing, features).
+
+    Examples
+    --------
+    >>> state = allocate_prototypes(2, 3, "float64")
+    >>> state["S"][:, 0], state["members"][0] = [4.0, 6.0], 2.0
+    >>> means_of(state, 1).tolist()
+    [[2.0, 3.0]]
+    """
+    means: Array = (state["S"][:, :existing] / np.maximum(state["members"][:existing], 1.0)).T
+    return means
+
+
+@inlined
+def _set_distance(prototypes: Prototypes, p: int) -> None:
+    # A first row that the paper's count rule does not count has count 0: it is where the prototype is all the same.
+    n = max(1.0, prototypes.counts[p])
+    prototypes.offsets[p] = prototypes.squares[p] / n / n
+    prototypes.slopes[p] = 2.0 / n
+
+
+@inlined
+def begin(prototypes: Prototypes) -> Prototypes:
+    """Return the prototypes for a compiled loop that has them as an argument, with the distances to those there are."""
+    ready = Prototypes(
+        borrowed(prototypes.sums),
+        borrowed(prototypes.counts),
+        borrowed(prototypes.squares),
+        borrowed(prototypes.products),
+        borrowed(prototypes.offsets),
+        borrowed(prototypes.slopes),
+        borrowed(prototypes.distances),
+        borrowed(prototypes.rows),
+        borrowed(prototypes.pending),
+        borrowed(prototypes.weight),
+        prototypes.existing,
+    )
+    # A prototype that there is not yet is infinitely far, and so are the columns of padding.
+    ready.offsets[:] = np.inf
+    ready.slopes[:] = 0.0
+    for p in range(ready.existing):
+        _set_distance(ready, p)
+    ready.pending[0], ready.pending[1] = -1, 0
+    return ready
+
+
+@inlined
+def row_space(prototypes: Prototypes, i: int) -> Any:
+    """Return where a dense row `i` is to be copied before it is measured."""
+    return prototypes.rows[i & 1]
+
+
+def measure(prototypes: Prototypes, X: Rows, i: int) -> None:
+    """Add the row before, if its write was put off; then set the products of row `i` with all sums.
+
+    A dense row comes from its `row_space`. Each product and its sum are rounded together, in the precision of the sums.
     """
     raise TypeError("for compiled loops only")
 
 
-@overload(row_space)
-def _row_space(X, S):
-    number = S.dtype
-
-    def dense(X, S):
-        return np.empty((2, S.shape[0]), number)
-
-    def csr(X, S):
-        return np.empty((2, 0), number)
-
-    return csr if is_csr(X) else dense
+def flush(prototypes: Prototypes, X: Rows) -> None:
+    """Add the row whose write was put off, if there is one."""
+    raise TypeError("for compiled loops only")
 
 
-@overload(add_to_prototype)
-def _add_to_prototype(X, i, row, a, S, column):
-    number = S.dtype
+@overload(measure, jit_options={"forceinline": True})
+def _measure(prototypes, X, i):
+    def dense(prototypes, X, i):
+        p, before = prototypes.pending
+        row, earlier = prototypes.rows[i & 1], prototypes.rows[before & 1]
+        add_multiply_dense(earlier, p, prototypes.weight[0], row, prototypes.sums, prototypes.products)
+        prototypes.pending[0] = -1
 
-    def dense(X, i, row, a, S, column):
-        for j in range(S.shape[0]):
-            S[j, column] += a * row[j]
-
-    def csr(X, i, row, a, S, column):
-        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
-            S[np.uint32(X.indices[p]), column] += a * number(X.data[p])
-
-    return csr if is_csr(X) else dense
-
-
-@overload(add_then_multiply)
-def _add_then_multiply(X, before, earlier, a, column, i, row, S, near):
-    def dense(X, before, earlier, a, column, i, row, S, near):
-        columns, c = S.shape[1], 0
-        while c + 64 <= columns:
-            DENSE64(earlier, column, a, row, S, c, near)
-            c, column = c + 64, -1
-        while c + 16 <= columns:
-            DENSE16(earlier, column, a, row, S, c, near)
-            c, column = c + 16, -1
-        if c + 8 <= columns:
-            DENSE8(earlier, column, a, row, S, c, near)
-            c, column = c + 8, -1
-        if c + 4 <= columns:
-            DENSE4(earlier, column, a, row, S, c, near)
-            c, column = c + 4, -1
-        if c + 2 <= columns:
-            DENSE2(earlier, column, a, row, S, c, near)
-            c, column = c + 2, -1
-        if c < columns:
-            DENSE1(earlier, column, a, row, S, c, near)
-
-    def csr(X, before, earlier, a, column, i, row, S, near):
-        if column >= 0:
-            add_to_prototype(X, before, earlier, a, S, column)
+    def csr(prototypes, X, i):
+        # Two sparse rows share few features: there is nothing to save.
+        flush(prototypes, X)
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        columns, c = S.shape[1], 0
-        while c + 64 <= columns:
-            CSR64(X.indices, X.data, start, stop, S, c, near)
-            c += 64
-        while c + 16 <= columns:
-            CSR16(X.indices, X.data, start, stop, S, c, near)
-            c += 16
-        if c + 8 <= columns:
-            CSR8(X.indices, X.data, start, stop, S, c, near)
-            c += 8
-        if c + 4 <= columns:
-            CSR4(X.indices, X.data, start, stop, S, c, near)
-            c += 4
-        if c + 2 <= columns:
-            CSR2(X.indices, X.data, start, stop, S, c, near)
-            c += 2
-        if c < columns:
-            CSR1(X.indices, X.data, start, stop, S, c, near)
+        multiply_csr_fused(X.indices, X.data, start, stop, prototypes.sums, prototypes.products)
 
     return csr if is_csr(X) else dense
+
+
+@overload(flush, jit_options={"forceinline": True})
+def _flush(prototypes, X):
+    number = prototypes[0].dtype
+
+    def dense(prototypes, X):
+        p, before = prototypes.pending
+        if p >= 0:
+            row, sums, weight = prototypes.rows[before & 1], prototypes.sums, prototypes.weight[0]
+            for j in range(sums.shape[0]):
+                sums[j, p] += weight * row[j]
+            prototypes.pending[0] = -1
+
+    def csr(prototypes, X):
+        p, before = prototypes.pending
+        if p >= 0:
+            sums, weight = prototypes.sums, prototypes.weight[0]
+            for n in range(np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1])):
+                # Rows are taken in the precision of the sums, as dense ones are, which `row_space` has in that.
+                sums[np.uint32(X.indices[n]), p] += weight * number(X.data[n])
+            prototypes.pending[0] = -1
+
+    return csr if is_csr(X) else dense
+
+
+@inlined
+def nearest(prototypes: Prototypes) -> int:
+    """Return the prototype nearest to the row that was measured, the first of equals."""
+    place: int = lowest(prototypes.offsets, prototypes.slopes, prototypes.products)
+    return place
+
+
+@inlined
+def nearest_few(prototypes: Prototypes, scale: float, indices: NDArray[np.int64], distances: Array) -> int:
+    """Set `indices` to the prototypes nearest to the measured row times `scale`, of length 1; return how many there are.
+
+    Their squared `distances` ascend. The products are scaled too. There are as many as `distances` is long, or all.
+    """
+    products, offsets, slopes = prototypes.products, prototypes.offsets, prototypes.slopes
+    for p in range(products.shape[0]):
+        products[p] *= scale
+        prototypes.distances[p] = 1.0 + (offsets[p] - slopes[p] * products[p])
+    few: int = few_lowest(prototypes.distances, indices, distances)
+    return few
+
+
+@inlined
+def move(prototypes: Prototypes, i: int, p: int, weight: float, square: float, count: float) -> None:
+    """Add the measured row `i`, times `weight`, to prototype `p`, as a row that counts `count`.
+
+    `square` is the squared norm of the sum with the row in it, which the loop knows: ``|s|^2 + 2 x.s + |x|^2``.
+    """
+    prototypes.squares[p] = square
+    prototypes.counts[p] += count
+    _set_distance(prototypes, p)
+    prototypes.pending[0], prototypes.pending[1] = p, i
+    prototypes.weight[0] = weight
+
+
+@inlined
+def replace(prototypes: Prototypes, X: Any, i: int, p: int, square: float) -> None:
+    """Put row `i`, of squared norm `square`, in the place of prototype `p`, as the first row that counts."""
+    set_column(X, i, prototypes.sums, p)
+    prototypes.squares[p], prototypes.counts[p] = square, 1.0
+    _set_distance(prototypes, p)

@@ -16,46 +16,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows
-from olscale.compiled.intrinsics import borrowed, flat, prefetch
-from olscale.compiled.simd.columns import add_csr, block_csr, block_dense, first_dense
+from olscale.compiled.csr import Rows
+from olscale.compiled.intrinsics import flat
+from olscale.compiled.many_columns import csr_scores
+from olscale.compiled.row_layout import borrowed_rows, is_csr, prefetch_rows, prefetch_weights
+from olscale.compiled.simd.columns import move_csr
 
-__all__ = [
-    "PREFETCH_AHEAD",
-    "add_column",
-    "add_row",
-    "borrowed_rows",
-    "column_sums",
-    "row_scores",
-    "set_column",
-]
-
-PREFETCH_AHEAD = np.uint64(256)
-"""Nonzeros by which weights are fetched ahead of their use in sparse rows."""
-
-STREAM_AHEAD = np.uint64(512)
-"""Nonzeros by which the rows themselves are fetched ahead: the processor does so too, but not across pages."""
-
-LINE = np.uint64(8)
-"""Values of a cache line."""
-
-ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+__all__ = ["add_column", "add_row", "borrowed_rows", "row_scores", "set_column"]
 
 
 def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
-    raise TypeError("for compiled loops only")
-
-
-def column_sums(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
-    """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
-
-    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
-    """
     raise TypeError("for compiled loops only")
 
 
@@ -74,30 +48,7 @@ def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> None:
     raise TypeError("for compiled loops only")
 
 
-def is_csr(X: types.Type) -> bool:
-    """Tell whether the numba type `X` is that of `CSR` rows."""
-    return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
-
-
-# The loops stand in the bodies themselves: numba counts references anew for each function that gets the arrays of a row,
-# and at a hundred nonzeros that was a fifth of PA-I's time. Positions and features of nonzeros are unsigned, or each use
-# would ask whether it counts from the end: a third of the time. (Unsigned and signed do not mix: their sum is a float.)
-
-
-def borrowed_rows(X: Rows) -> Rows:
-    """Return rows that are an argument of a compiled loop with arrays `olscale.compiled.intrinsics.borrowed`."""
-    raise TypeError("for compiled loops only")
-
-
-@overload(borrowed_rows)
-def _borrowed_rows(X):
-    def dense(X):
-        return borrowed(X)
-
-    def csr(X):
-        return CSR(borrowed(X.indptr), borrowed(X.indices), borrowed(X.data))
-
-    return csr if is_csr(X) else dense
+# The loops stand in the bodies themselves: a call that passes the arrays of a row costs its references.
 
 
 @overload(row_scores)
@@ -115,12 +66,8 @@ def _row_scores(X, i, W, f):
 
     def csr_one(X, i, W, f):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        last = np.uint64(X.indices.shape[0])
-        for p in range(start, stop, LINE):
-            prefetch(X.data, p + STREAM_AHEAD)
-            prefetch(X.indices, p + STREAM_AHEAD)
-        for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-            prefetch(W, np.uint32(X.indices[p]))
+        prefetch_rows(X, start, stop)
+        prefetch_weights(X, start, stop, W)
         score, square = 0.0, 0.0
         for p in range(start, stop):
             value = X.data[p]
@@ -160,14 +107,11 @@ def _row_scores(X, i, W, f):
 
     def csr(X, i, W, f):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        columns, last, w = W.shape[1], np.uint64(X.indices.shape[0]), flat(W)
+        columns, w = W.shape[1], flat(W)
         square = 0.0
-        for p in range(start, stop, LINE):
-            prefetch(X.data, p + STREAM_AHEAD)
-            prefetch(X.indices, p + STREAM_AHEAD)
+        prefetch_rows(X, start, stop)
         if columns == 1:
-            for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
-                prefetch(w, np.uint32(X.indices[p]))
+            prefetch_weights(X, start, stop, w)
             score = 0.0
             for p in range(start, stop):
                 value = X.data[p]
@@ -177,119 +121,11 @@ def _row_scores(X, i, W, f):
         else:
             for p in range(start, stop):
                 square += X.data[p] * X.data[p]
-            many_sums(X.indices, X.data, start, stop, W, f)
+            csr_scores(X.indices, X.data, start, stop, W, f)
         return square
 
     if W.ndim == 1:
         return csr_one if is_csr(X) else dense_one
-    return csr if is_csr(X) else dense
-
-
-FIRST64, FIRST16, FIRST8, FIRST4, FIRST2, FIRST1 = first_dense.values()
-DENSE64, DENSE16, DENSE8, DENSE4, DENSE2, DENSE1 = block_dense.values()
-CSR64, CSR16, CSR8, CSR4, CSR2, CSR1 = block_csr.values()
-_, ADD16, ADD8, ADD4, ADD2, ADD1 = add_csr.values()
-
-
-def many_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> float:
-    """Set ``f = x W`` for the sparse row `start` to `stop`, summed in double precision, and return ``x x``."""
-    raise TypeError("for compiled loops only")
-
-
-@overload(many_sums)
-def _many_sums(indices, data, start, stop, W, f):
-    def blocks(indices, data, start, stop, W, f):
-        return block_sums(indices, data, start, stop, W, f)
-
-    def narrow(indices, data, start, stop, W, f):
-        columns, square = W.shape[1], 0.0
-        f[:] = 0.0
-        whole = stop - (stop - start) % FOUR
-        for p in range(start, whole, FOUR):
-            x0, x1, x2, x3 = data[p], data[p + ONE], data[p + TWO], data[p + THREE]
-            square = (((square + x0 * x0) + x1 * x1) + x2 * x2) + x3 * x3
-            w0, w1 = W[np.uint32(indices[p])], W[np.uint32(indices[p + ONE])]
-            w2, w3 = W[np.uint32(indices[p + TWO])], W[np.uint32(indices[p + THREE])]
-            for c in range(columns):
-                f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
-        for p in range(whole, stop):
-            x0, w0 = data[p], W[np.uint32(indices[p])]
-            square += x0 * x0
-            for c in range(columns):
-                f[c] += x0 * w0[c]
-        return square
-
-    return blocks if W.dtype == types.float64 else narrow
-
-
-def block_sums(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> float:
-    """Set ``f = x W`` for the sparse row `start` to `stop`, a block of columns at a time, and return ``x x``.
-
-    The products with `W` are summed in its precision.
-    """
-    raise TypeError("for compiled loops only")
-
-
-@overload(block_sums)
-def _block_sums(indices, data, start, stop, W, f):
-    def blocks(indices, data, start, stop, W, f):
-        columns, c, square = W.shape[1], 0, 0.0
-        while c + 64 <= columns:
-            square = CSR64(indices, data, start, stop, W, c, f)
-            c += 64
-        while c + 16 <= columns:
-            square = CSR16(indices, data, start, stop, W, c, f)
-            c += 16
-        if c + 8 <= columns:
-            square = CSR8(indices, data, start, stop, W, c, f)
-            c += 8
-        if c + 4 <= columns:
-            square = CSR4(indices, data, start, stop, W, c, f)
-            c += 4
-        if c + 2 <= columns:
-            square = CSR2(indices, data, start, stop, W, c, f)
-            c += 2
-        if c < columns:
-            square = CSR1(indices, data, start, stop, W, c, f)
-        return square
-
-    return blocks
-
-
-@overload(column_sums)
-def _column_sums(X, i, W, f):
-    def dense(X, i, W, f):
-        x, columns = X[i], W.shape[1]
-        if columns >= 64:
-            square, c = FIRST64(x, W, 0, f), 64
-        elif columns >= 16:
-            square, c = FIRST16(x, W, 0, f), 16
-        elif columns >= 8:
-            square, c = FIRST8(x, W, 0, f), 8
-        elif columns >= 4:
-            square, c = FIRST4(x, W, 0, f), 4
-        elif columns >= 2:
-            square, c = FIRST2(x, W, 0, f), 2
-        else:
-            square, c = FIRST1(x, W, 0, f), 1
-        while c + 64 <= columns:
-            DENSE64(x, W, c, f)
-            c += 64
-        while c + 16 <= columns:
-            DENSE16(x, W, c, f)
-            c += 16
-        while c < columns:
-            DENSE1(x, W, c, f)
-            c += 1
-        return square
-
-    def csr(X, i, W, f):
-        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        for p in range(start, stop, LINE):
-            prefetch(X.data, p + STREAM_AHEAD)
-            prefetch(X.indices, p + STREAM_AHEAD)
-        return block_sums(X.indices, X.data, start, stop, W, f)
-
     return csr if is_csr(X) else dense
 
 
@@ -325,21 +161,7 @@ def _add_row(X, i, W, a):
             for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
                 w[np.uint32(X.indices[p])] += step * X.data[p]
         else:
-            c, start, stop = 0, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-            while c + 16 <= columns:
-                ADD16(X.indices, X.data, start, stop, W, c, a)
-                c += 16
-            if c + 8 <= columns:
-                ADD8(X.indices, X.data, start, stop, W, c, a)
-                c += 8
-            if c + 4 <= columns:
-                ADD4(X.indices, X.data, start, stop, W, c, a)
-                c += 4
-            if c + 2 <= columns:
-                ADD2(X.indices, X.data, start, stop, W, c, a)
-                c += 2
-            if c < columns:
-                ADD1(X.indices, X.data, start, stop, W, c, a)
+            move_csr(X.indices, X.data, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]), W, a)
 
     if W.ndim == 1:
         return csr_one if is_csr(X) else dense_one

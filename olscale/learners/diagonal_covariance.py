@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
-from olscale.compiled.rows import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, borrowed_rows, is_csr
-from olscale.compiled.simd.mean_variance import moments_of_pairs, move_four
+from olscale.compiled.row_layout import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, borrowed_rows, is_csr
+from olscale.compiled.simd.mean_variance import move_four, sum_moments
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -103,7 +103,7 @@ def _pair_moments(X, i, A):
             prefetch(X.indices, p + STREAM_AHEAD)
         for p in range(min(start + PREFETCH_AHEAD, last), min(stop + PREFETCH_AHEAD, last)):
             prefetch(A, np.uint64(np.uint32(X.indices[p])) * TWO)
-        return moments_of_pairs(A, X.indices, X.data, start, stop)
+        return sum_moments(A, X.indices, X.data, start, stop)
 
     return csr if is_csr(X) else dense
 

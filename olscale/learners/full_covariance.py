@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
-from olscale.compiled.rows import is_csr, row_scores
+from olscale.compiled.row_layout import is_csr
+from olscale.compiled.rows import row_scores
 from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, is_ours, uncached
+from olscale.compiled.pages import aligned_copy
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
-from olscale.compiled.simd.columns import aligned_copy
 from olscale.learners.contract.class_axes import ClassAxes, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.estimator import Classifier

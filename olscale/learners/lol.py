@@ -2,160 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
-from olscale.compiled.dot import row_and_products, row_and_square, row_product
-from olscale.compiled.intrinsics import borrowed, flat
-from olscale.compiled.prototypes import add_then_multiply, add_to_prototype, row_space
-from olscale.compiled.rows import add_row, borrowed_rows, row_scores, set_column
-from olscale.compiled.simd.columns import LANES, aligned_zeros, lowest, padded
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, class_axis
-from olscale.learners.contract.class_shards import count_update
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.lol_loop import Hyperplanes, Rule, learn_and_score
 from olscale.learners.offline_prototypes import offline_prototypes
 
-__all__ = ["ILOL", "LOL", "place"]
-
-
-# Prototypes are kept as sums S of shape (features, k), with the numbers of their members and the squared norms of the
-# sums, so that one sweep over the features of a row gives its distance to all k: up to |x|^2 it is
-# ``squares/n^2 - (2/n) near``, offset and slope of which change for one prototype a row. A first row of a prototype that
-# the paper's count rule does not count has zero members. S has a few columns more than k, never touched, so that a
-# row of it fills whole vectors and cache lines.
-
-
-@compiled
-def place(p: int, members: FloatArray, squares: FloatArray, offset: FloatArray, slope: FloatArray) -> None:
-    """Set the terms of the distance to prototype `p`."""
-    n = max(1.0, members[p])
-    offset[p] = squares[p] / n / n
-    slope[p] = 2.0 / n
-
-
-@compiled
-def _one_vs_all(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
-    """Set the step of each class's own binary problem; False if none has a loss."""
-    active = False
-    for c in range(f.shape[0]):
-        true = c if f.shape[0] > 1 else 1
-        target = 1.0 if label == true else -1.0
-        loss = max(0.0, 1.0 - target * f[c])
-        step[c] = target * min(C, loss / square)
-        active = active or loss > 0.0
-    return active
-
-
-@compiled
-def _max_score(f: FloatArray, label: int, C: float, square: float, step: FloatArray) -> bool:
-    """Set the steps of the true class, up, and of the best wrong one, down; False if they are a margin of 1 apart."""
-    rival = 0 if label != 0 else 1
-    for c in range(f.shape[0]):
-        step[c] = 0.0
-        if c != label and f[c] > f[rival]:
-            rival = c
-    loss = max(0.0, 1.0 - (f[label] - f[rival]))
-    step[label] = min(C, loss / (2.0 * square))
-    step[rival] = -step[label]
-    return bool(loss > 0.0)
-
-
-@compiled
-def _sweep(
-    X: Any,
-    y: NDArray[np.int64],
-    W: Any,
-    U: Any,
-    S: Any,
-    members: FloatArray,
-    squares: FloatArray,
-    seen: NDArray[np.int64],
-    updates: NDArray[np.int64],
-    C: float,
-    inverse_lam: float,
-    first_counts: float,
-    fixed: bool,
-    max_score: bool,
-    binary: bool,
-    limits: Any,
-    learning: bool,
-    scores: FloatArray,
-) -> None:
-    """Assign each row to a prototype and score it; when `learning`, move the prototype first and the hyperplanes last."""
-    X, W, U, S, scores = borrowed_rows(X), borrowed(W), borrowed(U), borrowed(S), borrowed(scores)
-    low, high = limits
-    k, outputs, end = U.shape[0], U.shape[2], scores.shape[0]
-    local, step = np.empty(outputs), np.empty(outputs)
-    size = (S.shape[1] + LANES - 1) // LANES * LANES
-    near, offset, slope = np.zeros(size), np.full(size, np.inf), np.ones(size)
-    w = flat(W)
-    for p in range(k):
-        if members[p] > 0.0 or (p < seen[0] and not fixed):
-            place(p, members, squares, offset, slope)
-    rows, one = row_space(X, S), S.dtype.type(1.0)
-    late = -1  # prototype to which the row before is still to be added
-    for i in range(scores.shape[0]):
-        learns = learning and y[i] != UNKNOWN
-        f, row, earlier = scores[i], rows[i & 1], rows[i & 1 ^ 1]
-        f[:] = 0.0
-        if inverse_lam > 0.0 and binary:
-            square, f[0] = row_and_products(X, i, w, row)
-        else:
-            square = row_and_square(X, i, row)
-            if inverse_lam > 0.0:
-                row_scores(X, i, W, f)
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
-            end = i
-            break
-        add_then_multiply(X, i - 1, earlier, one, late, i, row, S, near)
-        late = -1
-        moving = learns and not fixed
-        fresh = moving and seen[0] < k
-        p = seen[0] if fresh else lowest(offset, slope, near)
-        if moving:
-            replaced = not fresh and members[p] == 0.0
-            if replaced:
-                set_column(X, i, S, p)
-            else:
-                late = p
-            squares[p] = square if replaced else squares[p] + 2.0 * near[p] + square
-            members[p] += first_counts if fresh else 1.0
-            place(p, members, squares, offset, slope)
-        if binary:  # one class of many, alone in its shard, is summed like the others
-            local[0] = row_product(X, i, flat(U[p]))
-        else:
-            row_scores(X, i, U[p], local)
-        for c in range(outputs):
-            f[c] += local[c]
-        if learns:
-            seen[0] += 1
-        if learns and square > 0.0:
-            stacked = (1.0 + inverse_lam) * square
-            label = y[i]
-            active = _max_score(f, label, C, stacked, step) if max_score else _one_vs_all(f, label, C, stacked, step)
-            if active:
-                count_update(updates, i)
-                add_row(X, i, U[p], step)
-                if inverse_lam > 0.0:
-                    for c in range(outputs):
-                        step[c] *= inverse_lam
-                    add_row(X, i, W, step)
-    if late >= 0:
-        last = end - 1
-        add_to_prototype(X, last, rows[last & 1], one, S, late)
+__all__ = ["ILOL", "LOL"]
 
 
 class _Local(OnePassLearner):
-    """What LOL and I-LOL share: the sweep, the state and the prototypes."""
+    """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int
     C: float
@@ -195,9 +62,7 @@ class _Local(OnePassLearner):
         return {
             "W": aligned_zeros((common, outputs), self.dtype),
             "U": aligned_zeros((k, columns, outputs), self.dtype),
-            "S": aligned_zeros((columns, padded(k)), self.dtype),
-            "members": np.zeros(k),
-            "squares": np.zeros(k),
+            **allocate_prototypes(columns, k, self.dtype),
         }
 
     @property
@@ -210,10 +75,10 @@ class _Local(OnePassLearner):
         if not self.looks_ahead:
             super().prepare(X)
         features, means = offline_prototypes(X, int(self.k), self._random())
-        S, found = self.state_["S"], len(means)
-        S[features, :found] = means.T
-        self.state_["members"][:found] = 1.0
-        self.state_["squares"][:found] = np.square(S[features, :found], dtype=np.float64).sum(axis=0)
+        S, count = self.state_["S"], len(means)
+        S[features, :count] = means.T
+        self.state_["members"][:count] = 1.0
+        self.state_["squares"][:count] = np.square(S[features, :count], dtype=np.float64).sum(axis=0)
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
         """Return the axes of the hyperplanes, in the one-vs-all form; prototypes are shared by all classes."""
@@ -227,21 +92,27 @@ class _Local(OnePassLearner):
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
                 "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
             )
-        first_counts = 1.0 if self.count_rule == "macqueen" else 0.0
-        planes = (state["W"], state["U"], state["S"])
-        counts = (state["members"], state["squares"], state["seen"], state["updates"])
-        max_score = self.multiclass == "max-score" and self._outputs > 1
-        numbers = (float(self.C), self._inverse_lam(), first_counts)
-        forms = (self.looks_ahead, max_score, self._classes <= 2)
-        _sweep(X, y, *planes, *counts, *numbers, *forms, self.norm_limits(), learning, scores)
+        rule = Rule(
+            C=float(self.C),
+            inverse_lam=self._inverse_lam(),
+            first_count=1.0 if self.count_rule == "macqueen" else 0.0,
+            fixed=self.looks_ahead,
+            max_score=self.multiclass == "max-score" and self._outputs > 1,
+            binary=self._classes <= 2,
+        )
+        planes, prototypes = Hyperplanes(state["W"], state["U"]), open_prototypes(state, X, self._existing(state))
+        counts = (state["seen"], state["updates"])
+        learn_and_score(X, y, planes, prototypes, rule, self.norm_limits(), *counts, learning, scores)
+
+    def _existing(self, state: State) -> int:
+        """Return how many prototypes there are so far."""
+        members = state["members"]
+        return int(np.count_nonzero(members)) if self.looks_ahead else min(int(state["seen"][0]), len(members))
 
     @property
     def prototypes_(self) -> FloatArray:
-        """Prototypes found so far, shape (at most k, n_features)."""
-        counts, seen = self.state_["members"], int(self.state_["seen"][0])
-        found = np.count_nonzero(counts) if self.looks_ahead else min(seen, len(counts))
-        means: FloatArray = (self.state_["S"][:, :found] / np.maximum(counts[:found], 1.0)).T
-        return means
+        """Prototypes so far, shape (at most k, n_features)."""
+        return means_of(self.state_, self._existing(self.state_))
 
 
 class LOL(_Local):

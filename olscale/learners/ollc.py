@@ -35,7 +35,7 @@ def _logistic(v: float) -> float:
 
 
 @compiled
-def _sweep(
+def _learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     V: FloatArray,
@@ -163,4 +163,4 @@ class OLLC(OnePassLearner):
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
         direction = 1.0 if self.gate == "printed" else -1.0
         settings = (float(self.beta), direction, self.norm_limits())
-        _sweep(X, y, *arrays, *settings, learning, state["seen"], state["updates"], scores)
+        _learn_and_score(X, y, *arrays, *settings, learning, state["seen"], state["updates"], scores)

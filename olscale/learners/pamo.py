@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.add_then_sum import add_row_then_sums
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows import add_row, column_sums
-from olscale.compiled.simd.columns import LANES, aligned_zeros
+from olscale.compiled.many_columns import move_multiply, multiply
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.rows import add_row
+from olscale.compiled.simd.vectors import VECTOR
 from olscale.learners.contract.class_axes import ClassAxes, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
@@ -23,7 +24,7 @@ __all__ = ["PAMO1", "PAMO2"]
 
 
 @compiled
-def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, pick: Any, z: FloatArray) -> bool:
+def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray) -> bool:
     """Set raw and unit projection of a row from its products `g` with the hyperplanes; False if the projection is 0."""
     square = 0.0
     for m in range(z.shape[0]):
@@ -31,7 +32,7 @@ def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, p
         for j in range(best + 1, first + (m + 1) * k):
             if g[j] > g[best]:
                 best = j
-        pick[m] = best
+        winner[m] = best
         raw[m] = g[best] * scale
         square += raw[m] * raw[m]
     norm = np.sqrt(square)
@@ -56,7 +57,7 @@ def _move(w: FloatArray, z: FloatArray, y: float, loss: float, C: float, alpha: 
 
 
 @compiled
-def _sweep(
+def _learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     theta: Any,
@@ -75,56 +76,56 @@ def _sweep(
     low, high = limits
     outputs, h = W.shape
     planes = theta.shape[1]
-    g, a = np.empty((planes + LANES - 1) // LANES * LANES), np.empty(planes)
-    z, raw, pick = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
-    pending = -1  # the last row that moved the hyperplanes, as long as theta is without its steps a
+    g, a = np.empty((planes + VECTOR - 1) // VECTOR * VECTOR), np.empty(planes)
+    z, raw, winner = np.empty(h), np.empty(h), np.empty(h, dtype=np.int64)
+    pending = -1  # the last row that moves the hyperplanes, as long as theta is without its steps a
     for i in range(scores.shape[0]):
         learns = learning and y[i] != UNKNOWN
         if pending >= 0:
-            square = add_row_then_sums(X, pending, a, i, theta, g)
+            square = move_multiply(X, pending, a, i, theta, g)
             pending = -1
         else:
-            square = column_sums(X, i, theta, g)
+            square = multiply(X, i, theta, g)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
         scale = 1.0 / np.sqrt(square) if square > 0.0 else 0.0
         a[:] = 0.0
-        moved, pulled = False, False
+        moves, pulls = False, False
         for c in range(outputs):
-            projected = _project(g, c * h * k, k, scale, raw, pick, z)
+            valid = _project(g, c * h * k, k, scale, raw, winner, z)
             score = 0.0
             for m in range(h):
                 score += W[c, m] * z[m]
             scores[i, c] = score
-            if learns and projected:
+            if learns and valid:
                 target = 1.0 if y[i] == (c if outputs > 1 else 1) else -1.0
                 loss = max(0.0, 1.0 - target * score)
                 if loss > 0.0:
-                    moved = True
+                    moves = True
                     _move(W[c], z, target, loss, C, alpha)
                 if alpha > 0.0 and (loss > 0.0 or always):
-                    pulled = True
+                    pulls = True
                     for m in range(h):
                         error = z[m] - raw[m]
                         step = min(C, max(0.0, abs(error) - epsilon))
-                        a[pick[m]] = (step if error > 0.0 else -step) * scale
+                        a[winner[m]] = (step if error > 0.0 else -step) * scale
         if learns:
             seen[0] += 1
-            if moved or pulled:
+            if moves or pulls:
                 count_update(updates, i)
-            if pulled:
+            if pulls:
                 pending = i
     if pending >= 0:
         add_row(X, pending, theta, a)
 
 
 class PAMO1(OnePassLearner):
-    """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moved on rows with loss.
+    """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moves on rows with loss.
 
     A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
     ``w.z``. With hinge loss l, w takes a passive-aggressive step for a part 1 - alpha of it, z one for the rest, and the
-    winning hyperplanes ``u_mj`` take regression steps towards the moved z. More than two classes: one-vs-all.
+    winning hyperplanes ``u_mj`` take regression steps towards the moves z. More than two classes: one-vs-all.
 
     Parameters
     ----------
@@ -223,7 +224,7 @@ class PAMO1(OnePassLearner):
 
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
-        _sweep(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
+        _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
 
 
 class PAMO2(PAMO1):

@@ -26,7 +26,8 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
-from olscale.compiled.simd.columns import aligned_zeros, whole_lanes
+from olscale.compiled.pages import aligned_zeros
+from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, class_axis
 from olscale.learners.contract.estimator import Classifier
@@ -100,7 +101,7 @@ class SecondOrderLearner(Classifier):
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of means and covariances for a stream of `columns` features and `classes` classes."""
         outputs = score_columns(classes)
-        each = columns * whole_lanes(columns) if self.covariance == "full" else columns
+        each = columns * fill_vectors(columns) if self.covariance == "full" else columns
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -147,7 +148,7 @@ class SecondOrderLearner(Classifier):
     def _allocate(self, columns: int, outputs: int) -> State:
         covariances = self._covariances(outputs)
         if self.covariance == "full":
-            sigma = aligned_zeros((covariances, columns, whole_lanes(columns)), self.dtype)
+            sigma = aligned_zeros((covariances, columns, fill_vectors(columns)), self.dtype)
             for one in sigma:
                 np.fill_diagonal(one, 1.0)
             return {"mean": np.zeros((columns, outputs), dtype=self.dtype), "covariance": sigma}

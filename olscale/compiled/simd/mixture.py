@@ -1,7 +1,15 @@
 """Vector code for dense rows and a gated sum of hyperplanes: the product with it, and a step along it.
 
-Weights are ``V[plane, output, feature, 2]``, pairs that belong together; there are as many features as fill cache lines, and
-those past the end of a row are never touched. Products and sums are rounded together, as `fused_product` does.
+Weights are ``V[plane, output, feature, 2]``: for each feature the weight as it is now and what its mean over time is made
+of, side by side. There are as many features as fill cache lines, and those past the end of a row are never touched.
+Products and sums are rounded together, as `multiply_add_numbers` does. In numpy:
+
+>>> import numpy as np
+>>> def mix_multiply(x, V, c, indices, gates):
+...     return x @ np.tensordot(gates, V[indices, c, : len(x)], 1)
+>>> def mix_move(x, V, c, indices, gates, a, b):
+...     for plane, gate in zip(indices, gates, strict=True):
+...         V[plane, c, : len(x)] += gate * np.outer(x, [a, b])
 """
 
 # mypy: disallow-untyped-defs=False
@@ -16,21 +24,36 @@ from numba import types
 from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
-from olscale.compiled.simd.columns import fused, opened, splat
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT32,
+    INT64,
+    VECTOR,
+    accumulate,
+    broadcast,
+    convert,
+    load_vector,
+    multiply_add,
+    open_arrays,
+    store_vector,
+    zero_slot,
+)
 
-__all__ = ["PARTS", "fused_product", "mixed_product", "mixed_step"]
+__all__ = ["GROUPS", "mix_move", "mix_multiply", "multiply_add_numbers"]
 
-PARTS = 4
-"""Parts of a sum over the features: those whose number is n modulo 4 are summed by themselves, in ascending order."""
+GROUPS = 4
+"""Groups of features: those whose number is n modulo 4 are summed by themselves, ascending. Sparse rows do so too."""
 
-_LANES = 2 * PARTS
+assert 2 * GROUPS == VECTOR  # a vector has both weights of four features
+
+# Groups of features that are mixed at once: their four sums are independent, so none waits for another, and gate and plane
+# are looked up once for sixteen features.
 _TILE = 4
-_DOUBLE, _INT32, _INT64 = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
-_SUMS, _FEATURES = ir.VectorType(_DOUBLE, _LANES), ir.VectorType(_DOUBLE, PARTS)
+_SUMS, _BITS = ir.VectorType(DOUBLE, VECTOR), ir.VectorType(INT64, GROUPS)
 
 
 @intrinsic
-def fused_product(typing_context, x, w, total):
+def multiply_add_numbers(typing_context, x, w, total):
     """Return ``x w + total`` in double precision, rounded once."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -40,124 +63,114 @@ def fused_product(typing_context, x, w, total):
 
 
 @intrinsic
-def mixed_product(typing_context, x, V, c, planes, picks, gates):
-    """Return the product of a dense row with ``sum_n gates[n] V[picks[n], c]`` over the first `planes` picks, a pair."""
-    pair = types.UniTuple(types.float64, 2)
+def mix_multiply(typing_context, x, V, c, planes, indices, gates):
+    """Return the two products of a dense row with ``sum_n gates[n] V[indices[n], c]``, the sum over the first `planes`."""
+    products = types.UniTuple(types.float64, 2)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, chosen, shares = opened(context, builder, signature, arguments, 0, 1, 4, 5)
-        total = cgutils.alloca_once_value(builder, ir.Constant(_SUMS, [0.0] * _LANES))
-        builder.store(ir.Constant(_SUMS, [0.0] * _LANES), total)
+        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
+        total = zero_slot(builder, _SUMS)
         sums = [cgutils.alloca_once(builder, _SUMS) for _ in range(_TILE)]
 
-        def mix(j: Any, lines: int, values: Callable[[int], Any]) -> None:
-            for n in range(lines):
-                builder.store(ir.Constant(_SUMS, [0.0] * _LANES), sums[n])
+        def mix(j: Any, groups: int, values: Callable[[int], Any]) -> None:
+            for n in range(groups):
+                builder.store(_SUMS(None), sums[n])
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = splat(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
-                plane = builder.load(builder.gep(chosen.data, [loop.index]))
-                for n in range(lines):
-                    line = _line(context, builder, weights, plane, arguments[2], j, n)
-                    builder.store(fused(builder, gate, _loaded(context, builder, line), builder.load(sums[n])), sums[n])
-            for n in range(lines):
-                builder.store(fused(builder, values(n), builder.load(sums[n]), builder.load(total)), total)
+                gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
+                plane = builder.load(builder.gep(places.data, [loop.index]))
+                for n in range(groups):
+                    start = _start(builder, weights, plane, arguments[2], j, n)
+                    w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
+                    accumulate(builder, sums[n], gate, w, fused=True)
+            # The mixture of a tile is multiplied at once: it never goes to memory.
+            for n in range(groups):
+                accumulate(builder, total, values(n), builder.load(sums[n]), fused=True)
 
-        _walk(builder, row, mix)
-        parts = [builder.extract_element(builder.load(total), _INT32(n)) for n in range(_LANES)]
-        while len(parts) > 2:
-            parts = [builder.fadd(parts[n], parts[n + 2]) for n in range(len(parts)) if n % 4 < 2]
-        return context.make_tuple(builder, pair, parts)
+        _visit_tiles(builder, row, mix)
+        numbers = [builder.extract_element(builder.load(total), INT32(n)) for n in range(VECTOR)]
+        # Groups 0 and 1, 2 and 3, then both: for the weights of now (even places) and for the mean (odd ones).
+        while len(numbers) > 2:
+            numbers = [builder.fadd(numbers[n], numbers[n + 2]) for n in range(len(numbers)) if n % 4 < 2]
+        return context.make_tuple(builder, products, numbers)
 
-    return pair(x, V, types.intp, types.intp, picks, gates), codegen
+    return products(x, V, types.intp, types.intp, indices, gates), codegen
 
 
 @intrinsic
-def mixed_step(typing_context, x, V, c, planes, picks, gates, a, b):
-    """Add the outer product of a dense row and ``gates[n] (a, b)`` to each ``V[picks[n], c]`` of the first `planes`."""
+def mix_move(typing_context, x, V, c, planes, indices, gates, a, b):
+    """Add the outer product of a dense row and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of the first `planes`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        row, weights, chosen, shares = opened(context, builder, signature, arguments, 0, 1, 4, 5)
+        row, weights, places, shares = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
         steps = ir.Constant(_SUMS, ir.Undefined)
-        for n in range(_LANES):
-            steps = builder.insert_element(steps, arguments[6 + n % 2], _INT32(n))
+        for n in range(VECTOR):
+            steps = builder.insert_element(steps, arguments[6 + n % 2], INT32(n))
 
-        def move(j: Any, lines: int, values: Callable[[int], Any]) -> None:
-            along = [builder.fmul(steps, values(n)) for n in range(lines)]
+        def move(j: Any, groups: int, values: Callable[[int], Any]) -> None:
+            along = [builder.fmul(steps, values(n)) for n in range(groups)]
             with cgutils.for_range(builder, arguments[3]) as loop:
-                gate = splat(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
-                plane = builder.load(builder.gep(chosen.data, [loop.index]))
-                for n in range(lines):
-                    line = _line(context, builder, weights, plane, arguments[2], j, n)
-                    moved = fused(builder, gate, along[n], _loaded(context, builder, line))
-                    kind = line.type.pointee
-                    moved = moved if kind.element == _DOUBLE else builder.fptrunc(moved, kind)
-                    builder.store(moved, line).align = context.get_abi_sizeof(kind.element)
+                gate = broadcast(builder, builder.load(builder.gep(shares.data, [loop.index])), _SUMS)
+                plane = builder.load(builder.gep(places.data, [loop.index]))
+                for n in range(groups):
+                    start = _start(builder, weights, plane, arguments[2], j, n)
+                    w = convert(builder, load_vector(builder, weights.data, start, VECTOR), DOUBLE)
+                    store_vector(builder, multiply_add(builder, gate, along[n], w), weights.data, start)
 
-        _walk(builder, row, move)
+        _visit_tiles(builder, row, move)
         return context.get_dummy_value()
 
-    return types.void(x, V, types.intp, types.intp, picks, gates, types.float64, types.float64), codegen
+    return types.void(x, V, types.intp, types.intp, indices, gates, types.float64, types.float64), codegen
 
 
-def _walk(builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]) -> None:
-    """Call `visit` with a feature, a number of lines from it on, and the values of the features in each line, twice each.
+def _visit_tiles(builder: Any, row: Any, visit: Callable[[Any, int, Callable[[int], Any]], None]) -> None:
+    """Call `visit` with a feature, a number of groups from it on, and the values of the features in each, twice each.
 
     Past the end of the row the values are 0. Tiles of zeros are left out: images and counts have many, and their weights
     would come from far.
     """
     size = builder.extract_value(row.shape, 0)
-    twice = ir.Constant(ir.VectorType(_INT32, _LANES), [n // 2 for n in range(_LANES)])
+    twice = ir.Constant(ir.VectorType(INT32, VECTOR), [n // 2 for n in range(VECTOR)])
 
     def four(j: Any, n: int) -> Any:
-        at = builder.gep(row.data, [builder.add(j, _INT64(n * PARTS))])
-        return builder.load(builder.bitcast(at, _FEATURES.as_pointer()), align=8)
+        return load_vector(builder, row.data, builder.add(j, INT64(n * GROUPS)), GROUPS)
 
     def values(j: Any, n: int) -> Any:
         return builder.shuffle_vector(four(j, n), four(j, n), twice)
 
-    def anything(j: Any) -> Any:
+    def is_filled(j: Any) -> Any:
         """Tell whether a tile has a value that is not 0."""
-        bits = ir.VectorType(_INT64, PARTS)
-        found = ir.Constant(bits, [0] * PARTS)
+        bits = _BITS(None)
         for n in range(_TILE):
-            found = builder.or_(found, builder.bitcast(four(j, n), bits))
-        unsigned = builder.shl(found, ir.Constant(bits, [1] * PARTS))
-        there = builder.icmp_unsigned("!=", unsigned, ir.Constant(bits, [0] * PARTS))
-        return builder.icmp_unsigned("!=", builder.bitcast(there, ir.IntType(PARTS)), ir.IntType(PARTS)(0))
+            bits = builder.or_(bits, builder.bitcast(four(j, n), _BITS))
+        # The sign is shifted out, for -0 is 0 as well.
+        unsigned = builder.shl(bits, ir.Constant(_BITS, [1] * GROUPS))
+        filled = builder.bitcast(builder.icmp_unsigned("!=", unsigned, _BITS(None)), ir.IntType(GROUPS))
+        return builder.icmp_unsigned("!=", filled, ir.IntType(GROUPS)(0))
 
     def rest(j: Any) -> Any:
-        left = cgutils.alloca_once(builder, _FEATURES)
-        builder.store(ir.Constant(_FEATURES, [0.0] * PARTS), left)
-        place = builder.bitcast(left, _DOUBLE.as_pointer())
+        left = zero_slot(builder, ir.VectorType(DOUBLE, GROUPS))
+        place = builder.bitcast(left, DOUBLE.as_pointer())
         with cgutils.for_range(builder, builder.sub(size, j)) as loop:
             value = builder.load(builder.gep(row.data, [builder.add(j, loop.index)]))
             builder.store(value, builder.gep(place, [loop.index]))
         return builder.shuffle_vector(builder.load(left), builder.load(left), twice)
 
-    tiles = builder.sub(size, builder.urem(size, _INT64(_TILE * PARTS)))
-    whole = builder.sub(size, builder.urem(size, _INT64(PARTS)))
+    tiles = builder.sub(size, builder.urem(size, INT64(_TILE * GROUPS)))
+    whole = builder.sub(size, builder.urem(size, INT64(GROUPS)))
     with (
-        cgutils.for_range_slice(builder, _INT64(0), tiles, _INT64(_TILE * PARTS)) as (j, _),
-        builder.if_then(anything(j)),
+        cgutils.for_range_slice(builder, INT64(0), tiles, INT64(_TILE * GROUPS)) as (j, _),
+        builder.if_then(is_filled(j)),
     ):
         visit(j, _TILE, lambda n: values(j, n))
-    with cgutils.for_range_slice(builder, tiles, whole, _INT64(PARTS)) as (j, _):
+    with cgutils.for_range_slice(builder, tiles, whole, INT64(GROUPS)) as (j, _):
         visit(j, 1, lambda n: values(j, n))
     with builder.if_then(builder.icmp_signed("<", whole, size)):
         last = rest(whole)
         visit(whole, 1, lambda _: last)
 
 
-def _line(context: Any, builder: Any, weights: Any, plane: Any, c: Any, j: Any, n: int) -> Any:
-    """Return the address of the pairs of four features, the n-th four from feature `j` on."""
+def _start(builder: Any, weights: Any, plane: Any, c: Any, j: Any, n: int) -> Any:
+    """Return where the weights of four features begin, the n-th four from feature `j` on, in a flat `V`."""
     outputs, features = (builder.extract_value(weights.shape, axis) for axis in (1, 2))
     first = builder.mul(builder.add(builder.mul(plane, outputs), c), features)
-    first = builder.shl(builder.add(builder.add(first, j), _INT64(n * PARTS)), _INT64(1))
-    number = weights.data.type.pointee
-    return builder.bitcast(builder.gep(weights.data, [first]), ir.VectorType(number, _LANES).as_pointer())
-
-
-def _loaded(context: Any, builder: Any, line: Any) -> Any:
-    number = line.type.pointee.element
-    found = builder.load(line, align=context.get_abi_sizeof(number))
-    return found if number == _DOUBLE else builder.fpext(found, _SUMS)
+    return builder.shl(builder.add(builder.add(first, j), INT64(n * GROUPS)), INT64(1))

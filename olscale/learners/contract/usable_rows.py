@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows import is_csr
+from olscale.compiled.row_layout import is_csr
 from olscale.errors import DivergedError
 from olscale.learners.contract.learner import FloatArray, Learner
 

@@ -1,0 +1,103 @@
+"""Row primitives for many columns of weights: products with all of them, and an update with the products of the next row.
+
+The products are summed in the precision of the weights. For a row x, in numpy:
+
+>>> import numpy as np
+>>> def multiply(x, W):
+...     f = np.zeros(W.shape[1], W.dtype)
+...     for j, value in enumerate(x.astype(W.dtype)):
+...         f += value * W[j]  # each column by itself, in ascending order of the features
+...     return f, x @ x
+>>> def move_multiply(W, before, a, x):
+...     W += np.outer(before, a)
+...     return multiply(x, W)
+"""
+
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, is_csr, prefetch_rows
+from olscale.compiled.simd.columns import move_csr, move_multiply_dense, multiply_csr, multiply_dense
+
+__all__ = ["csr_scores", "move_multiply", "multiply"]
+
+
+def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+    """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
+
+    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
+    """
+    raise TypeError("for compiled loops only")
+
+
+def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]) -> float:
+    """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
+
+    The weights of many columns do not fit in the nearest cache; to move them and then to multiply them is to fetch them
+    twice. The bits are those of `add_row` followed by `multiply`.
+    """
+    raise TypeError("for compiled loops only")
+
+
+def csr_scores(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
+    """Set ``f = x W`` for the sparse row `start` to `stop` and a few columns or many, summed in double precision."""
+    raise TypeError("for compiled loops only")
+
+
+@overload(multiply)
+def _multiply(X, i, W, f):
+    def dense(X, i, W, f):
+        return multiply_dense(X[i], W, f)
+
+    def csr(X, i, W, f):
+        start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+        prefetch_rows(X, start, stop)
+        return multiply_csr(X.indices, X.data, start, stop, W, f)
+
+    return csr if is_csr(X) else dense
+
+
+@overload(move_multiply)
+def _move_multiply(X, before, a, i, W, f):
+    def dense(X, before, a, i, W, f):
+        return move_multiply_dense(X[before], a, X[i], W, f)
+
+    def csr(X, before, a, i, W, f):
+        # Two sparse rows share few features: there is nothing to save.
+        move_csr(X.indices, X.data, np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1]), W, a)
+        return multiply(X, i, W, f)
+
+    return csr if is_csr(X) else dense
+
+
+@overload(csr_scores)
+def _csr_scores(indices, data, start, stop, W, f):
+    def double(indices, data, start, stop, W, f):
+        multiply_csr(indices, data, start, stop, W, f)
+
+    # Of float32 weights the vector code would sum in float32. LLVM makes vectors of this, with the sums in memory.
+    def single(indices, data, start, stop, W, f):
+        columns = W.shape[1]
+        f[:] = 0.0
+        whole = stop - (stop - start) % FOUR
+        for p in range(start, whole, FOUR):
+            x0, x1, x2, x3 = data[p], data[p + ONE], data[p + TWO], data[p + THREE]
+            w0, w1 = W[np.uint32(indices[p])], W[np.uint32(indices[p + ONE])]
+            w2, w3 = W[np.uint32(indices[p + TWO])], W[np.uint32(indices[p + THREE])]
+            for c in range(columns):
+                f[c] = (((f[c] + x0 * w0[c]) + x1 * w1[c]) + x2 * w2[c]) + x3 * w3[c]
+        for p in range(whole, stop):
+            x0, w0 = data[p], W[np.uint32(indices[p])]
+            for c in range(columns):
+                f[c] += x0 * w0[c]
+
+    return double if W.dtype == types.float64 else single

@@ -1,0 +1,75 @@
+"""Vector code for prototypes: a dense row's products with all of them, while the row before is added to one.
+
+In numpy:
+
+>>> def add_multiply(S, before, column, a, row):
+...     if column >= 0:
+...         S[:, column] += a * before
+...     return row @ S
+
+As in `olscale.compiled.simd.columns` each column is summed by itself in ascending order of the features; but each product
+and its sum are rounded together, which halves the work where a processor has an instruction for it and is the same
+everywhere.
+"""
+
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.core import cgutils
+
+from olscale.compiled.intrinsics import intrinsic
+from olscale.compiled.simd.blocks import Block, for_each_block
+from olscale.compiled.simd.vectors import INT64, convert, open_arrays
+
+__all__ = ["add_multiply_dense"]
+
+# Features by which the added row is ahead of the products. A processor hands a number that was just written on to a load
+# of that number, but not to one of the whole vector it is in: that load would wait until the write is in the cache.
+_FAR = 16
+
+
+@intrinsic
+def add_multiply_dense(typing_context, before, column, a, row, S, f):
+    """Add ``a before`` to a column of `S`, unless `column` is negative; then set ``f = row S``.
+
+    Rows have the precision of `S`; the sum is computed in that of `a`. `f` may be longer than there are columns.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        earlier, values, weights, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4, 5)
+        column, a = arguments[1:3]
+        width, size = builder.extract_value(weights.shape, 1), builder.extract_value(values.shape, 0)
+        ready = builder.select(builder.icmp_signed("<", size, INT64(_FAR)), size, INT64(_FAR))
+
+        def move(j: Any) -> None:
+            place = builder.gep(weights.data, [builder.add(builder.mul(j, width), column)])
+            value, total = (builder.load(address) for address in (builder.gep(earlier.data, [j]), place))
+            sum_ = builder.fadd(convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type)))
+            builder.store(convert(builder, sum_, place.type.pointee), place)
+
+        def write(block: Block) -> None:
+            def add(j: Any) -> None:
+                block.add(builder.load(builder.gep(values.data, [j])), block.load(j), fused=True)
+
+            # The first block adds the row, whichever block the column is in: later ones then find it there.
+            pending = builder.and_(
+                builder.icmp_signed("==", block.first, INT64(0)), builder.icmp_signed(">=", column, INT64(0))
+            )
+            with builder.if_then(pending), cgutils.for_range(builder, ready) as loop:
+                move(loop.index)
+            stop = builder.select(pending, builder.sub(size, ready), INT64(0))
+            with cgutils.for_range(builder, stop) as loop:
+                move(builder.add(loop.index, INT64(_FAR)))
+                add(loop.index)
+            with cgutils.for_range(builder, size, start=stop) as loop:
+                add(loop.index)
+            block.store_sums(sums.data)
+
+        for_each_block(builder, weights, write)
+        return context.get_dummy_value()
+
+    return types.void(before, types.intp, a, row, S, f), codegen

@@ -1,0 +1,103 @@
+"""The vocabulary of vector code: LLVM's types, and the few steps that all of it is written in.
+
+A function here does not compute; it writes the instruction that will. A *slot* is a variable of the function that is being
+written: LLVM keeps it in a register.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+__all__ = [
+    "DOUBLE",
+    "INT8",
+    "INT32",
+    "INT64",
+    "VECTOR",
+    "accumulate",
+    "broadcast",
+    "convert",
+    "fill_vectors",
+    "load_vector",
+    "multiply_add",
+    "open_arrays",
+    "store_vector",
+    "zero_slot",
+]
+
+DOUBLE, INT8, INT32, INT64 = ir.DoubleType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+VECTOR = 8
+"""Doubles of a vector: 64 bytes, a cache line and the widest register; LLVM splits it where registers are narrower."""
+
+
+def fill_vectors(columns: int) -> int:
+    """Return the number of columns, not fewer than `columns`, that fills whole vectors.
+
+    Examples
+    --------
+    >>> fill_vectors(3), fill_vectors(16)
+    (8, 16)
+    """
+    return -(-columns // VECTOR) * VECTOR
+
+
+def open_arrays(context: Any, builder: Any, signature: Any, arguments: Any, *places: int) -> list[Any]:
+    """Return the arrays among the arguments of an intrinsic, those at `places`, with their data and shapes."""
+    return [context.make_array(signature.args[n])(context, builder, arguments[n]) for n in places]
+
+
+def convert(builder: Any, value: Any, element: Any) -> Any:
+    """Return a number or a vector in the precision `element`; nothing is written if it has that already."""
+    count = getattr(value.type, "count", 0)
+    target = ir.VectorType(element, count) if count else element
+    if value.type == target:
+        return value
+    return builder.fpext(value, target) if element == DOUBLE else builder.fptrunc(value, target)
+
+
+def broadcast(builder: Any, value: Any, vector: Any) -> Any:
+    """Return a vector that has one number everywhere."""
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, INT32(0))
+    mask = ir.Constant(ir.VectorType(INT32, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), mask)
+
+
+def load_vector(builder: Any, data: Any, first: Any, count: int) -> Any:
+    """Return `count` numbers of an array from `first` on, in the array's precision."""
+    address = builder.bitcast(builder.gep(data, [first]), ir.VectorType(data.type.pointee, count).as_pointer())
+    return builder.load(address, align=_bytes(data))
+
+
+def store_vector(builder: Any, vector: Any, data: Any, first: Any) -> None:
+    """Store a vector in an array from `first` on, in the array's precision."""
+    vector = convert(builder, vector, data.type.pointee)
+    address = builder.bitcast(builder.gep(data, [first]), vector.type.as_pointer())
+    builder.store(vector, address, align=_bytes(data))
+
+
+def multiply_add(builder: Any, x: Any, w: Any, total: Any) -> Any:
+    """Return ``x w + total`` for vectors, rounded once: an instruction where there is one, and the same bits elsewhere."""
+    vector = x.type
+    name = f"llvm.fma.v{vector.count}f{64 if vector.element == DOUBLE else 32}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), name)
+    return builder.call(function, [x, w, total])
+
+
+def zero_slot(builder: Any, kind: Any) -> Any:
+    """Return a slot for a sum, a number or a vector, which is 0 whenever the code comes by here."""
+    return cgutils.alloca_once(builder, kind, zfill=True)
+
+
+def accumulate(builder: Any, slot: Any, x: Any, w: Any, fused: bool = False) -> None:
+    """Add ``x w`` to a slot; if `fused`, product and sum are rounded together."""
+    total = builder.load(slot)
+    builder.store(multiply_add(builder, x, w, total) if fused else builder.fadd(total, builder.fmul(x, w)), slot)
+
+
+def _bytes(data: Any) -> int:
+    """Return the bytes of a number: arrays of a caller are aligned to that and, as slices of rows, to no more."""
+    return 8 if data.type.pointee in (DOUBLE, INT64) else 4
