@@ -19,9 +19,10 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution import driver, group_calls
+from olscale.execution import group_calls
 from olscale.execution.driver import drive
 from olscale.execution.evaluate import evaluate
+from olscale.execution.group_calls import GroupCalls
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import Tally
 from olscale.execution.settings import ExecutionSettings
@@ -127,13 +128,10 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
     assert not list(Path(store, "checkpoints").glob("*"))
 
 
-def test_what_is_told_of_packs_of_another_driver_is_not_ours(shelf: Path, store: str) -> None:
-    class Client:
-        pass
-
+def test_progress_of_groups_of_another_driver_is_not_ours(store: str) -> None:
     tally = Tally()
-    ours = driver._Drive(Client(), store, tally, Stop())
-    ours._hear((0.0, {"pack": "another", "rows": 400, "error": 0.5}))
+    calls = GroupCalls(None, store, Workers(None), tally, Stop(), QUICK)
+    calls.hear((0.0, {"group": "another", "rows": 400, "error": 0.5}))
     assert tally.rows_done == 0
 
 
@@ -325,7 +323,12 @@ def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> 
     told: dict[float, int] = {}
     for seconds in (0.0, 60.0):
         reports: list[int] = []
-        run_as_task(pack, str(tmp_path), lambda rows, error: reports.append(rows), report_seconds=seconds)  # noqa: B023
+        run_as_task(
+            pack,
+            str(tmp_path),
+            lambda rows, error: reports.append(rows),  # noqa: B023
+            settings=ExecutionSettings(report_seconds=seconds),
+        )
         told[seconds] = len(reports)
     assert told == {0.0: 8, 60.0: 1}  # seven chunks and the end
 
