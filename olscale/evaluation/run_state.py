@@ -1,8 +1,7 @@
 """The state of a run: one run as a pure function of its chunks.
 
 ``state.step(chunk)`` for each chunk of the stream, ``state.test(chunk)`` for each of the test split, ``state.record()``. No
-clock, thread or process reaches what is recorded (times are kept apart), so the shells around it - in process, on a Dask
-actor, in a Dask task - give the same bytes.
+clock, thread or process reaches what is recorded (times are kept apart): in process, actor and task give the same bytes.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class RunState:
     learner : Learner
         The model.
     outcome : str
-        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``; a failed run
-        ignores further rows.
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
     spent : Spent
         What the learner has taken so far.
     random : GlobalRandom, optional
