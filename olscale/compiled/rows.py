@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
+from olscale.compiled.many_columns import multiply as column_sums  # the name in docs/adding-a-learner.md
 from olscale.compiled.row_layout import borrowed_rows, is_csr, prefetch_rows, prefetch_weights
 from olscale.compiled.simd.columns import move_csr
 
-__all__ = ["add_column", "add_row", "borrowed_rows", "row_scores", "set_column"]
+__all__ = ["add_column", "add_row", "borrowed_rows", "column_sums", "row_scores", "set_column"]
 
 
 def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
