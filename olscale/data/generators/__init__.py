@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.formats.base import Batch
 from olscale.data.generators.archive import write_archive
-from olscale.data.ingest.build import Build, Piece, claim
+from olscale.data.ingest.claim import claim
+from olscale.data.ingest.members import Member
+from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError
 from olscale.registry import Registry
@@ -82,11 +81,14 @@ def generate(
     (250, (('0', 0), ('1', 100), ('2', 200)))
     """
     module, arguments, source = _recipe(name, "batches", seed, rows, columns)
-    made = module.batches(**arguments)
-    with claim(os.fspath(dest), {"generator": name, **arguments}) as directory:
-        build = Build(directory, layout, chunk_rows, "files" if module.SEGMENTS else None)
-        build.add("train", _pieces(source, made))
-        build.finish([SourceEntry(name=source, split="train")])
+    batches = module.batches(**arguments)
+    with (
+        claim(os.fspath(dest), {"generator": name, **arguments}) as directory,
+        DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None) as writer,
+    ):
+        for number, batch in enumerate(batches):
+            writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
+        writer.finish([SourceEntry(name=source, split="train")])
     return open_dataset(dest)
 
 
@@ -140,8 +142,3 @@ def _recipe(name: str, form: str, seed: int, rows: int | None, columns: int | No
             raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
         arguments["columns"] = columns
     return module, arguments, f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in arguments.items())
-
-
-def _pieces(source: str, batches: Iterator[Batch]) -> Iterator[Piece]:
-    for number, batch in enumerate(batches):
-        yield Piece(f"{source}, segment {number}", str(number), partial(iter, (batch,)))
