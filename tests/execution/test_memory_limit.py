@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from olscale.data.generators import generate
+from olscale.bench.workloads import generate
 from olscale.data.shuffle.external import Scattered
 from olscale.data.shuffle.subset import ordered_rows
 from olscale.errors import ExecutionError, ParameterError

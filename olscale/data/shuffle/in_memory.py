@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.dataset import Dataset
 from olscale.data.layouts.base import Block
-from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
+from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
 
 __all__ = ["Held", "held_bytes", "let_go", "whole"]
 

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import slice_rows
 from olscale.data.layouts.base import Block, crc32
+from olscale.data.row_codec import SPARE_WORDS, Pieces
 from olscale.data.shuffle.in_memory import Held
-from olscale.data.shuffle.row_codec import SPARE_WORDS, Pieces
 from olscale.data.shuffle.write_buffer import Slots, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled
 from olscale.data.layouts.base import Block, StoredRows
+from olscale.data.row_codec import Pieces, find, pack, row_words
 from olscale.data.shuffle.in_memory import Held
-from olscale.data.shuffle.row_codec import Pieces, find, pack, row_words
 
 __all__ = ["Slots", "open_pieces", "record_type", "words_of"]
 

@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olscale.bench.workloads import generate
 from olscale.compiled.csr import CSR, take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.data.layouts import Block
 from olscale.data.layouts.base import StoredRows
+from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.shuffle import external as scattered
 from olscale.data.shuffle import spill_file as buckets
 from olscale.data.shuffle.external import Scattered
 from olscale.data.shuffle.in_memory import Held, let_go
-from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
 from olscale.data.shuffle.spill_file import Buckets
 from olscale.data.shuffle.subset import InMemory, Picked
 from olscale.data.splits import PARTS, Part
