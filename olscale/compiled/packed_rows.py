@@ -124,6 +124,7 @@ def find_rows(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position
 def unpack_rows(
     words: Any, record: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, new_data: Any
 ) -> None:
+    """Write the rows at `order` as CSR rows."""
     fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
     entry = _ZERO
     for i in range(len(order)):
