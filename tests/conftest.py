@@ -111,7 +111,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a dataset of 249 classes, the shape of Multi-PIE, in two segments and several chunks, with a test split."""
     import numpy as np
 
-    from olscale.data.generators.multipie_like import batches
+    from olscale.bench.workloads.multipie_like import batches
     from olscale.data.ingest.ingest import ingest
 
     folder = tmp_path_factory.mktemp("faces")

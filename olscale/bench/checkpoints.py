@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.pages import filled_bytes
-from olscale.data.generators.url_like import chunks
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
 from olscale.storage.checked_arrays import read_arrays, write_arrays

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from olscale.bench.base import Figure
-from olscale.data.generators.url_like import chunks
+from olscale.bench.workloads.url_like import chunks
 from olscale.learners.registry import make_learner
 
 __all__ = ["figures"]

@@ -10,8 +10,8 @@ import numpy as np
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.loops import arow_numpy, bare_pa1, csr_parts, symv_syr
+from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
-from olscale.data.generators.url_like import chunks
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.registry import make_learner
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.bench.loops import bare_max_out, gemv_float32, lol_numpy, prototype_major
+from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
-from olscale.data.generators.url_like import chunks
 from olscale.learners.registry import make_learner
 
 __all__ = ["figures"]

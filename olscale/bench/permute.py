@@ -11,9 +11,9 @@ from pathlib import Path
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
+from olscale.bench.workloads import generate, url_like
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.generators import generate, url_like
 from olscale.data.stream import Shuffle, open_streams
 
 __all__ = ["figures"]

@@ -9,8 +9,8 @@ import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.loops import bare_gather, csr_parts
+from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
-from olscale.data.generators.url_like import chunks
 from olscale.data.transforms import fit_transforms
 from olscale.data.transforms.matrix import matrix_of
 

@@ -19,10 +19,10 @@ from typing import Any
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.workloads import generate, generate_archive
+from olscale.bench.workloads.url_like import ROWS as URL_ROWS
+from olscale.bench.workloads.webspam_like import ROWS as WEBSPAM_ROWS
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.generators import generate, generate_archive
-from olscale.data.generators.url_like import ROWS as URL_ROWS
-from olscale.data.generators.webspam_like import ROWS as WEBSPAM_ROWS
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import DatasetSpec, parse_experiment
 from olscale.evaluation.pipelines import load_pipeline

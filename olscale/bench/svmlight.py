@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.csr import to_csr
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
-from olscale.data.generators.url_like import chunks
 
 __all__ = ["bench_svmlight", "text_like_adult", "text_like_url"]
 

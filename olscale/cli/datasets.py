@@ -251,8 +251,8 @@ def generate(
 
     With a DEST that ends in .tar.gz, url-like is written as the URL set is published: an archive with a file a day.
     """
-    from olscale.data.generators import generate as run
-    from olscale.data.generators import generate_archive
+    from olscale.bench.workloads import generate as run
+    from olscale.bench.workloads import generate_archive
 
     if dest.endswith((".tar.gz", ".tgz")):
         count, size = generate_archive(name, dest, seed=seed, rows=rows, columns=columns)

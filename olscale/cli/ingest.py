@@ -44,6 +44,14 @@ class _SeveralTests(click.Command):
         return super().parse_args(ctx, spread)
 
 
+def _no_workers(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "there is no --workers: one process parses faster than several did; leave it out, and run an ingest for "
+            "each dataset to use more cores"
+        )
+
+
 @click.command(cls=_SeveralTests, short_help="Convert source files to a dataset.")
 @click.argument("source", nargs=-1, required=True)
 @click.argument("dest")
@@ -78,9 +86,9 @@ class _SeveralTests(click.Command):
 )
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Parse large SVMlight text in N processes of a local Dask cluster; the same bytes.",
+    expose_value=False,
+    hidden=True,
+    callback=_no_workers,
 )
 def ingest(
     source: tuple[str, ...],
@@ -94,7 +102,6 @@ def ingest(
     drop: tuple[str, ...],
     decimal: str | None,
     train_rows: int | None,
-    workers: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
 
@@ -106,11 +113,6 @@ def ingest(
 
     start = time.perf_counter()
     with ExitStack() as stack:
-        parsers = None
-        if workers is not None:
-            from olscale.execution.cluster import parsers as start_parsers
-
-            parsers = stack.enter_context(start_parsers(workers))
         progress = stack.enter_context(meter("reading"))
         dataset = run(
             source,
@@ -125,7 +127,6 @@ def ingest(
             decimal=decimal,
             train_rows=train_rows,
             progress=progress,
-            parsers=parsers,
         )
     seconds = time.perf_counter() - start
     manifest = dataset.manifest

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from olscale.compiled.csr import CSR, stack_rows
 from olscale.data.layouts.base import Block, StoredRows
 
-__all__ = ["DEFAULT_CHUNK_ROWS", "cut", "default_chunk_rows", "join", "rebatch"]
+__all__ = ["DEFAULT_CHUNK_ROWS", "Rebatch", "cut", "default_chunk_rows", "join"]
 
 DEFAULT_CHUNK_ROWS = 16_384
 _DENSE_BYTES = 32 << 20
@@ -32,21 +32,37 @@ def default_chunk_rows(X: StoredRows) -> int:
     return min(DEFAULT_CHUNK_ROWS, power)
 
 
-def rebatch(blocks: Iterable[Block], rows: int) -> Iterator[list[Block]]:
-    """Yield `blocks` cut anew into lists of blocks of `rows` rows together, the last ones fewer."""
-    held: list[Block] = []
-    count = 0
-    for block in blocks:
+class Rebatch:
+    """Cuts blocks anew into lists of blocks that have `rows` rows together.
+
+    Attributes
+    ----------
+    rest : list of Block
+        The rows that do not fill a list yet.
+
+    Examples
+    --------
+    >>> chunks = Rebatch(3)
+    >>> [sum(map(len, parts)) for parts in chunks.add(Block(np.zeros((7, 1)), np.zeros(7)))]
+    [3, 3]
+    >>> sum(map(len, chunks.rest))
+    1
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rest: list[Block] = []
+        self._rows, self._count = rows, 0
+
+    def add(self, block: Block) -> Iterator[list[Block]]:
+        """Yield the lists that `block` fills."""
         start = 0
-        while count + len(block) - start >= rows:
-            stop = start + rows - count
-            yield [*held, cut(block, start, stop)]
-            held, count, start = [], 0, stop
+        while self._count + len(block) - start >= self._rows:
+            stop = start + self._rows - self._count
+            yield [*self.rest, cut(block, start, stop)]
+            self.rest, self._count, start = [], 0, stop
         if start < len(block):
-            held.append(cut(block, start, len(block)))
-            count += len(block) - start
-    if held:
-        yield held
+            self.rest.append(cut(block, start, len(block)))
+            self._count += len(block) - start
 
 
 def cut(block: Block, start: int, stop: int) -> Block:

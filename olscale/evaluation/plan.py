@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.shuffle.in_memory import held_bytes
+from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms import size_after, width_after
 from olscale.data.transforms.revision import transforms_version
@@ -232,7 +232,7 @@ class _Builder:
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(
-            str(source.spec.path), rows, numbers, held_bytes(dataset, "train"), dataset.manifest.chunk_rows
+            str(source.spec.path), rows, numbers, most_bytes(dataset, "train"), dataset.manifest.chunk_rows
         )
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))

@@ -18,7 +18,6 @@ import dask
 from distributed import Client, LocalCluster, nanny
 from distributed.process import AsyncProcess
 
-from olscale.data.ingest.parallel import Parsers
 from olscale.errors import ExecutionError
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.compatibility import settings as dask_settings
@@ -162,23 +161,6 @@ def _check_encryption(scheduler: str, tls: str | None) -> None:
             f"scheduler {scheduler} does not encrypt, but --tls {tls} was given; start it with that certificate "
             "(cluster/README.md), or leave --tls out"
         )
-
-
-@contextmanager
-def parsers(workers: int) -> Iterator[Parsers]:
-    """Yield so many processes of a local cluster that parse text for `olscale.data.ingest.ingest.ingest`."""
-    _configure()
-    with (
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=DASHBOARD,
-            silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield Parsers(client.get_executor(pure=False), workers)
 
 
 async def _answered(client: Any, scheduler: str, seconds: float) -> None:

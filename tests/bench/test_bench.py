@@ -16,9 +16,9 @@ from olscale.bench.loops import arow_numpy, bare_gather, bare_max_out, lol_numpy
 from olscale.bench.machine import machine
 from olscale.bench.peers import missing
 from olscale.bench.table import as_json
+from olscale.bench.workloads.url_like import chunks
 from olscale.cli import olscale
 from olscale.compiled.csr import to_csr
-from olscale.data.generators.url_like import chunks
 from olscale.errors import UnknownNameError
 from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1

@@ -15,7 +15,6 @@ from click.testing import CliRunner
 
 from olscale.cli import main
 from olscale.cli.ingest import ingest
-from olscale.data.dataset import open_dataset
 
 GOOD = "1 1:1 9:2\n-1 2:1\n"
 
@@ -200,17 +199,11 @@ def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.Captur
     assert "column 0 (the first) counted from 0, 10 classes" in lines[1]
 
 
-def test_workers_of_a_cluster_parse_to_the_same_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from olscale.data.ingest import parallel as ranges
-
-    monkeypatch.setattr(ranges, "RANGE_BYTES", 20_000)
-    (tmp_path / "a.svm").write_text("".join(f"{1 - 2 * (i % 2)} {1 + i % 50}:1 60:0.{i}\n" for i in range(9_000)))
-    for dest, more in (("serial", []), ("apart", ["--workers", "2"])):
-        result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / dest), *more])
-        assert result.exit_code == 0, result.output
-    datasets = [open_dataset(tmp_path / dest) for dest in ("serial", "apart")]
-    assert datasets[0].fingerprint == datasets[1].fingerprint
-    assert sorted(path.name for path in (tmp_path / "apart").iterdir()) == ["manifest.json", "train"]
+def test_workers_are_refused_with_what_to_do(tmp_path: Path):
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / "d"), "--workers", "2"])
+    assert result.exit_code == 2
+    assert "there is no --workers: one process parses faster than several did; leave it out" in result.output
 
 
 ORDERS = "id,when,shop,age,paid,returned\n" + "".join(

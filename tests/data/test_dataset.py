@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import CSR, rows_of, to_csr, to_dense
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats.base import Batch
-from olscale.data.ingest.build import Build, Piece, claim
+from olscale.data.ingest.claim import claim
+from olscale.data.ingest.members import Member
+from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.manifest import manifest_checksum
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 
@@ -41,12 +43,11 @@ def write(dest, train, test=None, *, layout=None, chunk_rows=None, batch_rows=7,
                 rows, columns = X[start:stop], X.shape[1]
             yield Batch(rows, y[start:stop], columns)
 
-    with claim(str(dest), {}) as directory:
-        build = Build(directory, layout, chunk_rows)
+    with claim(str(dest), {}) as directory, DatasetWriter(directory, layout, chunk_rows) as writer:
         for split, rows in (("train", train), ("test", test)):
-            if rows is not None:
-                build.add(split, [Piece(split, split, lambda rows=rows: batches(*rows))])
-        build.finish([], densify=densify)
+            for batch in batches(*rows) if rows is not None else ():
+                writer.write(split, Member(split, split), batch)
+        writer.finish([], densify=densify)
     return open_dataset(dest)
 
 
@@ -211,10 +212,10 @@ def test_memory_is_bounded_by_a_few_chunks(tmp_path: Path, layout: str):
 
     write(tmp_path / "warm", sample("dense"), layout=layout).verify()
     tracemalloc.start()
-    with claim(str(tmp_path / "d"), {}) as directory:
-        build = Build(directory, layout, 1300)
-        build.add("train", [Piece("rows", "rows", batches)])
-        build.finish([])
+    with claim(str(tmp_path / "d"), {}) as directory, DatasetWriter(directory, layout, 1300) as writer:
+        for batch in batches():
+            writer.write("train", Member("rows", "rows"), batch)
+        writer.finish([])
     dataset = open_dataset(tmp_path / "d")
     assert sum(len(chunk) for chunk in dataset.chunks()) == 80_000
     peak = tracemalloc.get_traced_memory()[1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR, to_csr, to_dense
 from olscale.data.layouts import Block
-from olscale.data.rebatch import default_chunk_rows, join, rebatch
+from olscale.data.rebatch import Rebatch, default_chunk_rows, join
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 12), st.booleans())
@@ -19,7 +19,10 @@ def test_rows_are_kept_in_order_in_chunks_of_equal_size(lengths: list[int], rows
     ends = np.cumsum([0, *lengths])
     parts = [slice(a, b) for a, b in itertools.pairwise(ends)]
     blocks = [Block(to_csr(X[p]) if sparse else X[p], np.arange(p.start, p.stop, dtype=float)) for p in parts]
-    cut = [join(parts) for parts in rebatch(blocks, rows)]
+    chunks = Rebatch(rows)
+    cut = [join(parts) for block in blocks for parts in chunks.add(block)]
+    if chunks.rest:
+        cut.append(join(chunks.rest))
     assert all(len(block) == rows for block in cut[:-1])
     assert all(0 < len(block) <= rows for block in cut)
     assert np.concatenate([np.empty(0), *(block.label for block in cut)]).tolist() == list(range(len(X)))

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import olscale
+from olscale.bench.workloads import generate
 from olscale.data.dataset import open_dataset
-from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, OlscaleError, StoreError
 from olscale.results import open_store

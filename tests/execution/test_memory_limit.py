@@ -8,8 +8,8 @@ from unittest import mock
 
 import pytest
 
-from olscale.data.generators import generate
-from olscale.data.shuffle.external import Scattered
+from olscale.bench.workloads import generate
+from olscale.data.shuffle.external import ExternalShuffle
 from olscale.data.shuffle.subset import ordered_rows
 from olscale.errors import ExecutionError, ParameterError
 from olscale.evaluation.experiment import Experiment, parse_experiment
@@ -56,7 +56,7 @@ def test_results_have_the_same_bytes_under_any_limit(url: str, tmp_path: Path, p
     with mock.patch("olscale.data.stream.ordered_rows", side_effect=noted):
         evaluate(spec, tmp_path / "small", in_process=True, memory_limit="400 kB")
     assert files(tmp_path / "large") == files(tmp_path / "small")
-    assert any(isinstance(way, Scattered) for way in ways) == (protocol.get("order") != "time")
+    assert any(isinstance(way, ExternalShuffle) for way in ways) == (protocol.get("order") != "time")
 
 
 def test_workers_permute_out_of_core_too(url: str, tmp_path: Path) -> None:

@@ -7,15 +7,13 @@ import gzip
 import io
 import lzma
 import tarfile
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
 from olscale.data.formats import find_format
-from olscale.data.formats.base import Batch
-from olscale.data.ingest.archive import archive_pieces, open_member
-from olscale.data.ingest.spilled_rows import keep_rows, kept_rows
+from olscale.data.formats.base import ReadOptions
+from olscale.data.ingest.members import read_member, spill_archive
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from tests.fuzz.batches import checked, read_rows
 from tests.fuzz.mutate import Mutator
@@ -28,14 +26,9 @@ def read_packed(folder: Path) -> None:
 
 
 def read_archive(folder: Path) -> None:
-    source = str(folder / "days.tar.gz")
-
-    def set_aside(name: str, content: io.BufferedReader, file: Path, number: int) -> Callable[[], Iterator[Batch]]:
-        keep_rows(find_format(name, "svmlight"), name, content, file)
-        return partial(kept_rows, name, file, None, partial(open_member, source, number))
-
-    for piece in archive_pieces(source, set_aside, folder / "spool"):
-        checked(piece.batches(), DEFAULT_CHUNK_ROWS)
+    options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS)
+    for member in spill_archive(str(folder / "days.tar.gz"), "svmlight", folder / "spill"):
+        checked(read_member(member, find_format(member.name, "svmlight"), options), DEFAULT_CHUNK_ROWS)
 
 
 def packed(data: bytes, codec: int) -> bytes:

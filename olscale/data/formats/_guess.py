@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Sequence
 
-from olscale.data.formats._table import is_missing, is_number
+from olscale.data.formats.cells import is_missing, is_number
 
 __all__ = [
     "MOST_LABELS",

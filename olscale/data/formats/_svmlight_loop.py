@@ -1,10 +1,10 @@
 """The byte loop over LIBSVM/SVMlight text.
 
 Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own: whatever it scans,
-a newline stops it. Behind it there is room for one more word, see `_swar`.
+a newline stops it. Behind it there is room for one more word, see `olscale.compiled.eight_bytes`.
 
-Numbers have the bits that strtod gives, see `_decimal`. Those of more than 19 digits and those that are not normal
-doubles are noted for Python's ``float``.
+Numbers have the bits that strtod gives, see `olscale.compiled.decimal`. Those of more than 19 digits and those that are
+not normal doubles are left to Python's ``float``.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.decimal import scaled
 from olscale.compiled.decorator import compiled
-from olscale.data.formats._decimal import scaled
-from olscale.data.formats._swar import byte_at, digit_run
+from olscale.compiled.eight_bytes import byte_at, digit_run
 
 __all__ = [
     "BAD_INDEX",

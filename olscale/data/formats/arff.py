@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from olscale.data.formats._table import Line, TableEncoder, checked_rows, is_missing, is_number
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.lines import TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
@@ -25,6 +25,7 @@ from olscale.data.formats.table_columns import (
     segment_position,
     unique_names,
 )
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from olscale.errors import FormatError, OlscaleError
 
-__all__ = ["decompressed", "open_raw", "open_source", "strip_compression", "told_of", "unreadable"]
+__all__ = ["decompressed", "errors_of", "open_raw", "open_source", "strip_compression", "unreadable"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -44,7 +44,7 @@ def open_raw(source: str) -> BinaryIO:
             return Path(source).open("rb")
         import fsspec
 
-        with told_of(source):
+        with errors_of(source):
             return io.BufferedReader(_RemoteFile(source, fsspec.open(source, "rb").open()), _READ_BYTES)
     except FileNotFoundError:
         raise FormatError(source, "no such file") from None
@@ -107,8 +107,8 @@ def _decoder(raw: BinaryIO, codec: str) -> Any:
 
 
 @contextmanager
-def told_of(source: str) -> Iterator[None]:
-    """Make one line of what a connection or an object store's client raises: these have errors of their own."""
+def errors_of(source: str) -> Iterator[None]:
+    """Turn into one line what a connection or an object store's client raises: these have errors of their own."""
     try:
         yield
     except (OlscaleError, FileNotFoundError, IsADirectoryError, PermissionError, ValueError, ImportError):

@@ -9,9 +9,9 @@ pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
 numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are NaN in numeric columns and no value at
-all in text columns. Tables with text columns become sparse one-hot rows, see `olscale.data.formats._table`; all others
-are dense. Text that first shows up in a numeric column later is an error. Columns that are dropped are not looked at. A
-last column without a name and empty in the first rows comes from a delimiter at the end of each row: it is left out.
+all in text columns. Tables with text columns become sparse one-hot rows, see `olscale.data.formats.table_encoder`; all
+others are dense. Text that first shows up in a numeric column later is an error. Columns that are dropped are not looked
+at. A last column without a name and empty in the first rows comes from a delimiter at the end of each row: it is left out.
 
 *Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`).
 
@@ -42,8 +42,8 @@ from olscale.data.formats._guess import (
     label_is_first,
     text_lines,
 )
-from olscale.data.formats._table import Line, TableEncoder, checked_rows
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import Line, checked_rows
 from olscale.data.formats.lines import MAX_CELLS, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
@@ -53,6 +53,7 @@ from olscale.data.formats.table_columns import (
     text_columns,
     unique_names,
 )
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 

@@ -6,16 +6,22 @@ read too, and a cell array of matrices with the same rows (views) is read side b
 
 from __future__ import annotations
 
+import json
 import math
-import zlib
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.data.formats._mat5 import matrices as matrices_in
+from olscale.data.formats import _loadmat
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
 from olscale.errors import FormatError
@@ -23,6 +29,8 @@ from olscale.errors import FormatError
 __all__ = ["MatFormat"]
 
 _NAMES = (("X", "Y"), ("X", "y"), ("x", "y"), ("fea", "gnd"), ("data", "labels"), ("data", "target"))
+_TOO_NEW = b"MATLAB 7.3"
+_COPY_BYTES = 1 << 17
 
 
 class MatFormat:
@@ -95,11 +103,43 @@ def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Itera
 
 
 def _load(source: str) -> dict[str, Any]:
+    """Return the matrices of a file by name; a process of its own reads them, because a damaged file can end it."""
+    command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
     with open_raw(source) as file:
-        data = file.read()
-    if data.startswith(b"MATLAB 7.3"):
-        raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB")
-    try:
-        return {name: matrix for name, matrix in matrices_in(data) if matrix is not None}
-    except (ValueError, RecursionError, zlib.error) as error:
-        raise FormatError(source, f"is no MAT file or is damaged ({error})") from error
+        head = file.read(len(_TOO_NEW))
+        if head == _TOO_NEW:
+            raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB")
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as child:
+            assert child.stdin is not None
+            assert child.stdout is not None
+            with suppress(BrokenPipeError):  # it ended, which is seen below
+                child.stdin.write(head)
+                shutil.copyfileobj(file, child.stdin, _COPY_BYTES)
+                child.stdin.close()
+            answer = json.loads(child.stdout.readline() or "{}")
+            # A pipe is no file to NumPy, which would look for its position.
+            arrays = SimpleNamespace(read=child.stdout.read)
+            matrices = {name: _value(about, arrays) for name, about in answer.get("matrices", {}).items()}
+    if "matrices" not in answer:
+        problem = answer.get("problem", f"SciPy's reader ended with code {child.returncode}")
+        raise FormatError(source, f"is no MAT file or is damaged ({problem})")
+    return {name: matrix for name, matrix in matrices.items() if matrix is not None}
+
+
+def _value(about: dict[str, Any] | None, arrays: Any) -> Any:
+    """Return the matrix that `about` describes, of the next arrays."""
+    from scipy.sparse import csc_array
+
+    if about is None:
+        return None
+    if about["kind"] == "cells":
+        cells = np.empty(len(about["cells"]), dtype=object)
+        for i, cell in enumerate(about["cells"]):
+            cells[i] = _value(cell, arrays)
+        return cells.reshape(about["shape"])
+    if about["kind"] == "array":
+        return np.lib.format.read_array(arrays, allow_pickle=False)
+    data, indices, indptr = (np.lib.format.read_array(arrays, allow_pickle=False) for _ in range(3))
+    return csc_array((data, indices, indptr), shape=tuple(about["shape"]))

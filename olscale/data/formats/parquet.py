@@ -1,6 +1,6 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats._table`; nulls are NaN or
+Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
 no value at all. The target is the last column or `ReadOptions.label`.
 """
 
@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from olscale.data.formats._table import TableEncoder
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.table_columns import (
@@ -21,6 +20,7 @@ from olscale.data.formats.table_columns import (
     segment_position,
     unique_names,
 )
+from olscale.data.formats.table_encoder import TableEncoder
 from olscale.errors import FormatError
 
 __all__ = ["ParquetFormat"]
@@ -78,7 +78,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
             _cells(column, is_text) if is_read else ()
             for column, is_text, is_read in zip(part.columns, text, read, strict=True)
         ]
-        yield encoder.batch([encoder.encode(cells, range(row, row + part.num_rows))])
+        yield encoder.encode(cells, range(row, row + part.num_rows))
         row += part.num_rows
     if row == 1:
         raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")

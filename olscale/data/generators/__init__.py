@@ -2,36 +2,31 @@
 
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
 constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
-width can be chosen takes a third argument, ``columns``. One that stands for a set published as an archive also has
-``members``, which yields the files of that. The same seed gives the same rows. To add one, name its module below.
+width can be chosen takes a third argument, ``columns``. The same seed gives the same rows. To add one, name its module
+below. Those that only benchmarks use are in `olscale.bench.workloads`, which adds their names.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.formats.base import Batch
-from olscale.data.generators.archive import write_archive
-from olscale.data.ingest.build import Build, Piece, claim
+from olscale.data.ingest.claim import claim
+from olscale.data.ingest.members import Member
+from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError
 from olscale.registry import Registry
 
-__all__ = ["GENERATORS", "generate", "generate_archive", "generator_names"]
+__all__ = ["GENERATORS", "generate", "generator_names", "recipe"]
 
 GENERATORS: Registry[Any] = Registry(
     "generator",
     {
         "gaussian-xor": "olscale.data.generators.gaussian_xor",
-        "multipie-like": "olscale.data.generators.multipie_like",
         "rotating-xor": "olscale.data.generators.rotating_xor",
-        "url-like": "olscale.data.generators.url_like",
-        "webspam-like": "olscale.data.generators.webspam_like",
     },
 )
 
@@ -81,51 +76,19 @@ def generate(
     ...     dataset.rows(), dataset.segments()
     (250, (('0', 0), ('1', 100), ('2', 200)))
     """
-    module, arguments, source = _recipe(name, "batches", seed, rows, columns)
-    made = module.batches(**arguments)
-    with claim(os.fspath(dest), {"generator": name, **arguments}) as directory:
-        build = Build(directory, layout, chunk_rows, "files" if module.SEGMENTS else None)
-        build.add("train", _pieces(source, made))
-        build.finish([SourceEntry(name=source, split="train")])
+    module, arguments, source = recipe(name, "batches", seed, rows, columns)
+    batches = module.batches(**arguments)
+    with (
+        claim(os.fspath(dest), {"generator": name, **arguments}) as directory,
+        DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None) as writer,
+    ):
+        for number, batch in enumerate(batches):
+            writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
+        writer.finish([SourceEntry(name=source, split="train")])
     return open_dataset(dest)
 
 
-def generate_archive(
-    name: str, file: str | os.PathLike[str], *, seed: int = 0, rows: int | None = None, columns: int | None = None
-) -> tuple[int, int]:
-    """Write the rows of a generator in the form in which the set it stands for is published.
-
-    Parameters
-    ----------
-    name : str
-        A generator with ``members``: ``url-like``.
-    file : path
-        New ``.tar.gz`` archive, replaced if it is there.
-    seed, rows, columns
-        As for `generate`.
-
-    Returns
-    -------
-    tuple of int
-        Rows, and bytes of text in the archive before compression.
-
-    Raises
-    ------
-    UnknownNameError, ParameterError
-        For a name that does not exist, a generator without such a form, a number out of range.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     generate_archive("url-like", f"{folder}/url_svmlight.tar.gz", rows=10)[0]
-    10
-    """
-    module, arguments, _ = _recipe(name, "members", seed, rows, columns)
-    return write_archive(os.fspath(file), module.members(**arguments))
-
-
-def _recipe(name: str, form: str, seed: int, rows: int | None, columns: int | None) -> tuple[Any, dict[str, int], str]:
+def recipe(name: str, form: str, seed: int, rows: int | None, columns: int | None) -> tuple[Any, dict[str, int], str]:
     """Return the generator's module, the arguments of its function `form`, and what to call the rows."""
     module = GENERATORS.load(name)
     if not hasattr(module, form):
@@ -140,8 +103,3 @@ def _recipe(name: str, form: str, seed: int, rows: int | None, columns: int | No
             raise ParameterError(f"generator {name} has a width of its own; leave columns={columns} out")
         arguments["columns"] = columns
     return module, arguments, f"generator:{name}:" + ",".join(f"{key}={value}" for key, value in arguments.items())
-
-
-def _pieces(source: str, batches: Iterator[Batch]) -> Iterator[Piece]:
-    for number, batch in enumerate(batches):
-        yield Piece(f"{source}, segment {number}", str(number), partial(iter, (batch,)))

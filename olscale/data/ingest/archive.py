@@ -1,31 +1,22 @@
-"""Tar archives with a file a segment, as the URL set is published: one pass, whatever the order of the members.
-
-The days of a stream lie in an archive in any order, but must be learnt in theirs. So the archive is read once from its
-first byte to its last; every member is set aside in a file, and these are then read in natural order (``Day2`` before
-``Day10``). No member is ever unpacked under its own name: the files set aside are named by us and are removed as soon as
-they are read.
-"""
+"""Tar archives with a file a segment, as the URL set is published: one pass, whatever the order of the members."""
 
 from __future__ import annotations
 
 import re
 import tarfile
-from collections.abc import Callable, Container, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from io import BufferedReader, RawIOBase
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, cast
 
-from olscale.data.formats import TEXT_FORMATS, known_suffixes
+from olscale.data.formats import known_suffixes
 from olscale.data.formats.ahead import read_ahead
-from olscale.data.formats.base import Batch
 from olscale.data.formats.compression import decompressed, open_source, strip_compression
-from olscale.data.ingest.build import Piece
-from olscale.data.ingest.sources import natural_key, segment_name
 from olscale.errors import FormatError
 
-__all__ = ["archive_pieces", "is_archive", "open_member", "open_members"]
+__all__ = ["is_archive", "open_member", "open_members"]
 
 _ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz)$", re.IGNORECASE)
 _DATA = frozenset((".txt", ".dat", ".data", ".t", ".trn", ".tst", ".train", ".test"))
@@ -35,9 +26,6 @@ _READ_BYTES = 1 << 17
 
 _MOST_BYTES = 1 << 24
 """Of one name; the contents of members are read in much smaller pieces."""
-
-SetAside = Callable[[str, BufferedReader, Path, int], Callable[[], Iterator[Batch]]]
-"""Given the name of a piece, its text, a file to keep it in, and its number in the archive, returns what yields its rows."""
 
 
 def is_archive(source: str) -> bool:
@@ -149,47 +137,3 @@ def open_member(archive: str, number: int) -> Iterator[BufferedReader]:
         if found is None:
             raise FormatError(archive, "changed while it was read: files in it are gone; ingest it again")
         yield found[1]
-
-
-def archive_pieces(archive: str, set_aside: SetAside, spool: Path, stored: Container[str] = ()) -> Iterator[Piece]:
-    """Yield the members of `archive` in natural order.
-
-    Parameters
-    ----------
-    archive : str
-        Local path or fsspec address.
-    set_aside : callable
-        Keeps one member until its turn comes.
-    spool : Path
-        Directory for what is set aside, made when needed.
-    stored : container of str
-        Keys of pieces that are not needed: their batches are empty.
-
-    Raises
-    ------
-    FormatError
-        When the archive is damaged, holds no data files or several kinds of them.
-    """
-    spool.mkdir(parents=True, exist_ok=True)
-    found: list[tuple[str, Piece]] = []
-    for number, (member, content) in enumerate(open_members(archive)):
-        if found and _kind(member) != _kind(found[0][0]):
-            raise FormatError(
-                archive,
-                f"holds files of different kinds ({found[0][0]}, {member}); unpack it and name the data files",
-            )
-        name = f"{archive}: {PurePosixPath(member).name}"
-        key = f"{name} ({number})"  # members in different folders may have one name
-        batches = _none if key in stored else set_aside(name, content, spool / str(number), number)
-        found.append((member, Piece(name, segment_name(PurePosixPath(member).name), batches, key)))
-    if not found:
-        raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")
-    yield from (piece for _, piece in sorted(found, key=lambda each: natural_key(each[0])))
-
-
-def _none() -> Iterator[Batch]:
-    return iter(())
-
-
-def _kind(member: str) -> str:
-    return PurePosixPath(strip_compression(member)).suffix.lower()

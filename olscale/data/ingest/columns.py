@@ -12,24 +12,10 @@ from olscale.data.formats.base import Batch
 from olscale.data.layouts.base import StoredRows
 from olscale.errors import DatasetError
 
-__all__ = ["Columns", "WiderType"]
+__all__ = ["Columns"]
 
 _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
 """Types whose every value is exact as float64."""
-
-
-class WiderType(Exception):  # noqa: N818 - no error: the split is read again
-    """Rows do not fit the type in which the split was stored so far.
-
-    Parameters
-    ----------
-    dtype : numpy.dtype
-        The type that holds them all.
-    """
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        super().__init__(str(dtype))
-        self.dtype = dtype
 
 
 class Columns:
@@ -49,9 +35,9 @@ class Columns:
         self._seen: tuple[str, ...] = ()
         self._target = np.empty(0, dtype=np.int32)
 
-    def begin(self, dtype: np.dtype[Any] | None = None) -> None:
-        """Begin a split, stored as `dtype` or as its first rows are."""
-        self._stored = dtype
+    def begin(self) -> None:
+        """Begin a split, whose dense rows are stored in the type of the first, or in float64 where that is too narrow."""
+        self._stored = None
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -65,8 +51,6 @@ class Columns:
         ------
         DatasetError
             When `batch` is of another kind or width than the batches before it.
-        WiderType
-            When the split must be begun again with a wider type.
         """
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
@@ -87,10 +71,9 @@ class Columns:
                 self._names = {name: i for i, name in enumerate(batch.feature_names)}
         if batch.columns != self.width:
             raise DatasetError(f"{source} has {batch.columns} columns but the sources before it had {self.width}")
-        stored = self._stored = self._stored or dtype
-        self.dtype = np.result_type(self.dtype, dtype)
-        if not np.can_cast(dtype, stored):
-            raise WiderType(np.result_type(dtype, stored))
+        stored = self._stored or dtype
+        self._stored = stored = stored if np.can_cast(dtype, stored) else np.dtype(np.float64)
+        self.dtype = np.result_type(self.dtype, stored)
         names = batch.feature_names
         if names is not None and names != self.names:
             if self._names is None or sorted(names) != sorted(self._names):

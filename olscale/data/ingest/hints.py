@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from olscale.data.formats._table import is_number
+from olscale.data.formats.cells import is_number
 from olscale.data.formats.table_columns import value_of
 from olscale.data.manifest import Manifest
 

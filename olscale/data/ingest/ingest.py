@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
-from io import BufferedReader
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
-from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format, splits_in
-from olscale.data.formats.base import Batch, Format, ReadOptions
-from olscale.data.formats.compression import open_source
-from olscale.data.ingest.archive import archive_pieces, is_archive, open_member
-from olscale.data.ingest.build import SPOOL, Build, Piece, claim
-from olscale.data.ingest.parallel import Parsers, read_ranges
-from olscale.data.ingest.resume import Earlier, Journal
-from olscale.data.ingest.selection import Cut, drop_columns
-from olscale.data.ingest.sources import Source, expand, segment_name, sha256_and_size, stamp
-from olscale.data.ingest.spilled_rows import keep_rows, kept_rows
+from olscale.data.formats import splits_in
+from olscale.data.formats.base import ReadOptions
+from olscale.data.ingest.archive import is_archive
+from olscale.data.ingest.claim import SPILL, claim
+from olscale.data.ingest.members import SVMLIGHT
+from olscale.data.ingest.reader import Reader
+from olscale.data.ingest.resume import Journal
+from olscale.data.ingest.selection import rows_between
+from olscale.data.ingest.sources import Source, expand, sha256_and_size, stamp
+from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.manifest import SourceEntry
-from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.errors import DatasetError, FormatError, ParameterError
+from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.system.allocation import keep_freed_memory
 
 __all__ = ["ingest"]
-
-_SPARSE_TEXT = "svmlight"
-_COPIED_BYTES = 1 << 17
-"""Few enough to stay in the cache between decompressing and writing."""
-_BATCH_ROWS = 2_048
-"""Rows asked of formats that may be dense and wide."""
 
 
 def ingest(
@@ -53,7 +43,6 @@ def ingest(
     train_rows: int | None = None,
     decimal: str | None = None,
     progress: Progress | None = None,
-    parsers: Parsers | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
@@ -86,8 +75,6 @@ def ingest(
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`.
-    parsers : Parsers, optional
-        Other processes, in which large SVMlight text is parsed, range by range; the dataset has the same bytes.
 
     Returns
     -------
@@ -118,12 +105,12 @@ def ingest(
     ...     dataset.name, dataset.kind, dataset.rows("train"), dataset.classes
     ('xor', 'dense', 2, (-1, 1))
     """
-    given = {"train": _paths(sources), "test": _paths(test)}
-    dropped = (drop,) if isinstance(drop, str) else tuple(drop)
-    if not given["train"]:
+    paths = {"train": _paths(sources), "test": _paths(test)}
+    names = (drop,) if isinstance(drop, str) else tuple(drop)
+    if not paths["train"]:
         raise DatasetError("no source was given; name at least one file")
-    if train_rows is not None and (train_rows < 1 or given["test"]):
-        wrong = "with sources of the test split" if given["test"] else f"as {train_rows}, expected at least 1"
+    if train_rows is not None and (train_rows < 1 or paths["test"]):
+        wrong = "with sources of the test split" if paths["test"] else f"as {train_rows}, expected at least 1"
         raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
     options: dict[str, object] = {
         "format": format,
@@ -132,38 +119,48 @@ def ingest(
         "segments": segments,
         "label": label,
     }
-    options |= {"drop": list(dropped), "train_rows": train_rows, "decimal": decimal}
+    options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     keep_freed_memory()
-    found = {split: expand(paths) for split, paths in given.items()}
+    by_split = {split: expand(several) for split, several in paths.items()}
     if train_rows is not None:
-        found["test"] = found["train"]
-    elif not found["test"]:
-        found["test"] = _held_test(found["train"], format)
-    files = list(dict.fromkeys(source.file for part in found.values() for source in part if source.file))
+        by_split["test"] = by_split["train"]
+    elif not by_split["test"]:
+        by_split["test"] = _test_splits_in(by_split["train"], format)
+    files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
-    with claim(os.fspath(dest), {**given, "options": options, "stamps": stamps}) as directory, ExitStack() as stack:
+    with claim(os.fspath(dest), {**paths, "options": options, "stamps": stamps}) as directory, ExitStack() as stack:
         journal = Journal(directory)
-        build = Build(directory, layout, chunk_rows, segments, progress, journal)
+        writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal))
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
-        by = None if segments == "files" else segments
-        first = ReadOptions(chunk_rows=_BATCH_ROWS, label=label, drop=dropped, segments=by, decimal=decimal)
-        reading = _Reading(format, first, _spool(directory, stack), journal, parsers)
-        train = partial(reading.pieces, found["train"])
+        by_column = None if segments == "files" else segments
+        first = ReadOptions(label=label, drop=names, segments=by_column, decimal=decimal)
+        reader = Reader(format, first, _spill_folder(directory, stack), journal)
         if train_rows is None:
-            build.add("train", _Again(train))
-            if found["test"]:
-                build.add("test", _Again(partial(reading.pieces, found["test"])))
+            for split, several in by_split.items():
+                _write(writer, reader, several, split)
         else:
-            parts = Cut(train, train_rows)
-            build.add("train", _Again(parts.head))
-            build.add("test", _Again(parts.tail))
-        entries = [_entry(source, split, hashes) for split, part in found.items() for source in part]
-        directory.remove(SPOOL)
-        build.finish(entries, densify=reading.formats == {_SPARSE_TEXT})
+            _write(writer, reader, by_split["train"], "test", train_rows)
+        entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
+        directory.remove(SPILL)
+        writer.finish(entries, densify=reader.formats == {SVMLIGHT})
     return open_dataset(dest)
+
+
+def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], split: str, train_rows: int = 0) -> None:
+    """Write the rows of `sources` as `split`, but for the first `train_rows`, which train."""
+    for source in sources:
+        for member in reader.members(source):
+            for batch in reader.batches(member):
+                cut = min(max(train_rows - writer.rows("train"), 0), len(batch))
+                if cut:
+                    writer.write("train", member, rows_between(batch, 0, cut))
+                if cut < len(batch):
+                    writer.write(split, member, rows_between(batch, cut, len(batch)))
+    if sources and not writer.rows(split):
+        raise DatasetError(f"the sources of {split} hold no rows")
 
 
 def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -171,13 +168,13 @@ def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> 
     return [os.fspath(path) for path in several]
 
 
-def _spool(directory: Storage, stack: ExitStack) -> Path:
+def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
     if directory.local:
-        return directory.local / SPOOL
+        return directory.local / SPILL
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="olscale-")))
 
 
-def _held_test(train: list[Source], format: str | None) -> list[Source]:
+def _test_splits_in(train: list[Source], format: str | None) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
     return [
         replace(source, path=f"{source.path}#test")
@@ -191,120 +188,3 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
         return SourceEntry(name=source.name, split=split)
     digest, size = hashes[source.file].result()
     return SourceEntry(name=source.file.rsplit("/", 1)[-1], split=split, bytes=size, sha256=digest)
-
-
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """Pieces; iterating over them again reads them again."""
-
-    pieces: Callable[[], Iterator[Piece]]
-
-    def __iter__(self) -> Iterator[Piece]:
-        return self.pieces()
-
-
-class _Reading:
-    """Reads source after source with what was learnt from the ones before, or from an interrupted ingest."""
-
-    def __init__(
-        self,
-        format: str | None,
-        options: ReadOptions,
-        spool: Path,
-        journal: Journal,
-        parsers: Parsers | None,
-    ) -> None:
-        self.formats: set[str] = set()
-        self._format, self._options, self._spool, self._journal = format, options, spool, journal
-        self._parsers = parsers
-        self._earlier = Earlier(journal.directory)
-
-    def pieces(self, sources: Sequence[Source]) -> Iterator[Piece]:
-        for source in sources:
-            if is_archive(source.path):
-                set_aside = partial(self._set_aside, source.path)
-                pieces = archive_pieces(source.path, set_aside, self._spool, self._earlier.pieces)
-            else:
-                name = segment_name(source.name)
-                pieces = iter([Piece(source.path, name, partial(self._file, source.path))])
-            for piece in pieces:
-                batches, key = piece.batches, piece.key or piece.name
-                if key in self._earlier.pieces:
-                    self.formats.add(_SPARSE_TEXT)
-                    batches = partial(self._earlier.batches, key)
-                yield replace(piece, batches=partial(self._noted, key, batches))
-
-    def _noted(self, piece: str, batches: Callable[[], Iterator[Batch]]) -> Iterator[Batch]:
-        """Yield `batches`; all files of a dataset number their features alike, and have the label in one place."""
-        rows = 0
-        for batch in batches():
-            rows += len(batch)
-            if batch.zero_based is not None:
-                self._options = replace(self._options, zero_based=batch.zero_based)
-                self._journal.zero_based = batch.zero_based
-            if isinstance(batch.label, int):
-                self._options = replace(self._options, label=batch.label)
-            if batch.table is not None and self._options.table is None:
-                self._options = replace(self._options, table=batch.table.columns)
-            yield batch
-        self._journal.read(piece, rows)
-
-    def _set_aside(
-        self, archive: str, source: str, content: BufferedReader, file: Path, number: int
-    ) -> Callable[[], Iterator[Batch]]:
-        """Keep a member of an archive in `file`: SVMlight as rows, which are a quarter of its text, all others as text."""
-        format = find_format(source, self._format, content)
-        if format.name not in TEXT_FORMATS:
-            raise FormatError(
-                source, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
-            )
-        if format.name == _SPARSE_TEXT and self._parsers is None:
-            again = partial(open_member, archive, number)
-            try:
-                keep_rows(format, source, content, file)
-            except FormatError as error:
-                if error.source != source:
-                    raise
-                # Its turn decides what is wrong first: a row before it, or one of another member.
-                return partial(self._again, source, format, again)
-            return partial(self._rows, source, file, again)
-        with file.open("wb", buffering=0) as text:
-            shutil.copyfileobj(content, text, _COPIED_BYTES)
-        return partial(self._text, source, file, format)
-
-    def _rows(
-        self, source: str, file: Path, again: Callable[[], AbstractContextManager[BufferedReader]]
-    ) -> Iterator[Batch]:
-        self.formats.add(_SPARSE_TEXT)
-        return self._dropped(source, kept_rows(source, file, self._options.zero_based, again))
-
-    def _again(
-        self, source: str, format: Format, again: Callable[[], AbstractContextManager[BufferedReader]]
-    ) -> Iterator[Batch]:
-        with again() as text:
-            yield from self._parsed(source, source, format, text)
-
-    def _text(self, source: str, file: Path, format: Format) -> Iterator[Batch]:
-        with open_source(str(file)) as text:
-            yield from self._parsed(source, str(file), format, text)
-        file.unlink()
-
-    def _file(self, source: str) -> Iterator[Batch]:
-        return self._parsed(source, source, find_format(source, self._format))
-
-    def _parsed(self, source: str, file: str, format: Format, text: BufferedReader | None = None) -> Iterator[Batch]:
-        """Return the rows of `source`, which is in `file`."""
-        self.formats.add(format.name)
-        # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
-        rows = DEFAULT_CHUNK_ROWS if format.name == _SPARSE_TEXT else _BATCH_ROWS
-        options = replace(self._options, chunk_rows=rows, stream=text)
-        batches = None
-        if self._parsers is not None and format.name == _SPARSE_TEXT:
-            unopened = replace(options, stream=None)
-            batches = read_ranges(source, file, unopened, self._parsers, self._spool)
-        batches = batches or format.read(source, options)
-        return batches if format.name in TABLE_FORMATS else self._dropped(source, batches)
-
-    def _dropped(self, source: str, batches: Iterator[Batch]) -> Iterator[Batch]:
-        drop = self._options.drop
-        return (drop_columns(batch, drop, source) for batch in batches) if drop else batches

@@ -1,9 +1,9 @@
-"""What an interrupted ingest leaves for the next: the rows that were written, and which pieces they are.
+"""Resume an interrupted ingest: the rows that were written, and which members they are.
 
 While SVMlight text is ingested, ``progress.json`` beside the marker says after every chunk which chunks are safe and how
-many rows the pieces read so far have. The next ingest from the same sources with the same options moves all that to
-``earlier/`` and reads every piece that lies wholly in those chunks from there, in place of parsing its text: it goes on
-with the piece it was in. Everything else (labels, columns, checksums, the fingerprint) comes about as it always does,
+many rows the members read so far have. The next ingest from the same sources with the same options moves all that to
+``earlier/`` and reads every member that lies wholly in those chunks from there, in place of parsing its text: it goes on
+with the member it was in. Everything else (labels, columns, checksums, the fingerprint) comes about as it always does,
 from the rows, so the outcome has the same bytes.
 """
 
@@ -36,21 +36,21 @@ class Journal:
     Attributes
     ----------
     zero_based : bool or None
-        Numbering of the text, which the pieces to come share; None where it is no SVMlight text, and nothing is kept.
+        Numbering of the text, which the members to come share; None where it is no SVMlight text, and nothing is kept.
     """
 
     directory: Storage
     zero_based: bool | None = None
-    pieces: dict[str, int] = field(default_factory=dict)
+    members: dict[str, int] = field(default_factory=dict)
     twice: bool = False
     splits: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def read(self, piece: str, rows: int) -> None:
-        """Note that a piece has been read to its end."""
-        # Two pieces of one name cannot be told apart: the second is parsed again, and all after it.
-        self.twice = self.twice or piece in self.pieces
+    def read(self, member: str, rows: int) -> None:
+        """Note that a member has been read to its end."""
+        # Two members of one name cannot be told apart: the second is parsed again, and all after it.
+        self.twice = self.twice or member in self.members
         if not self.twice:
-            self.pieces[piece] = rows
+            self.members[member] = rows
 
     def written(
         self,
@@ -70,7 +70,7 @@ class Journal:
             "layout": layout,
             "chunk_rows": chunk_rows,
             "columns": columns,
-            "pieces": list(self.pieces.items()),
+            "pieces": list(self.members.items()),
             "splits": self.splits,
         }
         self.directory.replace(PROGRESS, json.dumps(content).encode())
@@ -89,19 +89,19 @@ def keep_earlier(directory: Storage) -> None:
 
 
 class Earlier:
-    """The rows that an interrupted build has written, by piece.
+    """The rows that an interrupted build has written, by member.
 
     Attributes
     ----------
-    pieces : dict of str to (int, int)
-        First row and number of rows of each piece all of whose rows are there, over both splits.
+    members : dict of str to (int, int)
+        First row and number of rows of each member all of whose rows are there, over both splits.
     zero_based : bool or None
         See `Journal`.
     """
 
     def __init__(self, directory: Storage) -> None:
         self._directory = directory
-        self.pieces: dict[str, tuple[int, int]] = {}
+        self.members: dict[str, tuple[int, int]] = {}
         self.zero_based: bool | None = None
         found = _load(directory, f"{EARLIER}/")
         if found is None:
@@ -112,18 +112,18 @@ class Earlier:
         for name, rows in found["pieces"]:
             if start + rows > safe:
                 break
-            self.pieces[name] = (start, rows)
+            self.members[name] = (start, rows)
             start += rows
 
-    def batches(self, piece: str) -> Iterator[Batch]:
-        """Yield the rows of `piece`.
+    def batches(self, member: str) -> Iterator[Batch]:
+        """Yield the rows of `member`.
 
         Raises
         ------
         DatasetError
             When they are damaged.
         """
-        first, count = self.pieces[piece]
+        first, count = self.members[member]
         content, start = self._content, 0
         for split, found in content["splits"].items():
             shape = SplitShape(

@@ -1,22 +1,64 @@
-"""Segments from a column: a new one wherever its value changes."""
+"""Segments: one for each member, or a new one wherever the value of a column changes."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, rows_of
 from olscale.data.formats.base import Target
+from olscale.data.ingest.members import Member
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import Segment
 from olscale.errors import DatasetError, UnknownNameError
 
-__all__ = ["ColumnSegments"]
+__all__ = ["Segments", "segments_by"]
 
 
-class ColumnSegments:
+class Segments(Protocol):
+    """Cuts the rows of a split into segments."""
+
+    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+        """Note the next rows: `X` of `member`, in columns called `names`; in tables `cells` of the segments' column."""
+        ...
+
+    def finish(self) -> list[Segment]:
+        """Return the segments."""
+        ...
+
+
+def segments_by(by: str | None) -> Segments | None:
+    """Return what makes segments by ``"files"`` or by a column called `by`, or None where there are none."""
+    if by is None:
+        return None
+    return _MemberSegments() if by == "files" else _ColumnSegments(by)
+
+
+class _MemberSegments:
+    """Makes a segment of each member."""
+
+    def __init__(self) -> None:
+        self._members: list[Member] = []
+        self._rows: list[int] = []
+
+    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+        if not self._members or member is not self._members[-1]:
+            self._members.append(member)
+            self._rows.append(0)
+        self._rows[-1] += rows_of(X)
+
+    def finish(self) -> list[Segment]:
+        starts = itertools.accumulate(self._rows, initial=0)
+        return [
+            Segment(name=member.segment, start=start, rows=rows)
+            for member, start, rows in zip(self._members, starts, self._rows, strict=False)
+        ]
+
+
+class _ColumnSegments:
     """Cuts rows into segments at the changes of a column.
 
     Parameters
@@ -31,8 +73,8 @@ class ColumnSegments:
         self._values: list[Any] = []
         self._rows = 0
 
-    def add(self, X: StoredRows, names: tuple[str, ...] | None, source: str, cells: Target | None = None) -> None:
-        """Note the next rows; in tables `cells` are those of the column, which need not be a feature.
+    def add(self, member: Member, X: StoredRows, names: tuple[str, ...] | None, cells: Target | None) -> None:
+        """Note the next rows; the column need not be a feature.
 
         Raises
         ------
@@ -44,7 +86,7 @@ class ColumnSegments:
         if cells is None:
             if names is None:
                 raise DatasetError(
-                    f"{source} does not name its columns, so none is called {self._column!r}; "
+                    f"{member.name} does not name its columns, so none is called {self._column!r}; "
                     "use segments 'files', one segment a source"
                 )
             if self._column not in names:

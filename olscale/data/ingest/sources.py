@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, cast
 
-from olscale.data.formats.compression import open_raw, strip_compression, told_of, unreadable
+from olscale.data.formats.compression import errors_of, open_raw, strip_compression, unreadable
 from olscale.data.formats.text import labels_beside
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
@@ -79,7 +79,7 @@ def expand(sources: Iterable[str]) -> list[Source]:
     """
     found: list[Source] = []
     for source in sources:
-        with told_of(source):
+        with errors_of(source):
             found += _expand_one(source)
     return found
 
@@ -147,5 +147,5 @@ def sha256_and_size(file: str) -> tuple[str, int]:
 def stamp(file: str) -> str:
     """Return what changes when `file` is written anew: a digest of its size, time and place."""
     fs, path = split_url(file)
-    with told_of(file):
+    with errors_of(file):
         return str(fs.ukey(path))

@@ -1,6 +1,6 @@
 """Batches set aside in a file: a line of JSON and plain arrays each, so that reading them back runs no code.
 
-Sparse rows are packed (`olscale.data.shuffle.row_codec`), which takes half of their text or less.
+Sparse rows are packed (`olscale.data.row_codec`), which takes half of their text or less.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, slice_rows
 from olscale.data.formats.base import Batch
-from olscale.data.shuffle.row_codec import SPARE_WORDS, PackedRows, Pieces, find, unpack
+from olscale.data.row_codec import SPARE_WORDS, PackedRows, Pieces, find, unpack
 from olscale.storage.local import write_in_steps
 
 __all__ = ["read_batches", "write_batch"]

@@ -23,7 +23,7 @@ from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.data.formats._swar import byte_at, trailing_zeros, word_at
+from olscale.compiled.eight_bytes import byte_at, trailing_zeros, word_at
 
 __all__ = ["CREATED_BY", "read_plain"]
 

@@ -1,7 +1,7 @@
 """Rows in an order other than the file's, within a limit of memory.
 
-`ordered_rows` chooses the way. Rows that fit are `held` in memory, `packed`; rows in ascending order are picked from the
-file; others are `scattered` into `buckets` of a scratch file, by way of `slots` in memory.
+`ordered_rows` chooses the way. A split that fits is kept in memory (`in_memory`); rows in ascending order are a `subset` of
+the file's; others go to the buckets of a scratch file (`external`, `spill_file`), by way of a `write_buffer`.
 """
 
 from __future__ import annotations

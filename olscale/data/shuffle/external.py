@@ -14,15 +14,15 @@ from olscale.compiled.csr import take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.layouts.base import Block
-from olscale.data.shuffle.in_memory import Held, held_bytes, let_go
-from olscale.data.shuffle.spill_file import Buckets
+from olscale.data.shuffle.in_memory import RowsInMemory, most_bytes, release
+from olscale.data.shuffle.spill_file import SpillFile
 from olscale.errors import ParameterError
 from olscale.system.sizes import size_text
 
-__all__ = ["Scattered", "chunk_bytes"]
+__all__ = ["ExternalShuffle", "chunk_bytes"]
 
-_Placed: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
-_Bucket: TypeAlias = tuple[Held, NDArray[np.int64]]
+_Rows: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
+_Bucket: TypeAlias = tuple[RowsInMemory, NDArray[np.int64]]
 
 _SHORTEST_PIECE = 1 << 16
 """Bytes that a slot should have at least: shorter reads would be seeks and little else."""
@@ -39,8 +39,8 @@ _MOST_ROWS = (1 << 31) - 1
 """Rows of a bucket at most: a row keeps its position within it in four bytes."""
 
 
-class Scattered:
-    """Rows that are put down in buckets when the first of them is asked for.
+class ExternalShuffle:
+    """Puts rows down in buckets when the first of them is asked for.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Scattered:
         self._order, self._rows = order, len(order)
         self._title = f"{dataset.path} ({split} split)"
         self._sizes = self._bucket_sizes()
-        self._first: Buckets | None = None
-        self._second: tuple[int, Buckets] | None = None
-        self._held: tuple[int, _Bucket] | None = None
+        self._first: SpillFile | None = None
+        self._second: tuple[int, SpillFile] | None = None
+        self._bucket: tuple[int, _Bucket] | None = None
         self._ahead: Future[NDArray[np.float64]] | None = None  # of the bucket behind the one that is held
         self._reader = ThreadPoolExecutor(1, "olscale-buckets")
 
@@ -75,12 +75,12 @@ class Scattered:
         """
         rows, size = self._dataset.manifest.chunk_rows, self._sizes[-1]
         number, start = divmod(i * rows, size)
-        if self._held is None or self._held[0] != number:
-            forward = number == (0 if self._held is None else self._held[0] + 1)
-            self._held = None  # or there would be two
-            self._held = number, self._read(number, forward)
-        held, where = self._held[1]
-        return self._dataset.decoded(held.take(where[start : start + rows]))
+        if self._bucket is None or self._bucket[0] != number:
+            forward = number == (0 if self._bucket is None else self._bucket[0] + 1)
+            self._bucket = None  # or there would be two
+            self._bucket = number, self._read(number, forward)
+        rows_here, where = self._bucket[1]
+        return self._dataset.decoded(rows_here.take(where[start : start + rows]))
 
     def _bucket_sizes(self) -> tuple[int, ...]:
         """Return the rows of a bucket, whole chunks; before them those of a wider one, if there would be too many."""
@@ -93,7 +93,7 @@ class Scattered:
                 f"a memory limit of {size_text(self._limit)} is too small to permute {self._title}: its order and five "
                 f"chunks of {chunk_rows:,} rows need {size_text(needed)}; raise the limit, or ingest in chunks of fewer rows"
             )
-        row = held_bytes(self._dataset, self._split) / rows + 24
+        row = most_bytes(self._dataset, self._split) / rows + 24
         size = max(1, int(min(self._limit * _SHARE / row, _MOST_ROWS)) // chunk_rows) * chunk_rows
         count, most = -(-self._rows // size), max(2, self._limit // 8 // _SHORTEST_PIECE)
         return (size,) if count <= most else (size * min(-(-count // most), _MOST_ROWS // size), size)
@@ -104,18 +104,18 @@ class Scattered:
             ahead.exception()  # it must end: one at a time reads from a file
             ahead = None
         buckets, place = self._find(number)
-        words = buckets.filled(place, buckets.memory(place)) if ahead is None else ahead.result()
+        words = buckets.read(place, buckets.memory(place)) if ahead is None else ahead.result()
         if forward and place + 1 < len(buckets):
             following = buckets.memory(place + 1)
             if words.nbytes + following.nbytes + _FOUND_BYTES * self._sizes[-1] <= self._limit * _SHARE:
                 # Its memory is ours: what another thread asks for would stay with that thread when it is freed.
-                self._ahead = self._reader.submit(buckets.filled, place + 1, following)
-        return buckets.opened(place, words)
+                self._ahead = self._reader.submit(buckets.read, place + 1, following)
+        return buckets.rows(place, words)
 
-    def _find(self, number: int) -> tuple[Buckets, int]:
+    def _find(self, number: int) -> tuple[SpillFile, int]:
         """Return where bucket `number` lies, and as which one."""
         if self._first is None:
-            let_go(0)  # all of the limit is ours
+            release(0)  # all of the limit is ours
             self._first = self._scatter(self._file_order(), self._rows, self._sizes[0])
             self._order = np.empty(0, np.int64)
             pa.default_memory_pool().release_unused()  # what decoding took; a bucket would not fit into it
@@ -128,15 +128,15 @@ class Scattered:
             self._second = wide, self._scatter(self._first.pieces(wide), rows, self._sizes[1])
         return self._second[1], narrow
 
-    def _scatter(self, source: _Placed, rows: int, size: int) -> Buckets:
+    def _scatter(self, source: _Rows, rows: int, size: int) -> SpillFile:
         room = min(self._limit // 8, -(-rows // size) * _PIECE)
-        buckets = Buckets(rows, size, room, self._title)
+        buckets = SpillFile(rows, size, room, self._title)
         for position, block in source:
             buckets.add(position, block)
             del position, block  # or there would be two when the next is read
         return buckets
 
-    def _file_order(self) -> _Placed:
+    def _file_order(self) -> _Rows:
         """Yield the rows that are in the order as they come, with the positions that they have there."""
         rows = self._dataset.rows(self._split)
         position: NDArray[Any] = np.full(rows, -1, np.int32 if rows < 1 << 31 else np.int64)

@@ -1,4 +1,4 @@
-"""Rows in memory, of which any can be had in any order; whole splits are shared by all that read them in this process."""
+"""Random access to rows held in memory; all that read a split in this process share it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.dataset import Dataset
 from olscale.data.layouts.base import Block
-from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
+from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
 
-__all__ = ["Held", "held_bytes", "let_go", "whole"]
+__all__ = ["RowsInMemory", "most_bytes", "release", "split_in_memory"]
 
 
-class Held:
-    """Rows in memory, dense ones in their stored type and sparse ones packed.
+class RowsInMemory:
+    """Rows that are taken in any order, dense ones in their stored type and sparse ones packed.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Held:
         return sum(part.nbytes for part in parts) + self.label.nbytes
 
 
-def held_bytes(dataset: Dataset, split: str) -> int:
+def most_bytes(dataset: Dataset, split: str) -> int:
     """Return the bytes that a split takes in memory at most: of sparse rows if no value is 1 and no index near another."""
     rows = dataset.rows(split)
     if dataset.kind == "dense":
@@ -51,28 +51,28 @@ def held_bytes(dataset: Dataset, split: str) -> int:
     return dataset.nonzeros(split) * ENTRY_BYTES + rows * ROW_BYTES
 
 
-_WHOLE: OrderedDict[tuple[str, str, str], Held] = OrderedDict()
+_SPLITS: OrderedDict[tuple[str, str, str], RowsInMemory] = OrderedDict()
 """Splits that this process holds, the one last used last."""
 
 
-def whole(dataset: Dataset, split: str, limit: int) -> Held:
+def split_in_memory(dataset: Dataset, split: str, limit: int) -> RowsInMemory:
     """Return a split, read when it is first asked for; others are let go if there would be more than `limit` bytes."""
     key = (dataset.path, dataset.fingerprint, split)
-    if key not in _WHOLE:
-        let_go(limit - held_bytes(dataset, split))
+    if key not in _SPLITS:
+        release(limit - most_bytes(dataset, split))
         blocks = (dataset.block(split, i) for i in range(dataset.chunk_count(split)))
-        _WHOLE[key] = _joined(blocks, dataset.rows(split), dataset.nonzeros(split))
-    _WHOLE.move_to_end(key)
-    return _WHOLE[key]
+        _SPLITS[key] = _joined(blocks, dataset.rows(split), dataset.nonzeros(split))
+    _SPLITS.move_to_end(key)
+    return _SPLITS[key]
 
 
-def let_go(limit: int) -> None:
+def release(limit: int) -> None:
     """Forget whole splits, the one not used for longest first, until they take at most `limit` bytes."""
-    while _WHOLE and sum(held.nbytes for held in _WHOLE.values()) > limit:
-        _WHOLE.popitem(last=False)
+    while _SPLITS and sum(split.nbytes for split in _SPLITS.values()) > limit:
+        _SPLITS.popitem(last=False)
 
 
-def _joined(blocks: Iterable[Block], rows: int, entries: int) -> Held:
+def _joined(blocks: Iterable[Block], rows: int, entries: int) -> RowsInMemory:
     """Return all rows of `blocks` in arrays that are made once: nothing is held twice."""
     label, row = np.empty(rows), 0
     dense: NDArray[Any] | None = None
@@ -86,4 +86,4 @@ def _joined(blocks: Iterable[Block], rows: int, entries: int) -> Held:
         if dense is None:
             dense = np.empty((rows, block.X.shape[1]), block.X.dtype)
         label[span], dense[span] = block.label, block.X
-    return Held(*packed.rows()) if dense is None else Held(dense, label)
+    return RowsInMemory(*packed.rows()) if dense is None else RowsInMemory(dense, label)

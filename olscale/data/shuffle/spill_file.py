@@ -1,4 +1,4 @@
-"""Buckets: rows that come in one order, put down in a scratch file so that a range of another order is read at once.
+"""Buckets of rows that come in one order, put down in a scratch file so that a range of another order is read at once.
 
 Every row has a position in the order that is wanted. A bucket is a range of positions. Rows come one after another, each is
 packed into the slot of its bucket, and a slot that is full is written as a piece: the file is written from front to back,
@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import slice_rows
 from olscale.data.layouts.base import Block, crc32
-from olscale.data.shuffle.in_memory import Held
-from olscale.data.shuffle.row_codec import SPARE_WORDS, Pieces
-from olscale.data.shuffle.write_buffer import Slots, open_pieces, record_type, words_of
+from olscale.data.row_codec import SPARE_WORDS, Pieces
+from olscale.data.shuffle.in_memory import RowsInMemory
+from olscale.data.shuffle.write_buffer import WriteBuffer, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
 
-__all__ = ["Buckets", "scratch_folder"]
+__all__ = ["SpillFile", "scratch_folder"]
 
 
-class Buckets:
-    """Rows by bucket.
+class SpillFile:
+    """Rows by bucket, in a scratch file without a name.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Buckets:
     size : int
         Positions of a bucket; the last one may have fewer.
     room : int
-        Bytes of memory for rows that are not yet written: each bucket has a slot, which is written when it is full.
+        Bytes of memory for rows that wait to be written: each bucket has a slot, which is written when it is full.
     title : str
         What is permuted, for error messages.
 
     Examples
     --------
-    >>> buckets = Buckets(positions=4, size=2, room=100, title="four numbers")
+    >>> buckets = SpillFile(positions=4, size=2, room=100, title="four numbers")
     >>> buckets.add(np.array([3, 0, 1, 2]), Block(np.array([[30], [0], [10], [20]], dtype=np.uint8), np.zeros(4)))
-    >>> rows, where = buckets.opened(1, buckets.filled(1, buckets.memory(1)))
+    >>> rows, where = buckets.rows(1, buckets.read(1, buckets.memory(1)))
     >>> rows.take(where).X.tolist()
     [[20], [30]]
     """
@@ -59,10 +59,10 @@ class Buckets:
     def __init__(self, positions: int, size: int, room: int, title: str) -> None:
         self._size, self._title = size, title
         self._pieces: list[list[_Piece]] = [[] for _ in range(-(-positions // size))]
-        self._slots: Slots | None = Slots(len(self), room // 8 // len(self), size)
+        self._slots: WriteBuffer | None = WriteBuffer(len(self), room // 8 // len(self), size)
         self._record: np.dtype[Any] | None = None
         self._end = 0
-        with self._told():
+        with self._one_line_errors():
             folder = scratch_folder()
             folder.mkdir(parents=True, exist_ok=True)
             self._file: Any = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - open as long as we are
@@ -81,7 +81,7 @@ class Buckets:
             if self._slots.rows[number]:
                 self._write(number, self._slots, number)
             else:  # longer than a slot
-                alone = Slots(1, words_of(block.X, row), self._size)
+                alone = WriteBuffer(1, words_of(block.X, row), self._size)
                 one = Block(slice_rows(block.X, row, row + 1), block.label[row : row + 1])
                 alone.put(position[row : row + 1] - number * self._size, one, 0)
                 self._write(number, alone, 0)
@@ -92,21 +92,21 @@ class Buckets:
         """Yield the rows of bucket `number` as they were put down, with their positions counted from its first one."""
         self._end_of_rows()
         for piece in self._pieces[number]:
-            rows, position = self._opened([piece], self._filled([piece], _memory([piece])))
+            rows, position = self._rows_of([piece], self._read_pieces([piece], _memory([piece])))
             yield position, rows.take(np.arange(len(position)))
 
     def memory(self, number: int) -> NDArray[np.float64]:
-        """Return memory for `filled`."""
+        """Return memory for `read`."""
         self._end_of_rows()
         return _memory(self._pieces[number])
 
-    def filled(self, number: int, words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def read(self, number: int, words: NDArray[np.float64]) -> NDArray[np.float64]:
         """Read bucket `number` from the file to `words`, and return these; any thread may do it, one at a time."""
-        return self._filled(self._pieces[number], words)
+        return self._read_pieces(self._pieces[number], words)
 
-    def opened(self, number: int, words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int64]]:
-        """Return the rows of bucket `number`, which was `filled`, and which of them belongs to each position in order."""
-        rows, position = self._opened(self._pieces[number], words)
+    def rows(self, number: int, words: NDArray[np.float64]) -> tuple[RowsInMemory, NDArray[np.int64]]:
+        """Return the rows of bucket `number`, which are in `words`, and which of them belongs to each position in order."""
+        rows, position = self._rows_of(self._pieces[number], words)
         where = np.empty(len(position), np.int64)
         where[position] = np.arange(len(position))
         return rows, where
@@ -117,9 +117,9 @@ class Buckets:
                 self._write(number, self._slots, number)
         self._slots = None
 
-    def _write(self, number: int, slots: Slots, slot: int) -> None:
+    def _write(self, number: int, slots: WriteBuffer, slot: int) -> None:
         words, records = slots.content(slot)
-        with self._told():
+        with self._one_line_errors():
             self._file.seek(self._end)
             _write(self._file, words)
         rows = int(slots.rows[slot])
@@ -127,9 +127,9 @@ class Buckets:
         self._end += words.nbytes
         slots.clear(slot)
 
-    def _filled(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _read_pieces(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> NDArray[np.float64]:
         low = 0
-        with self._told():
+        with self._one_line_errors():
             for piece in pieces:
                 here = words[low : low + piece.words]
                 self._file.seek(piece.offset)
@@ -139,7 +139,7 @@ class Buckets:
                 low += piece.words
         return words
 
-    def _opened(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> tuple[Held, NDArray[np.int32]]:
+    def _rows_of(self, pieces: Sequence[_Piece], words: NDArray[np.float64]) -> tuple[RowsInMemory, NDArray[np.int32]]:
         end = np.cumsum([piece.words for piece in pieces])
         begin = end - [piece.words for piece in pieces]
         middle = begin + [piece.records for piece in pieces]
@@ -147,7 +147,7 @@ class Buckets:
         return open_pieces(Pieces(words, begin, middle, end, rows), self._record)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line_errors(self) -> Iterator[None]:
         """Say in one line what is wrong with the scratch folder."""
         try:
             yield

@@ -1,6 +1,6 @@
 """Rows of a split in an order other than the file's, by chunk number, within a limit of memory.
 
-Three ways, which give the same chunks: the split is held in memory if it fits; rows in ascending order are picked from the
+Three ways, which give the same chunks: the split is held in memory if it fits; rows in ascending order are taken from the
 chunks of the file; any other order goes through buckets in a scratch file.
 """
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
-from olscale.data.shuffle.external import Scattered, chunk_bytes
-from olscale.data.shuffle.in_memory import held_bytes, whole
+from olscale.data.shuffle.external import ExternalShuffle, chunk_bytes
+from olscale.data.shuffle.in_memory import most_bytes, split_in_memory
 
 __all__ = ["OrderedRows", "ordered_rows"]
 
@@ -44,11 +44,11 @@ def ordered_rows(dataset: Dataset, split: str, order: NDArray[np.int64], limit: 
     ParameterError
         If that is not enough for the order itself and a few chunks.
     """
-    if held_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
+    if most_bytes(dataset, split) + order.nbytes + 3 * chunk_bytes(dataset, split) <= limit:
         return InMemory(dataset, split, order, limit)
     if np.all(order[1:] > order[:-1]):
-        return Picked(dataset, split, order)
-    return Scattered(dataset, split, order, limit)
+        return Subset(dataset, split, order)
+    return ExternalShuffle(dataset, split, order, limit)
 
 
 class InMemory:
@@ -60,12 +60,12 @@ class InMemory:
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
         size = self._dataset.manifest.chunk_rows
-        rows = whole(self._dataset, self._split, self._limit - self._order.nbytes)
+        rows = split_in_memory(self._dataset, self._split, self._limit - self._order.nbytes)
         return self._dataset.decoded(rows.take(self._order[i * size : (i + 1) * size]))
 
 
-class Picked:
-    """Rows in ascending order, picked from the file; on the way through, each of its chunks is read once."""
+class Subset:
+    """Rows in ascending order, taken from the file; on the way through, each of its chunks is read once."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64]) -> None:
         self._dataset, self._split, self._order = dataset, split, order

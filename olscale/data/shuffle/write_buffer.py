@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled
 from olscale.data.layouts.base import Block, StoredRows
-from olscale.data.shuffle.in_memory import Held
-from olscale.data.shuffle.row_codec import Pieces, find, pack, row_words
+from olscale.data.row_codec import Pieces, find, pack, row_words
+from olscale.data.shuffle.in_memory import RowsInMemory
 
-__all__ = ["Slots", "open_pieces", "record_type", "words_of"]
+__all__ = ["WriteBuffer", "open_pieces", "record_type", "words_of"]
 
 
 @compiled
@@ -51,7 +51,7 @@ def record_type(X: StoredRows) -> np.dtype[Any] | None:
     )
 
 
-class Slots:
+class WriteBuffer:
     """As many slots as there are buckets, of one size.
 
     Parameters
@@ -104,10 +104,10 @@ def words_of(X: StoredRows, row: int) -> int:
     return int(_dense_words(X.shape[1] * X.itemsize))
 
 
-def open_pieces(pieces: Pieces, record: np.dtype[Any] | None) -> tuple[Held, NDArray[np.int32]]:
+def open_pieces(pieces: Pieces, record: np.dtype[Any] | None) -> tuple[RowsInMemory, NDArray[np.int32]]:
     """Return the rows of what was in slots, in the order in which they were put, and their positions."""
     if record is None:
         rows, label, position = find(pieces)
-        return Held(rows, label), position
+        return RowsInMemory(rows, label), position
     records = pieces.words.view(record)
-    return Held(records["X"], records["label"]), records["position"]
+    return RowsInMemory(records["X"], records["label"]), records["position"]

@@ -1,4 +1,4 @@
-"""The loop that makes rows of `olscale.data.generators.url_like`."""
+"""The loop that makes rows of `olscale.bench.workloads.url_like`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from olscale.bench.workloads._text_loop import DECIMALS
 from olscale.compiled.decorator import compiled
-from olscale.data.generators._text_loop import DECIMALS
 
 __all__ = ["MOST_NONZEROS", "fill"]
 

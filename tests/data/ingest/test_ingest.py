@@ -74,9 +74,9 @@ def test_tar_archive_is_a_folder(tmp_path: Path):
         for name in ("Day10.svm", "Day2.svm"):
             tar.add(tmp_path / "url" / name, f"url/{name}")
         tar.addfile(tarfile.TarInfo("url/FeatureTypes"), io.BytesIO())
-    told: list[tuple[str, int, int]] = []
-    packed = ingest(archive, tmp_path / "packed", segments="files", progress=lambda *read: told.append(read))
-    assert [(name, rows) for name, rows, _ in told] == [(f"{archive}: Day2.svm", 2), (f"{archive}: Day10.svm", 10)]
+    calls: list[tuple[str, int, int]] = []
+    packed = ingest(archive, tmp_path / "packed", segments="files", progress=lambda *read: calls.append(read))
+    assert [(name, rows) for name, rows, _ in calls] == [(f"{archive}: Day2.svm", 2), (f"{archive}: Day10.svm", 10)]
     plain = ingest(tmp_path / "url", tmp_path / "plain", segments="files")
     assert packed.fingerprint == plain.fingerprint
     assert packed.segments() == plain.segments()
@@ -231,7 +231,7 @@ def test_dense_types_are_promoted(tmp_path: Path, layout: str, wide: str):
     dataset.verify()
 
 
-def test_members_set_aside_are_removed(tmp_path: Path):
+def test_spilled_members_are_removed(tmp_path: Path):
     """A fault in the last member leaves nothing of the first ones, nor of the directories made."""
     archive = tmp_path / "days.tar"
     with tarfile.open(archive, "w") as tar:

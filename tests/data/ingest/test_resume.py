@@ -17,7 +17,7 @@ from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.svmlight import SvmlightFormat
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError
-from tests.data.test_ingest import names, svm, tree
+from tests.data.ingest.test_ingest import names, svm, tree
 
 SLOW = """
 import sys, time
@@ -34,7 +34,7 @@ def killed(tmp_path: Path):
     for day in range(10):
         svm(source / f"Day{day}.svm", 200, seed=day)
     command = [sys.executable, "-c", SLOW, str(source), str(tmp_path / "d")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
     assert process.stdout is not None
     for _ in range(3):
         assert process.stdout.readline()

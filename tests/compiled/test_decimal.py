@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from olscale.data.formats._decimal import scaled
+from olscale.compiled.decimal import scaled
 
 
 @pytest.mark.long

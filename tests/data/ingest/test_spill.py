@@ -1,4 +1,4 @@
-"""Members of an archive are set aside as packed rows, and come back as if their text had been parsed in its turn."""
+"""Members of an archive are spilled as packed rows, and come back as if their text had been parsed in its turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
-from olscale.data.ingest import spill as spooled
+from olscale.data.ingest import spill
 from olscale.data.ingest.archive import open_member
 from olscale.data.ingest.ingest import ingest
 from olscale.data.ingest.spill import read_batches, write_batch
@@ -36,7 +36,7 @@ def test_packed_rows_come_back_bit_for_bit(
     data = np.array([row[index] for row in rows for index in sorted(row)], np.float64)
     file = tmp_path_factory.mktemp("packed") / "0"
     with pytest.MonkeyPatch.context() as patch, file.open("wb") as out:
-        patch.setattr(spooled, "_PIECE_ROWS", 3)
+        patch.setattr(spill, "_PIECE_ROWS", 3)
         for part in (slice(0, None), slice(len(rows) // 2, None)):  # the second begins in the middle of its arrays
             X = CSR(indptr[part.start :], indices, data)
             write_batch(out, Batch(X, np.arange(len(rows))[part] * 0.5, columns=7, zero_based=True))
@@ -89,16 +89,16 @@ def test_an_archive_is_read_as_its_files_in_natural_order(tmp_path: Path, days: 
         {"Day2": "", "Day1": "+1 1:1\n"},
     ],
 )
-def test_the_first_fault_in_natural_order_is_told_as_for_files(tmp_path: Path, days: dict[str, str]) -> None:
+def test_the_first_fault_in_natural_order_is_the_error_as_for_files(tmp_path: Path, days: dict[str, str]) -> None:
     for name, text in days.items():
         (tmp_path / f"{name}.svm").write_text(text)
     names = sorted(days, key=lambda name: int(name[3:]))
     with pytest.raises(FormatError) as plain:
         ingest([str(tmp_path / f"{name}.svm") for name in names], str(tmp_path / "d"))
     packed = archive(tmp_path, days)
-    with pytest.raises(FormatError) as told:
+    with pytest.raises(FormatError) as fault:
         ingest(packed, str(tmp_path / "d"))
-    assert str(told.value) == str(plain.value).replace(f"{tmp_path}/", f"{packed}: ")
+    assert str(fault.value) == str(plain.value).replace(f"{tmp_path}/", f"{packed}: ")
 
 
 def test_an_archive_that_shrank_is_one_line(tmp_path: Path) -> None:

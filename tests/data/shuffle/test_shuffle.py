@@ -18,20 +18,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olscale.bench.workloads import generate
 from olscale.compiled.csr import CSR, take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.generators import generate
 from olscale.data.ingest.ingest import ingest
 from olscale.data.layouts import Block
 from olscale.data.layouts.base import StoredRows
-from olscale.data.shuffle import external as scattered
-from olscale.data.shuffle import spill_file as buckets
-from olscale.data.shuffle.external import Scattered
-from olscale.data.shuffle.in_memory import Held, let_go
-from olscale.data.shuffle.row_codec import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
-from olscale.data.shuffle.spill_file import Buckets
-from olscale.data.shuffle.subset import InMemory, Picked
+from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, PackedRows, unpack
+from olscale.data.shuffle import external, spill_file
+from olscale.data.shuffle.external import ExternalShuffle
+from olscale.data.shuffle.in_memory import RowsInMemory, release
+from olscale.data.shuffle.spill_file import SpillFile
+from olscale.data.shuffle.subset import InMemory, Subset
 from olscale.data.splits import PARTS, Part
 from olscale.data.stream import Shuffle, Stream, open_streams
 from olscale.errors import DatasetError, ParameterError
@@ -63,7 +62,7 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, int
 
 def least(dataset: Dataset) -> int:
     """Return the smallest limit that will do."""
-    return 12 * dataset.rows("train") + 5 * scattered.chunk_bytes(dataset, "train")
+    return 12 * dataset.rows("train") + 5 * external.chunk_bytes(dataset, "train")
 
 
 def bytes_of(chunk: Chunk) -> list[bytes]:
@@ -72,8 +71,8 @@ def bytes_of(chunk: Chunk) -> list[bytes]:
     return [array.tobytes() for array in (*arrays, chunk.y)]
 
 
-def read(put: Buckets, number: int) -> tuple[Held, np.ndarray]:
-    return put.opened(number, put.filled(number, put.memory(number)))
+def read(put: SpillFile, number: int) -> tuple[RowsInMemory, np.ndarray]:
+    return put.rows(number, put.read(number, put.memory(number)))
 
 
 def way(stream: Stream) -> type:
@@ -109,7 +108,7 @@ def test_any_limit_gives_the_same_bytes(
     path = shapes[kind, layout, chunk_rows]
     limit = int(room * least(open_dataset(path)))
     sizes = {"_SHORTEST_PIECE": shortest_piece, "_PIECE": piece}
-    with mock.patch.multiple(scattered, **sizes):
+    with mock.patch.multiple(external, **sizes):
         inside, outside = (open_streams(path, transforms, shuffle, part, limit=size) for size in (1 << 30, limit))
         for one, other in ((inside.train, outside.train), (inside.test, outside.test)):
             if one is None or other is None:
@@ -119,19 +118,19 @@ def test_any_limit_gives_the_same_bytes(
             assert [bytes_of(chunk) for chunk in other.chunks()] == expected
             assert [bytes_of(other.chunk(i)) for i in reversed(range(len(other)))] == expected[::-1]
     if shuffle is not None:
-        assert (way(inside.train), way(outside.train)) == (InMemory, Scattered)
+        assert (way(inside.train), way(outside.train)) == (InMemory, ExternalShuffle)
     elif part is not None:
-        assert (way(inside.train), way(outside.train)) == (InMemory, Picked)
+        assert (way(inside.train), way(outside.train)) == (InMemory, Subset)
 
 
 @pytest.mark.parametrize(("shortest_piece", "levels"), [(1, 1), (1 << 30, 2)])
 def test_too_many_buckets_are_cut_in_two_steps(
     shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch, shortest_piece: int, levels: int
 ) -> None:
-    monkeypatch.setattr(scattered, "_SHORTEST_PIECE", shortest_piece)
+    monkeypatch.setattr(external, "_SHORTEST_PIECE", shortest_piece)
     dataset = open_dataset(shapes["sparse", "parquet", 5])
     order = Shuffle(1, 1).order(ROWS)
-    rows = Scattered(dataset, "train", order, least(dataset))
+    rows = ExternalShuffle(dataset, "train", order, least(dataset))
     assert len(rows._sizes) == levels
     y = [rows.chunk(i).y for i in range(ROWS // 5)]
     assert np.array_equal(np.concatenate(y), np.concatenate([chunk.y for chunk in dataset.chunks()])[order])
@@ -139,20 +138,20 @@ def test_too_many_buckets_are_cut_in_two_steps(
 
 def test_the_next_bucket_is_read_ahead_where_both_have_room(shapes: dict[tuple[str, str, int], str]) -> None:
     """Packed rows take less than the most they could; what goes wrong meanwhile is said when its turn has come."""
-    fill = Buckets.filled
+    fill = SpillFile.read
     for kind, ahead in (("sparse", True), ("floats", False)):
         dataset = open_dataset(shapes[kind, "parquet", 5])
-        rows = Scattered(dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset))
+        rows = ExternalShuffle(dataset, "train", Shuffle(1, 1).order(ROWS), least(dataset))
         threads = []
 
-        def filled(buckets: Buckets, number: int, words: np.ndarray, threads: list[str] = threads) -> np.ndarray:
+        def read_bucket(buckets: SpillFile, number: int, words: np.ndarray, threads: list[str] = threads) -> np.ndarray:
             threads.append(threading.current_thread().name)
             if number == 1 and threads.count(threads[-1]) == 1:
                 raise DatasetError("the disk is gone")
             return fill(buckets, number, words)
 
         of = rows._sizes[-1] // 5
-        with mock.patch.object(Buckets, "filled", filled):
+        with mock.patch.object(SpillFile, "read", read_bucket):
             first = rows.chunk(0)
             assert (rows._ahead is not None) == ahead
             if ahead:
@@ -170,7 +169,7 @@ def test_out_of_core_permutations_are_uniform(tmp_path: Path) -> None:
     dataset = ingest([str(tmp_path / "a.npz")], str(tmp_path / "d"), chunk_rows=1)
     counts: dict[tuple[int, ...], int] = {}
     for index in range(600):
-        rows = Scattered(dataset, "train", Shuffle(0, index).order(4), least(dataset))
+        rows = ExternalShuffle(dataset, "train", Shuffle(0, index).order(4), least(dataset))
         order = tuple(int(rows.chunk(i).y[0]) for i in range(4))
         counts[order] = counts.get(order, 0) + 1
     assert len(counts) == math.factorial(4)
@@ -215,7 +214,7 @@ def test_buckets_take_rows_of_any_length(X: CSR, seed: int, size: int, room: int
     """Also where a row is longer than what was thought enough for many."""
     n = len(X.indptr) - 1
     order = np.random.default_rng(seed).permutation(n)
-    put = Buckets(n, size, room, "d")
+    put = SpillFile(n, size, room, "d")
     put.add(np.argsort(order), Block(X, np.arange(n, dtype=np.float64)))
     for number in range(len(put)):
         mine = order[number * size : (number + 1) * size]
@@ -241,7 +240,7 @@ def bits(X: StoredRows) -> list[bytes]:
 def test_time_ordered_folds_read_each_chunk_once(shapes: dict[tuple[str, str, int], str]) -> None:
     dataset = open_dataset(shapes["sparse", "parquet", 5])
     order, _ = Part("half", 0, 0, 2).rows(np.zeros(ROWS))
-    rows = Picked(dataset, "train", order)
+    rows = Subset(dataset, "train", order)
     with mock.patch.object(Dataset, "block", autospec=True, side_effect=Dataset.block) as block:
         y = np.concatenate([rows.chunk(i).y for i in range(-(-len(order) // 5))])
     assert y.tolist() == np.concatenate([chunk.y for chunk in dataset.chunks()])[order].tolist()
@@ -258,7 +257,7 @@ def test_a_full_disk_is_one_line(
 ) -> None:
     monkeypatch.setenv("OLSCALE_SCRATCH", str(tmp_path / "scratch"))
     dataset = open_dataset(shapes["sparse", "parquet", 5])
-    rows = Scattered(dataset, "train", Shuffle(0, 0).order(ROWS), least(dataset))
+    rows = ExternalShuffle(dataset, "train", Shuffle(0, 0).order(ROWS), least(dataset))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
@@ -270,7 +269,7 @@ def test_a_full_disk_is_one_line(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with (
-        mock.patch.object(buckets, "_write", side_effect=full),
+        mock.patch.object(spill_file, "_write", side_effect=full),
         pytest.raises(DatasetError, match="No space left") as last,
     ):
         rows.chunk(0)
@@ -282,11 +281,11 @@ def test_a_scratch_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypat
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OLSCALE_SCRATCH", str(tmp_path / "file" / "scratch"))
     with pytest.raises(DatasetError, match=r"cannot permute d in scratch folder .*scratch: Not a directory"):
-        Buckets(1, 1, 1, "d")
+        SpillFile(1, 1, 1, "d")
 
 
 def test_a_damaged_scratch_file_is_noticed() -> None:
-    put = Buckets(4, 2, 1, "d")
+    put = SpillFile(4, 2, 1, "d")
     put.add(np.array([1, 3, 0, 2]), Block(np.arange(4.0)[:, None], np.zeros(4)))
     assert read(put, 0)[0].X.tolist() == [[0.0], [2.0]]
     os.pwrite(put._file.fileno(), b"\xff", put._end - 1)
@@ -304,7 +303,7 @@ from olscale.data.stream import Shuffle, open_streams
 path, limit = sys.argv[1], int(sys.argv[2])
 stream = open_streams(path, (), Shuffle(0, 0), limit=limit).train
 stream.chunk(0)
-print("scattered", flush=True)
+print("started", flush=True)
 sys.stdin.read()
 """
 
@@ -318,7 +317,7 @@ def test_a_killed_process_leaves_nothing(shapes: dict[tuple[str, str, int], str]
     environment = {**os.environ, "OLSCALE_SCRATCH": str(tmp_path)}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"scattered\n"
+        assert process.stdout.readline() == b"started\n"
         opened = [str(file.readlink()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
         assert any(file.startswith(f"{tmp_path}/") and file.endswith("(deleted)") for file in opened)
         assert list(tmp_path.iterdir()) == []
@@ -364,21 +363,21 @@ def test_memory_stays_under_the_limit(shapes: dict[tuple[str, str, int], str], t
         )
         name, grown = ran.stdout.split()
         found[name] = int(grown)
-    assert found["Scattered"] <= limit < found["InMemory"]
+    assert found["ExternalShuffle"] <= limit < found["InMemory"]
 
 
 def test_what_is_held_gives_way(shapes: dict[tuple[str, str, int], str], monkeypatch: pytest.MonkeyPatch) -> None:
     from olscale.data.shuffle import in_memory as held
 
-    let_go(0)
+    release(0)
     one, other = (open_dataset(shapes["floats", "zarr", size]) for size in (5, 8))
-    room = held.held_bytes(one, "train")
-    held.whole(one, "train", 2 * room)
-    held.whole(other, "train", 2 * room)
-    assert len(held._WHOLE) == 2
-    held.whole(one, "train", 2 * room)
+    room = held.most_bytes(one, "train")
+    held.split_in_memory(one, "train", 2 * room)
+    held.split_in_memory(other, "train", 2 * room)
+    assert len(held._SPLITS) == 2
+    held.split_in_memory(one, "train", 2 * room)
     third = open_dataset(shapes["bytes", "zarr", 8])
-    held.whole(third, "train", 2 * room)
-    assert [path for path, *_ in held._WHOLE] == [one.path, third.path]
-    let_go(0)
-    assert not held._WHOLE
+    held.split_in_memory(third, "train", 2 * room)
+    assert [path for path, *_ in held._SPLITS] == [one.path, third.path]
+    release(0)
+    assert not held._SPLITS

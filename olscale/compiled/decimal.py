@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 
 from olscale.compiled.decorator import compiled
-from olscale.data.formats._swar import typed_intrinsic
+from olscale.compiled.intrinsics import intrinsic
 
 __all__ = ["scaled"]
 
@@ -47,7 +47,7 @@ _LOW = np.array([five & (2**64 - 1) for five in _FIVES], dtype=np.uint64)
 Generated = tuple[Any, Callable[..., Any]]
 
 
-@typed_intrinsic
+@intrinsic
 def _leading_zeros(typing_context: Any, word: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -55,7 +55,7 @@ def _leading_zeros(typing_context: Any, word: Any) -> Generated:
     return types.uint64(types.uint64), generate
 
 
-@typed_intrinsic
+@intrinsic
 def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(128)
@@ -65,7 +65,7 @@ def _high_product(typing_context: Any, a: Any, b: Any) -> Generated:
     return types.uint64(types.uint64, types.uint64), generate
 
 
-@typed_intrinsic
+@intrinsic
 def _double_of_bits(typing_context: Any, word: Any) -> Generated:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())

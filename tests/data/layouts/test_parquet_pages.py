@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from olscale.bench.workloads import generate
 from olscale.compiled.csr import CSR
 from olscale.data.dataset import open_dataset
-from olscale.data.generators import generate
 from olscale.data.layouts import _parquet_file, parquet
 from olscale.data.layouts._parquet_file import sparse_file
 from olscale.data.layouts._parquet_pages import read_plain

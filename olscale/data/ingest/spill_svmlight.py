@@ -1,4 +1,4 @@
-"""SVMlight rows set aside before it is known whether their indices count from 0 or from 1.
+"""SVMlight rows spilled before it is known whether their indices count from 0 or from 1.
 
 The first rows of the first file decide that for all, and in an archive they may come last. So rows are parsed with their
 indices as they are written, and are numbered when they are read again.
@@ -21,10 +21,10 @@ from olscale.data.ingest.spill import read_batches, write_batch
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError
 
-__all__ = ["keep_rows", "kept_rows"]
+__all__ = ["read_spill", "spill_svmlight"]
 
 
-def keep_rows(format: Format, source: str, content: BufferedReader, file: Path) -> None:
+def spill_svmlight(format: Format, source: str, content: BufferedReader, file: Path) -> None:
     """Parse `content`, text of `format` (SVMlight) that errors call `source`, and write its rows to `file`."""
     options = ReadOptions(chunk_rows=DEFAULT_CHUNK_ROWS, zero_based=True, stream=content)
     with file.open("wb") as out:
@@ -32,7 +32,7 @@ def keep_rows(format: Format, source: str, content: BufferedReader, file: Path) 
             write_batch(out, batch)
 
 
-def kept_rows(
+def read_spill(
     source: str, file: Path, zero_based: bool | None, again: Callable[[], AbstractContextManager[BufferedReader]]
 ) -> Iterator[Batch]:
     """Yield the rows in `file` as `read_svmlight` does, then remove it.
@@ -42,7 +42,7 @@ def kept_rows(
     source : str
         What errors call it.
     file : Path
-        Made by `keep_rows`.
+        Made by `spill_svmlight`.
     zero_based : bool, optional
         As in `ReadOptions`.
     again : callable

@@ -125,7 +125,7 @@ def chunks(
 
 
 def _rows(start: int, stop: int, seed: int, columns: int, day_rows: int) -> tuple[CSR, NDArray[np.int64]]:
-    from olscale.data.generators._url_loop import MOST_NONZEROS, fill
+    from olscale.bench.workloads._url_loop import MOST_NONZEROS, fill
 
     if columns < _FEWEST_COLUMNS:
         raise ParameterError(f"columns is {columns}, expected at least {_FEWEST_COLUMNS:,}")

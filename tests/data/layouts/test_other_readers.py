@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import zarr
 
+from olscale.bench.workloads import generate
 from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.generators import generate
 from olscale.errors import DatasetError
 
 ROWS, COLUMNS = 500, 2_000

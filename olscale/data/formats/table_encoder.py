@@ -9,24 +9,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import stack_rows
 from olscale.data.formats.base import Batch, Target
+from olscale.data.formats.cells import Line, is_missing, is_number
+from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_columns import TableColumns, TableRows
 from olscale.errors import FormatError
 
-__all__ = ["MISSING", "Line", "TableEncoder", "checked_rows", "is_missing", "is_number"]
-
-MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
-"""Cells that mean "no value", in lower case."""
-
-Line: TypeAlias = tuple[int, list[str]]
-"""A row of cells with its one-based line."""
+__all__ = ["TableEncoder"]
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 
@@ -36,51 +32,6 @@ _FEW_ROWS = 100
 _BLOCK_CELLS = 200_000
 _BATCH_CELLS = 4_000_000
 """Numbers of a batch of dense rows: 32 MB."""
-
-
-def is_missing(cell: str) -> bool:
-    """Return whether `cell` means that there is no value."""
-    return cell.strip().lower() in MISSING
-
-
-def is_number(cell: str) -> bool:
-    """Return whether `cell` is a decimal number."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
-
-
-def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:
-    """Yield `rows` as long as they have `width` cells, or as many as the first.
-
-    Raises
-    ------
-    FormatError
-        Names the line of a row with another number of cells, or with one cell only.
-    """
-    as_what = "as declared" if width else "as in the first row"
-    for line, row in rows:
-        width = width or len(row)
-        if len(row) != width:
-            raise FormatError(source, f"the row has {len(row)} cells, expected {width} {as_what}", line)
-        if width < 2:
-            raise FormatError(source, "the row has one cell, expected features and a label", line)
-        yield line, row
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Encoded rows, a part of a batch."""
-
-    X: Any
-    target: Target
-    missing: NDArray[np.bool_] | None
-    segments: Target | None
-
-    def __len__(self) -> int:
-        return len(self.target)
 
 
 class TableEncoder:
@@ -120,13 +71,9 @@ class TableEncoder:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self._numeric = [position for position in features if not columns.text[position]]
         self._categorical = [position for position in features if columns.text[position]]
-        self._codes: dict[int, dict[str, int]] = {position: {} for position in self._categorical}
-        self._feature_names = [self._names[position] for position in self._numeric]
-        self._published: tuple[str, ...] = ()
+        self._one_hot = OneHot(self._names, self._numeric, self._categorical, values or {})
+        self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
-        for position in self._categorical:
-            for value in (values or {}).get(position, ()):
-                self._number(position, value)
 
     def batches(self, rows: Iterator[Line], chunk_rows: int) -> Iterator[Batch]:
         """Yield `rows` as batches of `chunk_rows` rows, fewer where they are wide."""
@@ -142,14 +89,14 @@ class TableEncoder:
                 wanted -= len(block)
             if not parts:
                 return
-            yield self.batch(parts)
+            yield _joined(parts)
 
     def batch_rows(self, chunk_rows: int) -> int:
         """Return how many rows, at most `chunk_rows`, make a batch that is not too large."""
         return min(chunk_rows, max(1, _BATCH_CELLS // len(self._names)))
 
-    def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Part:
-        """Return the features and targets of some rows.
+    def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Batch:
+        """Return some rows as a batch.
 
         Parameters
         ----------
@@ -171,31 +118,18 @@ class TableEncoder:
         self._watch(numbers)
         missing = _Missing(len(lines), len(self._names))
         missing.add(self._numeric, np.isnan(numbers))
-        X = self._one_hot(numbers, columns, missing) if self._categorical else numbers
+        X: Any = numbers
+        if self._categorical:
+            values = [[cell.strip() for cell in columns[position]] for position in self._categorical]
+            X, absent = self._one_hot.rows(numbers, values)
+            missing.add(self._categorical, absent)
+        names = self._one_hot.feature_names
+        if len(self._feature_names) != len(names):
+            self._feature_names = tuple(names)
         by = self.columns.segments
-        return Part(X, target, missing.found, None if by is None else self._segment_cells(by, columns[by], lines))
-
-    def batch(self, parts: Sequence[Part]) -> Batch:
-        """Return encoded `parts` as one batch."""
-        features = [part.X for part in parts]
-        X = _stacked(features) if self._categorical else np.concatenate(features)
-        if len(self._published) != len(self._feature_names):
-            self._published = tuple(self._feature_names)
-        missing = None
-        if any(part.missing is not None for part in parts):
-            none = [np.zeros((len(part), len(self._names)), dtype=np.bool_) for part in parts]
-            missing = np.concatenate(
-                [zeros if part.missing is None else part.missing for part, zeros in zip(parts, none, strict=True)]
-            )
-        segments = None if self.columns.segments is None else _joined([cast(Target, part.segments) for part in parts])
-        return Batch(
-            X,
-            _joined([part.target for part in parts]),
-            len(self._feature_names),
-            self._published,
-            label=self._label_name,
-            table=TableRows(self.columns, missing, segments),
-        )
+        segments = None if by is None else self._segment_cells(by, columns[by], lines)
+        table = TableRows(self.columns, missing.mask, segments)
+        return Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
 
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
         if self._empty is None:
@@ -286,62 +220,46 @@ class TableEncoder:
                 )
         return numbers
 
-    def _one_hot(self, numbers: NDArray[np.float64], columns: Sequence[Column], missing: _Missing) -> CSR:
-        rows, width = numbers.shape
-        values = [[cell.strip() for cell in columns[position]] for position in self._categorical]
-        self._learn(values)
-        absent = np.iinfo(np.int64).max
-        codes = np.empty((rows, len(values)), dtype=np.int64)
-        for j, (position, cells) in enumerate(zip(self._categorical, values, strict=True)):
-            known = self._codes[position]
-            codes[:, j] = [known.get(cell, absent) for cell in cells]
-        missing.add(self._categorical, codes == absent)
-        codes.sort(axis=1)
-        used = np.hstack([numbers != 0, codes != absent])
-        indices = np.hstack([np.broadcast_to(np.arange(width, dtype=np.int64), numbers.shape), codes])[used]
-        data = np.hstack([numbers, np.ones(codes.shape)])[used]
-        indptr = np.zeros(rows + 1, dtype=np.int64)
-        np.cumsum(used.sum(axis=1), out=indptr[1:])
-        return CSR(indptr, indices.astype(np.int32), data)
-
-    def _learn(self, values: Sequence[Sequence[str]]) -> None:
-        """Give numbers to the values not seen before in order of their first row, then of their column."""
-        new = []
-        for j, (position, cells) in enumerate(zip(self._categorical, values, strict=True)):
-            unseen = [value for value in set(cells) - self._codes[position].keys() if not is_missing(value)]
-            if unseen:
-                first = dict(zip(reversed(cells), range(len(cells) - 1, -1, -1), strict=True))
-                new += [(first[value], j, position, value) for value in unseen]
-        for _, _, position, value in sorted(new):
-            self._number(position, value)
-
-    def _number(self, position: int, value: str) -> None:
-        self._codes[position][value] = len(self._feature_names)
-        self._feature_names.append(f"{self._names[position]}={value}")
-
 
 class _Missing:
-    """Which cells of some rows hold no value; `found` is None until there is one."""
+    """Which cells of some rows hold no value; `mask` is None until there is one."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self._shape = (rows, columns)
-        self.found: NDArray[np.bool_] | None = None
+        self.mask: NDArray[np.bool_] | None = None
 
     def add(self, positions: Sequence[int], absent: NDArray[np.bool_]) -> None:
         if absent.any():
-            if self.found is None:
-                self.found = np.zeros(self._shape, dtype=np.bool_)
-            self.found[:, positions] = absent
+            if self.mask is None:
+                self.mask = np.zeros(self._shape, dtype=np.bool_)
+            self.mask[:, positions] = absent
 
 
-def _joined(parts: Sequence[Target]) -> Target:
+def _joined(parts: Sequence[Batch]) -> Batch:
+    """Return the rows of `parts`, blocks of one table, as one batch with what the last knows of its columns."""
+    if len(parts) == 1:
+        return parts[0]
+    tables = [part.table for part in parts if part.table is not None]
+    masks: list[NDArray[np.bool_] | None] = [table.missing for table in tables]
+    missing = None
+    if any(mask is not None for mask in masks):
+        shapes = [(len(part), len(table.columns.names)) for part, table in zip(parts, tables, strict=True)]
+        missing = np.concatenate(
+            [
+                np.zeros(shape, dtype=np.bool_) if mask is None else mask
+                for shape, mask in zip(shapes, masks, strict=True)
+            ]
+        )
+    segments = None if tables[0].segments is None else _one_below_the_other([table.segments for table in tables])
+    return replace(
+        parts[-1],
+        X=stack_rows([part.X for part in parts]),
+        target=_one_below_the_other([part.target for part in parts]),
+        table=TableRows(tables[0].columns, missing, segments),
+    )
+
+
+def _one_below_the_other(parts: Sequence[Any]) -> Target:
     if isinstance(parts[0], list):
         return [cell for cells in parts for cell in cells]
-    return np.concatenate(cast(Any, parts))
-
-
-def _stacked(parts: Sequence[CSR]) -> CSR:
-    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
-    indptr = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return CSR(indptr, np.concatenate([part.indices for part in parts]), np.concatenate([part.data for part in parts]))
+    return np.concatenate(parts)

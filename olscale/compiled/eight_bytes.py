@@ -8,17 +8,17 @@ may look at. Numba's platforms are all little-endian, which the order of the dig
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import intrinsic
 
-__all__ = ["byte_at", "digit_run", "trailing_zeros", "typed_intrinsic", "word_at"]
+__all__ = ["byte_at", "digit_run", "trailing_zeros", "word_at"]
 
 _ZEROS = np.uint64(0x3030303030303030)
 _PAST_NINE = np.uint64(0x7676767676767676)
@@ -28,11 +28,6 @@ _QUADS = np.uint64(0x0000FFFF0000FFFF)
 _HALF = np.uint64(0x00000000FFFFFFFF)
 _U0, _U3, _U8, _U16, _U32, _U64 = (np.uint64(n) for n in (0, 3, 8, 16, 32, 64))
 _TEN, _HUNDRED, _MYRIAD = np.uint64(10), np.uint64(100), np.uint64(10_000)
-
-
-def typed_intrinsic(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make `function`, which generates LLVM code, callable from compiled code."""
-    return cast(Callable[..., Any], intrinsic(function))
 
 
 def _load(bits: int, result: Any) -> Callable[..., Any]:
@@ -51,14 +46,14 @@ def _load(bits: int, result: Any) -> Callable[..., Any]:
     return maker
 
 
-byte_at = typed_intrinsic(_load(8, types.int64))
+byte_at = intrinsic(_load(8, types.int64))
 """``byte_at(array, pos)``: the byte at `pos` as int64."""
 
-word_at = typed_intrinsic(_load(64, types.uint64))
+word_at = intrinsic(_load(64, types.uint64))
 """``word_at(array, pos)``: the eight bytes from `pos` on, the first in the lowest bits."""
 
 
-@typed_intrinsic
+@intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> tuple[Any, Callable[..., Any]]:
     """Return the number of zeros below the lowest one of a word, 64 where there is none."""
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.data.chunk import Chunk
-from olscale.data.generators.url_like import chunks
 from olscale.data.transforms import canonical_transform, fit_transforms, make_transform, matrix, split_transforms
 from olscale.data.transforms.matrix import Listed, Table
 from olscale.data.transforms.normal import gaussian, quantile, quantiles
@@ -179,7 +179,7 @@ def test_threads_that_share_a_table_get_the_same_bits() -> None:
 
 @pytest.mark.parametrize("layout", ["parquet", "zarr"])
 def test_a_stream_is_projected_the_same_in_any_layout(tmp_path: Path, layout: str) -> None:
-    from olscale.data.generators import generate
+    from olscale.bench.workloads import generate
     from olscale.data.stream import open_streams
 
     generate("url-like", tmp_path / "a", rows=300, columns=2_000, layout=layout, chunk_rows=64)

@@ -35,7 +35,7 @@ def svmlight_text(batch: Batch) -> memoryview:
     >>> bytes(svmlight_text(Batch(X, np.array([1.0, -1.0]), 10)))
     b'+1 1:0.25 10:1\n-1 5:1\n'
     """
-    from olscale.data.generators._text_loop import PAIR_BYTES, ROW_BYTES, write_rows
+    from olscale.bench.workloads._text_loop import PAIR_BYTES, ROW_BYTES, write_rows
 
     X = batch.X
     assert isinstance(X, CSR)

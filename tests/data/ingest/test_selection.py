@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import io
+import itertools
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.data.dataset import open_dataset
-from olscale.data.formats.base import Batch
-from olscale.data.ingest.build import Piece
 from olscale.data.ingest.ingest import ingest
-from olscale.data.ingest.selection import Cut
 from olscale.errors import DatasetError, FormatError, ParameterError, UnknownNameError
 
 
@@ -24,39 +21,27 @@ def lines(start: int, stop: int) -> str:
     return "".join(f"{1 - 2 * (i % 2)} 1:{i + 1} {2 + i % 7}:1 20:1\n" for i in range(start, stop))
 
 
-@given(st.lists(st.lists(st.integers(1, 4), min_size=1, max_size=3), max_size=5), st.integers(0, 30))
-def test_a_cut_gives_all_rows_once_on_either_side(pieces: list[list[int]], at: int) -> None:
-    """In one pass, and again from the start; no piece on either side is without rows."""
-    position, made, everything, opened = 0, [], [], []
-    for number, sizes in enumerate(pieces):
-        batches = []
-        for size in sizes:
-            y = np.arange(position, position + size, dtype=float)
-            batches.append(Batch(y[:, None], y, 1))
-            everything += [(str(number), value) for value in y]
-            position += size
-
-        def read(number: int = number, batches: list[Batch] = batches):
-            opened.append(number)
-            return iter(batches)
-
-        made.append(Piece(str(number), str(number), read))
-
-    def rows_of(pieces: Iterator[Piece]) -> list[tuple[str, float]]:
-        found = []
-        for piece in pieces:
-            rows = [(piece.name, value) for batch in piece.batches() for value in batch.target]
-            assert rows
-            found += rows
-        return found
-
-    parts = Cut(lambda: iter(made), at)
-    head = rows_of(parts.head()) if at else []
-    if at:
-        assert head == everything[:at]
-        assert rows_of(parts.tail()) == everything[at:]
-        assert opened == sorted(set(opened)), "each piece is read once"
-        assert rows_of(parts.tail()) == everything[at:]
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 30))
+@settings(max_examples=20)
+def test_a_cut_gives_all_rows_once_on_either_side(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], at: int
+) -> None:
+    """Wherever it falls: in a file, between two, or behind the last row; each file is a segment on its side."""
+    folder = tmp_path_factory.mktemp("cut")
+    bounds = list(itertools.pairwise(itertools.accumulate(sizes, initial=0)))
+    for number, (start, stop) in enumerate(bounds):
+        (folder / f"{number}.svm").write_text(lines(start, stop))
+    sources = [folder / f"{number}.svm" for number in range(len(sizes))]
+    if at >= sum(sizes):
+        with pytest.raises(DatasetError, match="the sources of test hold no rows"):
+            ingest(sources, folder / "d", train_rows=at)
+        return
+    made = ingest(sources, folder / "d", train_rows=at, segments="files", chunk_rows=2)
+    for split, first, end in (("train", 0, at), ("test", at, sum(sizes))):
+        values = [chunk.X.data[chunk.X.indptr[:-1]] for chunk in made.chunks(split)]
+        assert np.concatenate(values).tolist() == list(range(first + 1, end + 1))
+        inside = [(str(n), max(a, first) - first) for n, (a, b) in enumerate(bounds) if max(a, first) < min(b, end)]
+        assert list(made.segments(split)) == inside
 
 
 @pytest.mark.parametrize("chunk_rows", [7, 64])

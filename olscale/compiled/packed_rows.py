@@ -1,0 +1,160 @@
+"""The compiled loops that pack sparse rows and unpack them; see `olscale.data.row_codec` for the format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.intrinsics import prefetch
+from olscale.compiled.simd.packing import LANES, fill_ones, first_bit, join_halves, others, split_halves
+
+__all__ = ["LANES", "find_rows", "pack_rows", "unpack_rows"]
+
+_AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
+_LINE = np.uint64(8)  # words of a cache line
+_HEADER, _MOST = np.uint64(3), np.uint64(5)
+_ZERO, _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(5))
+_LANES, _WORD = np.uint64(LANES), np.uint64(64)
+_HALF = np.uint32(16)
+_LONGEST = np.uint64((1 << 16) - 1)
+
+
+@compiled
+def _others(data: Any, i: Any, count: Any) -> Any:
+    mask, k = _ZERO, _ZERO
+    while k + _LANES <= count:
+        mask |= others(data, i + k) << k
+        k += _LANES
+    while k < count:
+        mask |= np.uint64(data[i + k] != 1.0) << k
+        k += _ONE
+    return mask
+
+
+@compiled
+def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any:
+    """Write the lower halves of a row from `unit` on, then its runs; return where these end."""
+    run, begin, upper, p = unit + high - low, low, np.uint32(0), low
+    while p + _LANES <= high:
+        mask = split_halves(twos, unit + p - low, indices, p, upper)
+        while mask != _ZERO:
+            lane = first_bit(mask)
+            run = _put_run(twos, run, p + lane - begin, upper)
+            begin, upper = p + lane, np.uint32(indices[p + lane]) >> _HALF
+            # Those behind are looked at again, now that the upper half is another.
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << lane) - _ONE)
+        p += _LANES
+    while p < high:
+        index = np.uint32(indices[p])
+        twos[unit + p - low] = np.uint16(index)
+        if index >> _HALF != upper:
+            run = _put_run(twos, run, p - begin, upper)
+            begin, upper = p, index >> _HALF
+        p += _ONE
+    return _put_run(twos, run, high - begin, upper)
+
+
+@compiled
+def _put_run(twos: Any, run: Any, length: Any, upper: Any) -> Any:
+    while length > _ZERO:
+        part = min(length, _LONGEST)
+        twos[run], twos[run + _ONE] = part, upper
+        length -= part
+        run += _TWO
+    return run
+
+
+@compiled
+def pack_rows(
+    indptr: Any, indices: Any, data: Any, label: Any, position: Any, size: Any, first: Any, slots: Any, words: Any
+) -> Any:
+    """Put down rows from `first` on, each in its slot; return the first one that does not fit."""
+    fronts, backs, counts = slots
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    for i in range(first, len(label)):
+        slot = position[i] // size
+        low, high = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        record, value = np.uint64(fronts[slot]), np.uint64(backs[slot])
+        if record + _MOST + _TWO * (high - low) > value:
+            return i
+        if i + _AHEAD < len(label):
+            for p in range(np.uint64(indptr[i + _AHEAD]), np.uint64(indptr[i + _AHEAD + 1]), _LINE):
+                prefetch(data, p)
+                prefetch(indices, p)
+        unit = _FOUR * (record + _HEADER)
+        end = _put_indices(indices, low, high, unit, twos)
+        at = (end + _THREE) >> _TWO
+        for p in range(low, high, _WORD):
+            mask = _others(data, p, min(_WORD, high - p))
+            bits[at] = mask
+            at += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                words[value] = data[p + first_bit(mask)]
+                mask &= mask - _ONE
+        fours[_TWO * record] = position[i] - slot * size
+        fours[_TWO * record + _ONE] = high - low
+        fours[_TWO * record + _TWO] = (end - unit - (high - low)) >> _ONE
+        fours[_TWO * record + _THREE] = np.uint64(backs[slot]) - value
+        words[record + _TWO] = label[i]
+        fronts[slot], backs[slot] = at, value
+        counts[slot] += 1
+    return len(label)
+
+
+@compiled
+def find_rows(begin: Any, middle: Any, end: Any, rows: Any, words: Any, position: Any, label: Any) -> None:
+    """Fill in where each row of the pieces lies, its position, entries and label."""
+    record, values, entries = rows
+    fours = words.view(np.int32)
+    i = 0
+    for piece in range(len(begin)):
+        at, value = begin[piece], end[piece]
+        while at < middle[piece]:
+            record[i], values[i] = at, value
+            position[i], entries[i], label[i] = fours[2 * at], fours[2 * at + 1], words[at + 2]
+            value -= fours[2 * at + 3]
+            at += 3 + ((entries[i] + 2 * fours[2 * at + 2] + 3) >> 2) + ((entries[i] + 63) >> 6)
+            i += 1
+
+
+@compiled
+def unpack_rows(
+    words: Any, record: Any, values: Any, order: Any, new_indptr: Any, new_indices: Any, new_data: Any
+) -> None:
+    """Write the rows at `order` as CSR rows."""
+    fours, twos, bits = words.view(np.int32), words.view(np.uint16), words.view(np.uint64)
+    entry = _ZERO
+    for i in range(len(order)):
+        if i + 2 * _AHEAD < len(order):
+            prefetch(words, np.uint64(record[order[i + 2 * _AHEAD]]))
+        if i + _AHEAD < len(order):
+            at, value = np.uint64(record[order[i + _AHEAD]]), np.uint64(values[order[i + _AHEAD]])
+            for p in range(at + _LINE, at + _HEADER + (np.uint64(fours[_TWO * at + _ONE]) >> _TWO) + _LINE, _LINE):
+                prefetch(words, p)
+            for p in range(value - np.uint64(fours[_TWO * at + _THREE]), value, _LINE):
+                prefetch(words, p)
+        at, value = np.uint64(record[order[i]]), np.uint64(values[order[i]])
+        entries = np.uint64(fours[_TWO * at + _ONE])
+        unit = _FOUR * (at + _HEADER)
+        run, to = unit + entries, entry
+        # Whole vectors are written, beyond the end of a run and of the row: what follows is written later.
+        for _ in range(fours[_TWO * at + _TWO]):
+            length, upper = np.uint64(twos[run]), np.uint32(twos[run + _ONE])
+            for k in range(_ZERO, length, _LANES):
+                join_halves(new_indices, to + k, twos, unit + k, upper)
+            run, unit, to = run + _TWO, unit + length, to + length
+        for k in range(_ZERO, entries, _LANES):
+            fill_ones(new_data, entry + k)
+        word = (run + _THREE) >> _TWO
+        for k in range(entry, entry + entries, _WORD):
+            mask = bits[word]
+            word += _ONE
+            while mask != _ZERO:
+                value -= _ONE
+                new_data[k + first_bit(mask)] = words[value]
+                mask &= mask - _ONE
+        entry += entries
+        new_indptr[i + 1] = entry

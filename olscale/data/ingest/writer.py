@@ -1,0 +1,256 @@
+"""From batches to a dataset: files and a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+import olscale
+from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
+from olscale.data.checksums import fingerprint
+from olscale.data.dataset import Progress
+from olscale.data.formats.base import Batch
+from olscale.data.ingest.chunk_writer import ChunkWriter
+from olscale.data.ingest.claim import REWRITE
+from olscale.data.ingest.columns import Columns
+from olscale.data.ingest.members import Member
+from olscale.data.ingest.resume import PROGRESS, Journal
+from olscale.data.ingest.segments import Segments, segments_by
+from olscale.data.ingest.table_notes import TableNotes
+from olscale.data.labels import Labels
+from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
+from olscale.data.layouts.base import StoredRows
+from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
+from olscale.data.rebatch import default_chunk_rows
+from olscale.errors import DatasetError, ParameterError
+from olscale.storage.base import Storage
+
+__all__ = ["DatasetWriter"]
+
+_DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
+
+
+class DatasetWriter:
+    """Writes the splits of one dataset and then its manifest; used with ``with``.
+
+    Parameters
+    ----------
+    directory : Storage
+        Claimed (`olscale.data.ingest.claim`).
+    layout : {'parquet', 'zarr'}, optional
+        Zarr for dense and Parquet for sparse rows when left out.
+    chunk_rows : int, optional
+        Rows of a chunk; see `default_chunk_rows`.
+    segments : str, optional
+        ``"files"``: a segment for each member. Any other: name of a column whose changes begin a segment.
+    progress : callable, optional
+        Receives name, rows and bytes of each batch.
+    journal : Journal, optional
+        Keeps what is written, for an ingest that resumes this one.
+    """
+
+    def __init__(
+        self,
+        directory: Storage,
+        layout: str | None = None,
+        chunk_rows: int | None = None,
+        segments: str | None = None,
+        progress: Progress | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        if layout is not None:
+            LAYOUTS.check(layout)
+        if chunk_rows is not None and chunk_rows < 1:
+            raise ParameterError(f"chunk_rows is {chunk_rows}, expected at least 1")
+        self._directory, self._asked = directory, (layout, chunk_rows)
+        self._layout, self._chunk_rows = "", 0
+        self._by, self._progress, self._journal = segments, progress, journal
+        self._labels, self._columns, self._notes = Labels(), Columns(), TableNotes()
+        self._splits: dict[str, ChunkWriter] = {}
+        self._segments: dict[str, Segments | None] = {}
+        self._split: str | None = None
+        self._label_column: str | int | None = None
+        self._dtype: np.dtype[Any] | None = None
+        self._background = ThreadPoolExecutor(1)
+
+    def __enter__(self) -> DatasetWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._background.shutdown()
+
+    def rows(self, split: str) -> int:
+        """Return how many rows of `split` there are so far."""
+        return self._splits[split].rows if split in self._splits else 0
+
+    def write(self, split: str, member: Member, batch: Batch) -> None:
+        """Write the next rows of `split`; all of one split come before those of another.
+
+        Dense rows are stored in the type of the first. Where later ones need a wider type, those before are rewritten.
+
+        Raises
+        ------
+        DatasetError, FormatError
+            When the rows do not go with those before.
+        """
+        if split != self._split:
+            self._begin(split)
+        X = self._columns.align(batch, member.name)
+        self._notes.add(batch, member.name)
+        if self._label_column is None:
+            self._label_column = batch.label
+        segments = self._segments[split]
+        if segments is not None:
+            segments.add(member, X, self._columns.names, None if batch.table is None else batch.table.segments)
+        label = self._labels.encode(batch.target, member.name, batch.regression)
+        self._writer(split, X).put(Block(X, label))
+        if self._progress is not None:
+            self._progress(member.name, len(batch), nbytes(batch.X))
+
+    def finish(self, sources: Iterable[SourceEntry], *, densify: bool = False) -> Manifest:
+        """Write the manifest, after which the dataset exists.
+
+        Parameters
+        ----------
+        sources : iterable of SourceEntry
+            Where the rows came from.
+        densify : bool
+            Rewrite sparse rows as dense ones where at least a quarter of all entries is not zero and there are at most
+            65,536 columns: text formats cannot tell.
+        """
+        self._end()
+        columns = self._columns
+        if columns.width < 1 or columns.kind is None:
+            raise DatasetError("the sources hold no features: every row is empty")
+        for writer in self._splits.values():
+            writer.finish(columns.width)
+        kind = columns.kind
+        if densify and kind == "sparse" and columns.width <= _DENSE_COLUMNS and self._share() >= _DENSE_SHARE:
+            self._densify()
+            kind = "dense"
+        labels = self._labels
+        segments = {name: [] if each is None else each.finish() for name, each in self._segments.items()}
+        splits = {
+            name: writer.entry(segments[name], labels.class_rows(name), self._notes.missing(name))
+            for name, writer in self._splits.items()
+        }
+        manifest = Manifest.model_validate(
+            {
+                "kind": kind,
+                "layout": self._layout,
+                "dtype": str(columns.dtype),
+                "columns": columns.width,
+                "nonzeros": sum(split.nonzeros for split in splits.values()),
+                "chunk_rows": self._chunk_rows,
+                "task": labels.task,
+                "classes": labels.classes,
+                "label_column": self._label_column,
+                "unseen_classes": labels.unseen,
+                "distinct_labels": labels.distinct,
+                "label_names": labels.names,
+                "feature_names": columns.names,
+                "table": self._notes.entry(columns.names),
+                "splits": splits,
+                "sources": tuple(sources),
+                "created_by": f"olscale {olscale.__version__}",
+                "fingerprint": fingerprint(
+                    kind,
+                    columns.width,
+                    labels.classes,
+                    labels.names,
+                    {name: writer.hash for name, writer in self._splits.items()},
+                    segments,
+                ),
+            }
+        )
+        self._directory.put(MANIFEST, manifest.to_json())
+        return manifest
+
+    def _begin(self, split: str) -> None:
+        self._end()
+        self._split, self._segments[split] = split, segments_by(self._by)
+        for state in (self._labels, self._notes):
+            state.begin(split)
+        self._columns.begin()
+
+    def _end(self) -> None:
+        if self._split is not None:
+            self._splits[self._split].end(max(1, self._columns.width))
+        self._split = None
+
+    def _writer(self, split: str, X: StoredRows) -> ChunkWriter:
+        """Return the writer of `split`, whose rows before `X` are of its type."""
+        if not self._splits:
+            self._settle(X)
+        if split not in self._splits:
+            self._splits[split] = self._open(split)
+        elif not isinstance(X, CSR) and X.dtype != self._dtype:
+            rest = self._splits[split].take_rest()
+            self._splits[split].finish(self._columns.width)
+            self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
+            for block in rest:
+                self._splits[split].put(_of_type(block, X.dtype))
+        self._dtype = None if isinstance(X, CSR) else X.dtype
+        return self._splits[split]
+
+    def _settle(self, X: StoredRows) -> None:
+        layout, chunk_rows = self._asked
+        self._layout = layout or ("parquet" if isinstance(X, CSR) else "zarr")
+        self._chunk_rows = chunk_rows or default_chunk_rows(X)
+
+    def _open(self, split: str) -> ChunkWriter:
+        return ChunkWriter(self._directory, split, self._layout, self._chunk_rows, self._background, self._note)
+
+    def _note(self, split: str, chunks: list[ChunkEntry], files: dict[str, int]) -> None:
+        if self._journal is not None:
+            self._journal.written(split, chunks, files, self._layout, self._chunk_rows, self._columns.width)
+
+    def _share(self) -> float:
+        chunks = [chunk for writer in self._splits.values() for chunk in writer.chunks]
+        return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._columns.width)
+
+    def _densify(self) -> None:
+        self._journal = None
+        self._directory.remove(PROGRESS)
+        width = self._columns.width
+        self._rewrite(list(self._splits), "sparse", lambda block: _dense_parts(block, width, self._chunk_rows))
+        for writer in self._splits.values():
+            writer.end(width)
+
+    def _rewrite(self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]) -> None:
+        """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
+        layout, chunk_rows, width = self._layout, self._chunk_rows, self._columns.width
+        before = {split: self._splits.pop(split) for split in splits}
+        for split, writer in before.items():
+            if writer.chunks:
+                self._directory.move(split, f"{REWRITE}/{split}")
+        if kind == "sparse":
+            self._settle(np.empty((0, width)))
+        for split, writer in before.items():
+            self._splits[split] = self._open(split)
+            rows = sum(chunk.rows for chunk in writer.chunks)
+            shape = SplitShape(f"{REWRITE}/{split}", kind, width, rows, chunk_rows, writer.files)
+            reader = open_reader(layout, self._directory, shape)
+            for i in range(len(writer.chunks)):
+                for block in change(reader.read(i)):
+                    self._splits[split].put(block)
+        self._directory.remove(REWRITE)
+
+
+def _of_type(block: Block, dtype: np.dtype[Any]) -> Block:
+    assert not isinstance(block.X, CSR)
+    return Block(block.X.astype(dtype, copy=False), block.label)
+
+
+def _dense_parts(block: Block, columns: int, rows: int) -> Iterator[Block]:
+    """Yield `block` as dense rows, no more than `rows` at once: a sparse chunk can be a very large dense one."""
+    assert isinstance(block.X, CSR)
+    for start in range(0, len(block), rows):
+        stop = min(start + rows, len(block))
+        yield Block(to_dense(slice_rows(block.X, start, stop), columns), block.label[start:stop])
