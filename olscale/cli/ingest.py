@@ -44,12 +44,10 @@ class _SeveralTests(click.Command):
         return super().parse_args(ctx, spread)
 
 
-def _no_workers(context: click.Context, option: click.Parameter, value: str | None) -> None:
+def _note_workers(context: click.Context, option: click.Parameter, value: int | None) -> None:
+    """Take the option of version 0.1, which scripts may still give."""
     if value is not None:
-        raise click.UsageError(
-            "there is no --workers: one process parses faster than several did; leave it out, and run an ingest for "
-            "each dataset to use more cores"
-        )
+        say("--workers is not needed: one process reads faster than several did, so the option has no effect", err=True)
 
 
 @click.command(cls=_SeveralTests, short_help="Convert source files to a dataset.")
@@ -84,12 +82,7 @@ def _no_workers(context: click.Context, option: click.Parameter, value: str | No
     metavar="N",
     help="The first N rows train, all others are the test split.",
 )
-@click.option(
-    "--workers",
-    expose_value=False,
-    hidden=True,
-    callback=_no_workers,
-)
+@click.option("--workers", type=click.IntRange(min=1), expose_value=False, hidden=True, callback=_note_workers)
 def ingest(
     source: tuple[str, ...],
     dest: str,

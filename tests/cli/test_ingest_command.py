@@ -199,11 +199,14 @@ def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.Captur
     assert "column 0 (the first) counted from 0, 10 classes" in lines[1]
 
 
-def test_workers_are_refused_with_what_to_do(tmp_path: Path):
-    (tmp_path / "a.svm").write_text("1 1:1\n")
+def test_workers_of_older_scripts_are_taken_and_said_to_have_no_effect(tmp_path: Path):
+    (tmp_path / "a.svm").write_text("1 1:1\n-1 1:2\n")
     result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / "d"), "--workers", "2"])
+    assert result.exit_code == 0
+    assert result.stderr.startswith("--workers is not needed: one process reads faster than several did")
+    assert result.stdout.startswith("d: 2 train rows x 1 columns")
+    result = CliRunner().invoke(ingest, [str(tmp_path / "a.svm"), str(tmp_path / "e"), "--workers", "0"])
     assert result.exit_code == 2
-    assert "there is no --workers: one process parses faster than several did; leave it out" in result.output
 
 
 ORDERS = "id,when,shop,age,paid,returned\n" + "".join(

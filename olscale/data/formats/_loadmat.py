@@ -46,10 +46,11 @@ def main() -> None:
 def _limit_memory(more: int) -> None:
     try:
         import resource
-    except ImportError:
+
+        with open("/proc/self/statm") as file:  # noqa: PTH123 - starts faster
+            allowed = int(file.read().split()[0]) * resource.getpagesize() + more
+    except (ImportError, OSError):  # neither is there on every system
         return
-    with open("/proc/self/statm") as file:  # noqa: PTH123 - starts faster
-        allowed = int(file.read().split()[0]) * resource.getpagesize() + more
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (allowed if most < 0 else min(allowed, most), most))
 
