@@ -14,8 +14,10 @@ from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segmen
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.report.figures.choice import labelled, streams
+from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
-from olscale.report.tables import Entry, Table, column_of, entry_form, heading, protocol_text, transforms_note
+from olscale.report.tables import Entry, Table
+from olscale.report.wording import entry_form, heading, protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 

@@ -12,7 +12,8 @@ from olscale.analysis.figures import figures
 from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial
 from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.summary import summarise
-from olscale.report.tables import Entry, Table, protocol_text, select, tables
+from olscale.report.tables import Entry, Table, select, tables
+from olscale.report.wording import protocol_text
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
 

@@ -16,8 +16,10 @@ from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery
 from olscale.report.html import escape, paragraphs, rows_html
+from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
-from olscale.report.tables import HEADLINES, column_of, heading, protocol_text, transforms_note
+from olscale.report.tables import HEADLINES
+from olscale.report.wording import heading, protocol_text
 
 __all__ = ["failures", "overview", "stream_sections"]
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
-from olscale.report.tables import Column, column_labels, column_of, protocol_text, row_labels, rows_of
+from olscale.report.labels import Column, column_labels, column_of, row_labels, rows_of
+from olscale.report.wording import protocol_text
 from olscale.results import canonical_json
 
 __all__ = ["best_of_each", "labelled", "like", "same_stream", "stream_key", "streams"]

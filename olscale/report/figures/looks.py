@@ -10,7 +10,7 @@ from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.style import COLOURS, DASHES, MARKERS
-from olscale.report.tables import Row, rows_of
+from olscale.report.labels import Row, rows_of
 
 __all__ = ["Look", "Looks", "looks"]
 

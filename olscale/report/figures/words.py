@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.printable import printable
-from olscale.report.tables import heading, value_text
+from olscale.report.wording import heading, value_text
 
 __all__ = ["figure_text", "in_unit", "legible", "metric_text", "params_text"]
 

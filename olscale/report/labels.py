@@ -1,0 +1,108 @@
+"""Names of the rows and columns of a table: what tells learners of one name, and datasets of one name, apart."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from olscale.analysis.summary import Summary, natural
+from olscale.report.wording import value_text
+from olscale.results import canonical_json
+
+__all__ = ["Column", "Row", "column_labels", "column_of", "row_labels", "rows_of", "transforms_note"]
+
+
+class Column(NamedTuple):
+    """A dataset under its transforms; columns sort in the order of the store's experiments."""
+
+    place: int
+    label: str
+    dataset: str
+    fingerprint: str
+    transforms: tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """A setting of a learner under one of its names; `order` is that of the store's experiments."""
+
+    place: int
+    label: str
+    learner: str
+    version: str
+    params: str
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what rows are sorted by."""
+        return self.place, self.learner, self.version, natural(self.params), self.params, self.label
+
+
+def column_of(s: Summary) -> Column:
+    """Return the column of a summary."""
+    return Column(s.dataset_name.place, s.dataset_label, s.dataset, s.fingerprint, s.transforms)
+
+
+def rows_of(s: Summary) -> list[Row]:
+    """Return the rows of a summary: several where an experiment has the same setting under several labels."""
+    params = canonical_json(dict(s.params))
+    return [Row(name.place, name.text or s.learner, s.learner, s.version, params) for name in s.learner_names]
+
+
+def row_labels(cells: Iterable[tuple[Row, Column]]) -> tuple[dict[Row, str], dict[str, list[str]]]:
+    """Name each row by its learner's label and by what tells it from other rows of that label.
+
+    Returns
+    -------
+    dict of Row to str
+        Rows that share a text are one row of the table.
+    dict of str to list of str
+        Of those texts that stand for another setting on each dataset: the parameters that differ.
+    """
+    settings: dict[str, dict[Row, set[Column]]] = defaultdict(lambda: defaultdict(set))
+    for row, column in sorted(cells, key=lambda cell: (cell[0].order(), cell[1])):
+        settings[row.label][row].add(column)
+    labels: dict[Row, str] = {}
+    own: dict[str, list[str]] = {}
+    for label, rows in settings.items():
+        params = {row: json.loads(row.params) for row in rows}
+        names = sorted({name for values in params.values() for name in values})
+        differing = [name for name in names if len({canonical_json(p.get(name)) for p in params.values()}) > 1]
+        kinds, versions = {row.learner for row in rows}, {row.version for row in rows}
+        spread = [column for columns in rows.values() for column in columns]
+        if len(rows) > 1 and len(kinds) == len(versions) == 1 and len(set(spread)) == len(spread):
+            # Tuned for each dataset: one setting a column, so one row says it all.
+            labels |= dict.fromkeys(rows, label)
+            own[label] = differing
+            continue
+        for row in rows:
+            kind = [f"({row.learner})"] if len(kinds) > 1 else []
+            version = [f"v{row.version}"] if len(versions) > 1 and len(kinds) == 1 else []
+            shown = [f"{name}={value_text(params[row][name])}" for name in differing if name in params[row]]
+            labels[row] = " ".join([label, *kind, *version, *shown])
+    return labels, own
+
+
+def column_labels(columns: Sequence[Column]) -> list[str]:
+    """Name each dataset, with what tells it from others of its name."""
+    labels = []
+    for column in columns:
+        same = [other for other in columns if other.label == column.label]
+        label = column.label
+        if len({(other.dataset, other.fingerprint) for other in same}) > 1:
+            label += f" #{column.fingerprint[:8]}"
+        if len({other.transforms for other in same}) > 1:
+            label += f" [{','.join(column.transforms) or 'raw'}]"
+        labels.append(label)
+    return labels
+
+
+def transforms_note(columns: Sequence[Column], labels: Sequence[str]) -> list[str]:
+    """Say what was done to the rows: for all columns at once, or for each kind where they differ."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for column, label in zip(columns, labels, strict=True):
+        kinds[", ".join(column.transforms) or "none"].append(label)
+    if len(kinds) == 1:
+        return [f"Transforms: {kind}." for kind in kinds if kind != "none"]
+    parts = [f"{kind} ({', '.join(of)})" for kind, of in kinds.items()]
+    return [f"Transforms: {'; '.join(parts)}."] if parts else []

@@ -1,0 +1,70 @@
+"""Notes below a table: what a reader must know of its figures, a sentence each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from olscale.analysis.summary import Summary
+
+__all__ = ["count_notes", "own_setting_notes", "partial_notes", "tuned_notes", "version_notes"]
+
+
+def partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:
+    """Tell which figures leave failed runs out, a line a learner."""
+    notes = []
+    for row, line in zip(rows, grid, strict=True):
+        failed = [
+            f"{count} of {s.n + sum(s.failures.values())} {outcome} on {column}"
+            for column, s in zip(columns, line, strict=True)
+            if s is not None and s.n
+            for outcome, count in s.failures.items()
+        ]
+        if failed:
+            notes.append(f"! {row}: failed runs left out: {', '.join(failed)}.")
+    return notes
+
+
+def own_setting_notes(own: Mapping[str, list[str]], grid: list[list[Summary | None]]) -> list[str]:
+    """Tell which learners have another setting on each dataset, where no note on tuning does."""
+    tuned: dict[str, set[str]] = defaultdict(set)
+    for s in (s for line in grid for s in line if s is not None and s.tuned):
+        tuned[s.label] |= set((s.tuned or {})["grid"])
+    rest = {label: [name for name in names if name not in tuned[label]] for label, names in own.items()}
+    which = ", ".join(f"{label} ({', '.join(names)})" for label, names in rest.items() if names)
+    return [f"Each dataset has its own setting of {which}."] if which else []
+
+
+def version_notes(shown: Iterable[Summary]) -> list[str]:
+    """Tell which version was computed last, of learners with several in the table: a user's own has one for each edit."""
+    versions: dict[str, set[str]] = defaultdict(set)
+    last = {}
+    for summary in shown:
+        versions[summary.learner].add(summary.version)
+        last[summary.learner] = summary.last_version
+    several = [learner for learner in sorted(versions) if len(versions[learner]) > 1 and last[learner]]
+    return [f"{name}: {len(versions[name])} versions of it; v{last[name]} was computed last." for name in several]
+
+
+def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
+    """Tell on what data parameters were chosen, a line a way of choosing."""
+    ways: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for summary in (summary for line in grid for summary in line):
+        if summary is not None and summary.tuned:
+            how = summary.tuned
+            parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
+            by = how["metric"].replace("_", " ")
+            ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(how["grid"])
+    notes = []
+    for way, learners in sorted(ways.items()):
+        which = ", ".join(f"{learner} ({', '.join(sorted(names))})" for learner, names in learners.items())
+        notes.append(f"Tuned {way}: {which}.")
+    return notes
+
+
+def count_notes(counts: set[int]) -> list[str]:
+    """Tell of how many runs the figures are."""
+    if not counts or max(counts) == 1:
+        return []
+    runs = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+    return [f"Mean and sample standard deviation over {runs} runs."]
