@@ -25,7 +25,7 @@ from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.second_order import (
+from olscale.learners.second_order_rule import (
     FINE,
     MEAN_NOT_FINITE,
     STEP_NOT_FINITE,

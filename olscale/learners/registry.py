@@ -21,7 +21,7 @@ from olscale.system.interrupts import let_interrupt_out, text_of
 
 __all__ = [
     "LEARNERS",
-    "asked",
+    "ask",
     "is_learner",
     "is_ours",
     "is_restorable",
@@ -102,8 +102,8 @@ def is_ours(name: str) -> bool:
     return name in LEARNERS.ours
 
 
-def asked(name: str, what: str, call: Callable[[], T]) -> T:
-    """Return what learner `name` says when it is asked for `what` while an evaluation is planned.
+def ask(name: str, what: str, call: Callable[[], T]) -> T:
+    """Call learner `name` for `what` while an evaluation is planned, and return its answer.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def make_learner(name: str, params: dict[str, Any]) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
-    return asked(name, "making it", lambda: _made(name, params))
+    return ask(name, "making it", lambda: _made(name, params))
 
 
 def _made(name: str, params: dict[str, Any]) -> Learner:

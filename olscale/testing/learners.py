@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.class_axes import join_classes
+from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.learner import UNKNOWN, Learner, codes_of, score_columns
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
 
@@ -70,7 +71,7 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
         words = ", ".join(map(str, params.values())) or "no choices"
         found.append((f"{title} ({words})", partial(check_rows_that_cannot_be_used_end_learning, learner, params)))
     for params in _choices(learner):
-        if learner(**params).class_axes(CLASSES) is not None:
+        if class_axes(learner(**params), CLASSES) is not None:
             text = ", ".join(str(value) for value in params.values())
             whole = partial(check_class_shards_are_the_whole, learner, params)
             found.append((f"class shards are the whole ({text})", whole))
@@ -91,7 +92,7 @@ def started(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
     made = learner()
     made.begin(COLUMNS, classes)
-    if made.looks_ahead:
+    if looks_ahead(made):
         made.prepare(stream(classes, "dense").X)
     return made
 
@@ -207,7 +208,7 @@ def check_rows_of_unknown_class_are_only_scored(
     apart, together = learner(**params), learner(**params)
     for made in (apart, together):
         made.begin(COLUMNS, classes, (3, 1))
-        if made.looks_ahead:
+        if looks_ahead(made):
             made.prepare(chunk.X)
     expected = []
     for i in range(len(chunk)):
@@ -266,7 +267,7 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
             np.testing.assert_array_equal(np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}")
             scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
             np.testing.assert_array_equal(scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}")
-            axes, parts_of = whole.class_axes(CLASSES), [whole.class_axes(len(classes)) for classes in ranges]
+            axes, parts_of = class_axes(whole, CLASSES), [class_axes(whole, len(classes)) for classes in ranges]
             state = join_classes([shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of])
             state["updates"] = np.array([moved.sum()])
             for name, array in whole.state().items():
@@ -319,7 +320,7 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
 def _begun(learner: type[Learner], params: dict[str, Any], X: Rows, classes: int) -> Learner:
     made = learner(**params)
     made.begin(COLUMNS, classes)
-    if made.looks_ahead:
+    if looks_ahead(made):
         made.prepare(X)
     return made
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense
 from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import Soundness, class_codes
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
@@ -25,7 +26,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, score_
 __all__ = ["ForeignLearner"]
 
 
-class ForeignLearner(Learner):
+class ForeignLearner(Learner, EstimatesCost):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -82,9 +83,6 @@ class ForeignLearner(Learner):
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
-
-    def compile(self, X: Rows) -> None:
-        """Do nothing: there is no compiled loop."""
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then learn, row by row; return the scores before each update, shape (rows, outputs)."""
