@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from olscale.analysis.curves import Curve, curves
 from olscale.analysis.summary import Summary
+from olscale.errors import ReportError
 from olscale.report.figures.looks import Looks
 from olscale.results import Store
 from olscale.results.store import OnDamage
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Absent", "FigureSource", "PaperFigure"]
 
 
-class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes on)
+class Absent(ReportError):  # noqa: N818
     """A figure's runs, or its data set, are not there; the message says which."""
 
 
