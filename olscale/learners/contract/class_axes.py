@@ -91,11 +91,11 @@ def cut_classes(
     for name, (axis, positions) in whole.items():
         array = state[name]
         shared = np.setdiff1d(np.arange(array.shape[axis]), positions)
-        mine = part[name].positions
-        size = mine.size + len(shared)
+        own = part[name].positions
+        size = own.size + len(shared)
         order = np.empty(size, dtype=np.int64)
-        order[mine] = positions[classes.start : classes.stop]
-        order[np.setdiff1d(np.arange(size), mine)] = shared
+        order[own] = positions[classes.start : classes.stop]
+        order[np.setdiff1d(np.arange(size), own)] = shared
         filled = filled_blocks(array)
         if filled is not None and not len(filled):  # of a wide model at its start no page is there
             cut[name] = aligned_zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
@@ -125,15 +125,17 @@ def join_classes(
         # Views with the class axis in front: filling them fills the array.
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
-        shared = [np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own(first, parts[0][name]))]
+        shared = [
+            np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own_positions(first, parts[0][name]))
+        ]
         target[shared[0]] = np.moveaxis(first, axis, 0)[shared[1]]
         start = 0
         for state, part in zip(states, parts, strict=True):
-            mine = part[name].positions
-            target[positions[start : start + len(mine)]] = np.moveaxis(state[name], axis, 0)[mine]
-            start += len(mine)
+            own = part[name].positions
+            target[positions[start : start + len(own)]] = np.moveaxis(state[name], axis, 0)[own]
+            start += len(own)
     return joined
 
 
-def _own(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
+def _own_positions(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
     return array.shape[part.axis], part.positions

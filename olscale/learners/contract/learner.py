@@ -114,13 +114,13 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         ParameterError
             If a value is outside its domain; the message names the learner and the parameter.
         """
-        accepted = {}
+        params = {}
         for name, value in sorted(self.get_params(deep=False).items()):
             try:
-                accepted[name] = self.domains[name].accept(name, value)
+                params[name] = self.domains[name].accept(name, value)
             except ParameterError as error:
                 raise ParameterError(f"learner {self.name}: {error}") from None
-        return accepted
+        return params
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Check the parameters and allocate the state.

@@ -99,9 +99,9 @@ def learn_usable(learner: Learner, X: Rows, y: NDArray[np.int64]) -> FloatArray:
     if usable is None or usable.all():
         return learner.learn(X, y)
     end = int(np.argmin(usable))
-    learned = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
-    scores: FloatArray = np.full((len(y), learned.shape[1]), np.nan)
-    scores[:end] = learned
+    own_scores = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(y), own_scores.shape[1]), np.nan)
+    scores[:end] = own_scores
     return scores
 
 
@@ -110,9 +110,9 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
     usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():
         return learner.scores(X)
-    scored = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
-    scores: FloatArray = np.full((len(usable), scored.shape[1]), np.nan)
-    scores[usable] = scored
+    own_scores = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(usable), own_scores.shape[1]), np.nan)
+    scores[usable] = own_scores
     return scores
 
 

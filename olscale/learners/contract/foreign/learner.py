@@ -67,7 +67,9 @@ class ForeignLearner(Learner, EstimatesCost):
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
             )
-        self._told = {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
+        self._arguments = (
+            {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
+        )
         self._soundness = Soundness(self._estimator)
         self._fitted, self._updates = False, 0
 
@@ -98,7 +100,7 @@ class ForeignLearner(Learner, EstimatesCost):
             if self._river:
                 self._estimator.learn_one(row, int(y[i]))
             else:
-                self._estimator.partial_fit(row, y[i : i + 1], **self._told)
+                self._estimator.partial_fit(row, y[i : i + 1], **self._arguments)
             self._fitted = True
             self._updates += 1
         return scores
@@ -161,12 +163,12 @@ class ForeignLearner(Learner, EstimatesCost):
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
         if not self._river:
-            known: FloatArray = self._answer(row, X)[0] if self._fitted else self._no_scores()
-            return known
-        predicted = self._estimator.predict_one(row)
-        if predicted is None:
+            scores_of_row: FloatArray = self._answer(row, X)[0] if self._fitted else self._no_scores()
+            return scores_of_row
+        prediction = self._estimator.predict_one(row)
+        if prediction is None:
             return self._no_scores()
-        scores: FloatArray = self._as_scores([predicted], self._soundness.of(self._estimator, row, X))[0]
+        scores: FloatArray = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))[0]
         return scores
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
@@ -174,8 +176,8 @@ class ForeignLearner(Learner, EstimatesCost):
         # A model that has broken down need not predict a class: what it says is not asked for.
         return self._as_scores(self._estimator.predict(rows), sound) if sound.any() else self._unsound(len(sound))
 
-    def _as_scores(self, predicted: Any, sound: NDArray[np.bool_]) -> FloatArray:
-        codes = class_codes(predicted, len(sound), max(2, self._classes))
+    def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
+        codes = class_codes(prediction, len(sound), max(2, self._classes))
         if self._classes <= 2:
             scores: FloatArray = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
         else:

@@ -39,15 +39,15 @@ class Watch:
 
     def broken(self, model: Any) -> str:
         """As `look`, whatever the size of the model."""
-        total, found = 0, ""
+        total, broken_name = 0, ""
         for name, values in numbers_of(model):
             total += values.size
             if np.isfinite(values).all():
                 self._finite.add(name)
-            elif not found and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
-                found = name
+            elif not broken_name and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
+                broken_name = name
         self._rows_left = total // _NUMBERS_A_ROW
-        return found
+        return broken_name
 
 
 def numbers_of(model: Any) -> Iterator[tuple[str, NDArray[Any]]]:
