@@ -75,7 +75,7 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[t
 
 
 def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
-    """Asked before its first row, a model predicts a class or None, or raises; olscale asks River's, not scikit-learn's."""
+    """Before its first row a model predicts a class or None, or raises; olscale calls River's then, not scikit-learn's."""
     learner = start(make, classes)
     X, _ = stream(classes)
     scores = learner.scores(X[:1])

@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.class_axes import class_axes, join_classes
+from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
+from olscale.learners.contract.compilation import CompilesLoops
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.fused_settings import FusesSettings
 from olscale.learners.contract.learner import UNKNOWN, Learner, codes_of, score_columns
-from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
 
 __all__ = ["learner_checks"]
 
 ROWS, COLUMNS, CLASSES = 240, 7, 4
+CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
 
 
 def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]:
@@ -53,6 +57,7 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
     for single in (
         check_dense_and_csr_make_the_same_mistakes,
         check_state_is_plain_arrays,
+        check_capabilities_are_declared,
         check_parameters_are_checked,
         check_a_separable_stream_is_learned,
     ):
@@ -79,7 +84,7 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
-    """Return a small stream of noisy clusters, some features and some whole rows of which are zero."""
+    """Return a small stream of noisy clusters, in which some features and some whole rows are zero."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, ROWS)
     X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
@@ -188,7 +193,7 @@ def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
 
 
 def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
-    """Scores and state do not depend on the layout of the rows; asked of learners that claim `layout_exact`."""
+    """Scores and state do not depend on the layout of the rows; for learners that claim `layout_exact`."""
     for classes in (2, CLASSES):
         fresh, scores = [], []
         for kind in ("dense", "csr"):
@@ -202,7 +207,7 @@ def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
 def check_rows_of_unknown_class_are_only_scored(
     learner: type[Learner], params: dict[str, Any], classes: int, kind: str
 ) -> None:
-    """Among rows that are learned from, as if they had been scored by a call of their own; asked of those that claim it."""
+    """Among rows that are learned from, as if a call of their own had scored them; for learners with `takes_unknown`."""
     chunk = stream(classes, kind)[:100]
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
     apart, together = learner(**params), learner(**params)
@@ -249,7 +254,7 @@ def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: 
 
 
 def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Class shards of any size give the scores, updates and state of the whole learner; asked of those with `class_axes`."""
+    """Class shards of any size give the scores, updates and state of the whole learner; for learners with `class_axes`."""
     for kind in ("dense", "csr"):
         chunk = stream(CLASSES, kind)
         whole = learner(**params)
@@ -287,6 +292,16 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     )
     assert "updates" in measures, "measures() has no 'updates'"
     json.dumps(fresh.resolved_params(), allow_nan=False)
+
+
+def check_capabilities_are_declared(learner: type[Learner]) -> None:
+    """A learner with a method of a capability declares the capability: otherwise nobody calls the method."""
+    for capability in CAPABILITIES:
+        for method in vars(capability).keys() & set(dir(learner)):
+            assert method.startswith("_") or issubclass(learner, capability), (
+                f"{method} is a method of the capability {capability.__name__}: write class {learner.__name__}(..., "
+                f"{capability.__name__}), from {capability.__module__}"
+            )
 
 
 def check_parameters_are_checked(learner: type[Learner]) -> None:

@@ -8,6 +8,8 @@ The contract holds whatever way a stream is cut into chunks: scores and state ar
 it for every registered learner.
 
 The number of score columns is the number of classes, or one for two classes (positive score: the second class).
+
+What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 NO_LABELS = read_only(np.empty(0, dtype=np.int64))
-"""Class codes of no rows, of the read-only kind that chunks have: another kind would compile a compiled loop anew."""
+"""Class codes of no rows, read-only as those of chunks: for another kind of array numba would compile the loops anew."""
 
 UNKNOWN = -2
 """Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
@@ -71,19 +73,19 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
-    """Base of every learner: names, parameter domains and a state of plain arrays.
+    """Base of every learner: names, domains of parameters and a state of plain arrays.
 
-    Subclasses set the class attributes, store their parameters untouched in ``__init__`` and give `_allocate`, `learn`
-    and `scores`.
+    A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives `_allocate`, `learn` and
+    `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params` follow from these.
 
     Attributes
     ----------
     name : str
         Registry name.
     version : int
-        Raised whenever the numbers a learner gives change; part of every run's id.
+        Part of every run's id; raise it whenever the numbers that the learner gives change.
     domains : mapping of str to Domain
-        What each parameter may be.
+        Values that each parameter may have.
     layout_exact : bool
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
     takes_unknown : bool
@@ -146,7 +148,7 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         }
 
     def norm_limits(self) -> tuple[float, float]:
-        """Return the least and the greatest squared norm that a row may have, unless it is empty: others end a run.
+        """Return the least and the greatest squared norm of a row that is not empty; a row beyond them ends a run.
 
         Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
         """

@@ -1,4 +1,4 @@
-"""Finding what ``module:name`` stands for, and saying what to do when it cannot be found."""
+"""Look up what ``module:name`` stands for, and say what to do when it is not there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Rows that a learner can use: finite, and of a length whose square its numbers can hold, or empty.
 
-Of a row with missing values no score is a number. Where the squared length of a row overflows or underflows, steps become 0
-or infinite and distances are lost, so predictions would be constant without a word. Such a row ends a run at that row. The
-loops of a learner compute ``|x|^2`` anyway, so asking costs one comparison a row; what a comparison cannot tell is asked of
-the odd row only. For learners that do not ask, `learn_usable` and `score_usable` do.
+The score of a row with missing values is no number. Where the squared length of a row overflows or underflows, steps become
+0 or infinite and distances are lost, and predictions would be constant without a word. Such a row ends its run. The loops
+of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; only a row that fails it is looked at closely.
+`learn_usable` and `score_usable` check the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
 # mypy: disallow-untyped-defs=False
@@ -26,7 +26,7 @@ __all__ = ["diverged_at", "learn_usable", "score_usable", "unusable", "usable_ro
 
 
 def unusable(X: Rows, i: int, square: float, low: float, high: float) -> bool:
-    """Tell whether row `i`, of squared norm `square`, cannot be used; to be asked where not ``low <= square <= high``."""
+    """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""
     raise TypeError("for compiled loops only")
 
 

@@ -67,9 +67,7 @@ class ForeignLearner(Learner, EstimatesCost):
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
             )
-        self._arguments = (
-            {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
-        )
+        self._arguments = {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
         self._soundness = Soundness(self._estimator)
         self._fitted, self._updates = False, 0
 
@@ -173,7 +171,7 @@ class ForeignLearner(Learner, EstimatesCost):
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         sound = self._soundness.of(self._estimator, rows, X)
-        # A model that has broken down need not predict a class: what it says is not asked for.
+        # A model that has broken down need not predict a class: its prediction is not read.
         return self._as_scores(self._estimator.predict(rows), sound) if sound.any() else self._unsound(len(sound))
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
@@ -193,7 +191,7 @@ class ForeignLearner(Learner, EstimatesCost):
 
 
 def _takes_classes(estimator: Any) -> bool:
-    """Return whether partial_fit can be told the classes that may come, as scikit-learn's classifiers must be."""
+    """Return whether partial_fit takes the classes that may come, as scikit-learn's classifiers must be."""
     try:
         arguments = signature(estimator.partial_fit).parameters
     except (TypeError, ValueError):  # compiled, without a signature
