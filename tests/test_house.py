@@ -9,8 +9,11 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from sklearn.base import BaseEstimator
+
 import olscale
 from olscale import errors
+from olscale.learners import Learner
 
 ROOT = Path(olscale.__file__).parent
 
@@ -106,6 +109,13 @@ def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
     drawn = set(errors.__all__) - {"one_line"}
     assert drawn == {node.name for _, node in classes({"": modules()["olscale.errors"]})}
     assert all(f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__) for name in drawn)
+
+
+def test_the_core_of_the_learner_contract_is_small() -> None:
+    methods = {name for name, value in vars(Learner).items() if callable(value) or isinstance(value, property)}
+    public = {name for name in methods if not name.startswith("_")}
+    assert public == {"begin", "learn", "scores", "state", "restore", "measures", "resolved_params", "norm_limits"}
+    assert set(Learner.__mro__) - set(BaseEstimator.__mro__) == {Learner}
 
 
 def test_these_rules_can_be_broken() -> None:
