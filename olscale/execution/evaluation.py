@@ -80,5 +80,7 @@ class Evaluation:
             The metric to show in place of the errors.
         """
         # Reports stand above this floor: they are looked up by name when they are wanted.
-        results: Results = import_module("olscale.report.notebook").Results(self.store, self.ids, metric, self.experiment)
+        results: Results = import_module("olscale.report.notebook").Results(
+            self.store, self.ids, metric, self.experiment
+        )
         return results

@@ -17,7 +17,7 @@ from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.lol_loop import Hyperplanes, Rule, learn_and_score
+from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score
 from olscale.learners.offline_prototypes import offline_prototypes
 
 __all__ = ["ILOL", "LOL"]
@@ -94,7 +94,7 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, EstimatesCost):
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
                 "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
             )
-        rule = Rule(
+        rule = LOLRule(
             C=float(self.C),
             inverse_lam=self._inverse_lam(),
             first_count=1.0 if self.count_rule == "macqueen" else 0.0,

@@ -16,7 +16,7 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, Rule, learn_and_score
+from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score
 
 __all__ = ["SoftLOL"]
 
@@ -138,7 +138,7 @@ class SoftLOL(OnePassLearner, EstimatesCost):
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
         mixture = Mixture(np.empty(int(self.m) + 1, np.int64), np.empty(int(self.m) + 1))
         averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        rule = Rule(int(self.sharpness), float(self.lam), float(self.C), averaging)
+        rule = SoftLOLRule(int(self.sharpness), float(self.lam), float(self.C), averaging)
         model = (state["V"], prototypes, mixture, state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
         learn_and_score(X, y, *model, rule, self.norm_limits(), *counts, learning, scores)

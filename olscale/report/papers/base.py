@@ -17,10 +17,10 @@ from olscale.results.store import OnDamage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Absent", "FigureSource", "PaperFigure"]
+__all__ = ["FigureSource", "MissingRunsError", "PaperFigure"]
 
 
-class Absent(ReportError):  # noqa: N818
+class MissingRunsError(ReportError):
     """A figure's runs, or its data set, are not there; the message says which."""
 
 
@@ -64,7 +64,7 @@ class PaperFigure:
     needs : str
         What to type to have its runs, or its data, if they are absent.
     draw : callable
-        From a `FigureSource` to the figure; raises `Absent`.
+        From a `FigureSource` to the figure; raises `MissingRunsError`.
     """
 
     name: str

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows
-from olscale.learners.contract.foreign.numbers import Watch, models_within, numbers_of
+from olscale.learners.contract.foreign.numbers import NumberWatch, models_within, numbers_of
 
 __all__ = ["Soundness", "class_codes"]
 
@@ -51,7 +51,7 @@ class Soundness:
 
     def __init__(self, model: Any) -> None:
         self._scores = ""
-        self._watch = Watch()
+        self._watch = NumberWatch()
         words = ("predict_proba_one",) if hasattr(model, "learn_one") else ("decision_function", "predict_proba")
         for word in words:
             if hasattr(model, word):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["Watch", "models_within", "numbers_of"]
+__all__ = ["NumberWatch", "models_within", "numbers_of"]
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
@@ -19,7 +19,7 @@ _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
 
 
-class Watch:
+class NumberWatch:
     """Looks at the numbers of a model, after each row or, of a large model, so seldom that it costs little.
 
     An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a class not yet seen. So only
