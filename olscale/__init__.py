@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from olscale import old_names
+from olscale.version import __version__
 
 if TYPE_CHECKING:
     from olscale.data.dataset import Dataset, open_dataset
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from olscale.learners.registry import make_learner
     from olscale.report.notebook import Results
     from olscale.results.store import Store, open_store
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Dataset",

@@ -10,6 +10,7 @@ The tree::
     ├── ExperimentError    an experiment that cannot be planned
     ├── StoreError         a metrics store that cannot be read or written
     ├── ExecutionError     a scheduler or worker that cannot be used
+    │   └── StoppedError   an evaluation that was told to stop, and has saved its work
     ├── ReportError        a figure or report that cannot be made
     └── DivergedError      a learner whose numbers broke down (names the row)
 
@@ -33,6 +34,7 @@ __all__ = [
     "OlscaleError",
     "ParameterError",
     "ReportError",
+    "StoppedError",
     "StoreError",
     "UnknownNameError",
     "one_line",
@@ -98,7 +100,7 @@ class FormatError(OlscaleError):
 
 
 class DatasetError(OlscaleError):
-    """A dataset that is missing, unfinished, damaged or unsuitable for what was asked."""
+    """A dataset that is missing, unfinished, damaged or unsuitable."""
 
 
 class ParameterError(OlscaleError, ValueError):
@@ -118,13 +120,13 @@ class ExecutionError(OlscaleError):
 
 
 class StoppedError(ExecutionError):
-    """An evaluation that was asked to stop, and has saved what it was at.
+    """An evaluation that was told to stop, and has saved its work.
 
     Parameters
     ----------
     message : str
     signal : int
-        Number of the signal that asked: the exit code is 128 more.
+        Number of the signal: the exit code is 128 more.
     """
 
     def __init__(self, message: str, signal: int) -> None:

@@ -17,6 +17,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.stream import Shuffle, open_streams
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State, codes_of
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import make_learner
 
 __all__ = ["DecisionBoundary", "Snapshot", "errors_of_starts", "features", "plane_of", "principal_plane", "snapshots"]
@@ -154,7 +155,7 @@ def snapshots(
     rows, labels = features(plane.X, bias), read_only(plane.y)
     model = make_learner(learner, params)
     model.begin(rows.shape[1], 2, (seed,))
-    if model.looks_ahead:
+    if looks_ahead(model):
         model.prepare(rows)
     every = every or len(rows)
     for start in range(0, len(rows), every):

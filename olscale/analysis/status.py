@@ -15,7 +15,7 @@ from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Store, read_plans
 from olscale.results.store import OnDamage
 
-__all__ = ["ExperimentProgress", "Failure", "Status", "store_status"]
+__all__ = ["ExperimentProgress", "FailureGroup", "Status", "store_status"]
 
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
@@ -40,7 +40,7 @@ class ExperimentProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureGroup:
     """Runs of one learner on one dataset that failed in one way.
 
     Parameters
@@ -78,7 +78,7 @@ class Status:
         Size of the store's files.
     experiments : tuple of ExperimentProgress
         One for each plan in the store.
-    failures : tuple of Failure
+    failures : tuple of FailureGroup
         Runs with an outcome other than ``ok``, by learner and dataset in that order.
     """
 
@@ -89,7 +89,7 @@ class Status:
     last_finished: datetime | None
     bytes: int
     experiments: tuple[ExperimentProgress, ...]
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailureGroup, ...] = ()
 
 
 def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
@@ -149,7 +149,7 @@ def _by_text(counts: Mapping[tuple[int, str], int]) -> dict[str, int]:
     return found
 
 
-def _failures(runs: Iterable[_Seen]) -> tuple[Failure, ...]:
+def _failures(runs: Iterable[_Seen]) -> tuple[FailureGroup, ...]:
     reasons: dict[tuple[str, tuple[int, str], str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
     for dataset, (place, learner), outcome, reason in runs:
@@ -158,5 +158,5 @@ def _failures(runs: Iterable[_Seen]) -> tuple[Failure, ...]:
             reasons[learner, dataset, outcome].append(reason)
     in_order = sorted(reasons.items(), key=lambda item: (places[item[0][0]], item[0]))
     return tuple(
-        Failure(learner, dataset, outcome, of[0], len(of)) for (learner, (_, dataset), outcome), of in in_order
+        FailureGroup(learner, dataset, outcome, of[0], len(of)) for (learner, (_, dataset), outcome), of in in_order
     )

@@ -13,6 +13,8 @@ from olscale.bench.loops import arow_numpy, bare_pa1, csr_parts, symv_syr
 from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError, UnknownNameError
+from olscale.learners.contract.compilation import compile_loops
+from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.registry import make_learner
 
 __all__ = ["figures", "learner"]
@@ -68,7 +70,7 @@ def learner(
 def _untrained(name: str, params: dict[str, Any], stream: Sequence[Chunk], classes: int = 2) -> Any:
     made = make_learner(name, params)
     made.begin(stream[0].columns, classes)
-    made.compile(stream[0].X)
+    compile_loops(made, stream[0].X)
     for array in made.state_.values():
         if not array.any():
             array.fill(0)  # the same zeros, but in pages that are there
@@ -144,7 +146,7 @@ def _grid(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
 
     def fused() -> Any:
         learners = [_untrained("pa1", params, part) for params in settings]
-        grid = learners[0].fuse(learners)
+        grid = fuse(learners)
         grid.compile(part[0].X)
         return grid
 

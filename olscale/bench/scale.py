@@ -27,6 +27,7 @@ from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import DatasetSpec, parse_experiment
 from olscale.evaluation.pipelines import load_pipeline
 from olscale.execution.evaluate import evaluate
+from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.registry import make_learner
 
 __all__ = ["MemoryWatch", "figures"]
@@ -118,7 +119,7 @@ def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Conte
     def untrained() -> Any:
         model = make_learner("pa1", {"C": 1.0})
         model.begin(dataset.columns, 2)
-        model.compile(dataset.chunk("train", 0).X)
+        compile_loops(model, dataset.chunk("train", 0).X)
         for array in model.state_.values():
             array.fill(array.flat[0])  # the same numbers, but in pages that are there
         return model

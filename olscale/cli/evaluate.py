@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from olscale.cli.cluster_options import cluster_options
+from olscale.cli.modules_here import find_modules_here
 from olscale.cli.protocol import protocol_options
 from olscale.cli.say import say
 
@@ -96,7 +97,6 @@ def evaluate(
     if force and retry not in (None, "all"):
         raise click.UsageError(f"--force computes every run again, --retry {retry} only some; give one of them")
 
-    from olscale.cli.learners import find_modules_here
     from olscale.cli.progress import progress_for
     from olscale.evaluation.experiment import load_experiment
     from olscale.execution.evaluate import evaluate as run

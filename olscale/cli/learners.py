@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from olscale.cli.group import Group
+from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
 
-__all__ = ["find_modules_here", "learners"]
+__all__ = ["learners"]
 
 
 @click.group(cls=Group, short_help="List and describe learners, check one of your own.")
@@ -116,9 +115,3 @@ def check(target: str) -> None:
             say(f"passed  {title}")
     if failed:
         raise OlscaleError(f"{name} fails {failed} of {len(checks)} checks of {what}")
-
-
-def find_modules_here() -> None:
-    """Let ``module:Class`` name a module in the working directory, as ``python -m`` does."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))

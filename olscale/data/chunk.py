@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, slice_rows
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows  # noqa: F401, learners written for 0.1
 
 __all__ = ["Chunk"]
 

@@ -23,9 +23,10 @@ from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
+from olscale.learners.contract.class_axes import class_axes
 from olscale.learners.contract.class_shards import ClassShard, cut_ranges
 from olscale.learners.contract.learner import FloatArray
-from olscale.learners.registry import asked, make_learner
+from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
@@ -44,7 +45,7 @@ def can_shard(run: Run, classes: int) -> bool:
     if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS.load_all() if m.wanted(scoring)):
         return False
     learner = make_learner(run.learner, run.params)
-    return asked(run.learner, "class_axes", lambda: learner.class_axes(classes)) is not None
+    return ask(run.learner, "class_axes", lambda: class_axes(learner, classes)) is not None
 
 
 def cut_shards(groups: Sequence[RunGroup], workers: int, asked: int | None = None) -> Iterator[RunGroup]:

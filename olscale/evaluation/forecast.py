@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from olscale.errors import ParameterError
 from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
-from olscale.learners.registry import asked, make_learner
+from olscale.learners.contract.cost import cost_of
+from olscale.learners.registry import ask, make_learner
 
 __all__ = ["LONG_SECONDS", "NUMBERS_A_SECOND", "check_workers", "long_runs"]
 
@@ -62,8 +63,7 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
 
 
 def _cheaper(run: Run) -> str:
-    learner = make_learner(run.learner, run.params)
-    return asked(run.learner, "cheaper", learner.cheaper)
+    return ask(run.learner, "cheaper", cost_of(make_learner(run.learner, run.params)).cheaper)
 
 
 def _duration(seconds: float) -> str:

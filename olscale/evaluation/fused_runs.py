@@ -8,7 +8,7 @@ from time import perf_counter
 from olscale.data.chunk import Chunk
 from olscale.evaluation.guard import attempt, guarded
 from olscale.evaluation.run_state import RunState
-from olscale.learners.contract.fused_settings import group_for_grids
+from olscale.learners.contract.fused_settings import fuse, group_fusible
 
 __all__ = ["FusedRuns", "fuse_runs"]
 
@@ -25,28 +25,28 @@ class FusedRuns:
 
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
-        self._grid = attempt(runs, lambda: runs[0].learner.fuse([run.learner for run in runs]), counts=False)
+        self._fused = attempt(runs, lambda: fuse([run.learner for run in runs]), counts=False)
         self._ready = False
 
     def step(self, chunk: Chunk) -> None:
         """Have all learners predict, then learn, each row of the stream's next chunk."""
-        grid, scores = self._grid, None
-        if grid is None:
+        fused, scores = self._fused, None
+        if fused is None:
             return
         if not self._ready:
-            attempt(self._runs, lambda: grid.compile(chunk.X), counts=False)
+            attempt(self._runs, lambda: fused.compile(chunk.X), counts=False)
             self._ready = True
         start = perf_counter()
         with guarded(self._runs):
-            scores = grid.learn(chunk.X, chunk.y)
+            scores = fused.learn(chunk.X, chunk.y)
         share = (perf_counter() - start) / len(self._runs)
         for run, mine in zip(self._runs, scores or (), strict=scores is not None):
             run.see(chunk, mine, share)
 
     def release(self) -> None:
         """Bring the learners up to date."""
-        if self._grid is not None:
-            attempt(self._runs, self._grid.release, counts=False)
+        if self._fused is not None:
+            attempt(self._runs, self._fused.release, counts=False)
 
 
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
@@ -55,5 +55,5 @@ def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
     if any(run.run.stream.scoring.interrupts for run in able):
         return list(able)
     able = [run for run in able if run.shares_passes]
-    groups = group_for_grids([run.learner for run in able])
+    groups = group_fusible([run.learner for run in able])
     return [able[group[0]] if len(group) == 1 else FusedRuns([able[i] for i in group]) for group in groups]

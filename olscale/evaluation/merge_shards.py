@@ -16,7 +16,7 @@ from olscale.evaluation.class_shards import array_name
 from olscale.evaluation.group_pass import stream_shape
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
-from olscale.learners.contract.class_axes import join_classes
+from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
@@ -82,5 +82,5 @@ def _joined(
     states = [
         {name.removeprefix("state."): array for name, array in end.items() if name.startswith("state.")} for end in ends
     ]
-    axes = [whole.learner.class_axes(count) or {} for count in (classes, *(len(shard) for shard in group.shards))]
+    axes = [class_axes(whole.learner, count) or {} for count in (classes, *(len(shard) for shard in group.shards))]
     return join_classes(states, axes[0], axes[1:])

@@ -20,8 +20,9 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
+from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
-from olscale.learners.registry import asked, make_learner
+from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 
@@ -45,13 +46,13 @@ class RunPlan:
     searches : tuple of Search
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
-        How many numbers each run goes through, by its id; see `Learner.row_numbers`.
+        How many numbers each run goes through, by its id; see `EstimatesCost.row_numbers`.
     datasets : tuple of PlannedDataset
         In the order of the experiment.
     learners : tuple of PlannedLearner
         Likewise.
     state_bytes : dict of str to int
-        How large the model of each run is that may fill the memory, by its id; see `Learner.state_bytes`.
+        How large the model of each run is that may fill the memory, by its id; see `EstimatesCost.state_bytes`.
     """
 
     name: str
@@ -186,7 +187,7 @@ class _Input:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
         columns, classes = width_after(self.transforms, self.dataset.columns), len(self.dataset.classes or ())
-        asked(spec.name, "check_memory", lambda: learner.check_memory(columns, classes))
+        ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:
@@ -198,7 +199,7 @@ class _Input:
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
             protocol=experiment.tuning.definition(experiment.seed) | self.version,
-            points=tuple(asked(spec.name, "resolved_params", point.resolved_params) for point in points),
+            points=tuple(ask(spec.name, "resolved_params", point.resolved_params) for point in points),
         )
 
 
@@ -238,7 +239,7 @@ class _Builder:
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
         classes = len(dataset.classes or ())
         row_numbers = [
-            asked(name, "row_numbers", lambda: float(learner.row_numbers(columns, classes, values)))  # noqa: B023
+            ask(name, "row_numbers", lambda: float(cost_of(learner).row_numbers(columns, classes, values)))  # noqa: B023
             for name, learner in learners
         ]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
@@ -249,11 +250,11 @@ class _Builder:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             for mine, (name, learner), each in zip(added, learners, row_numbers, strict=True):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
-                    run = Run(key, name, learner.version, asked(name, "resolved_params", learner.resolved_params), fold)
+                    run = Run(key, name, learner.version, ask(name, "resolved_params", learner.resolved_params), fold)
                     mine.append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = each * length
-                    self.state_bytes[run.id] = asked(
-                        name, "state_bytes", partial(learner.state_bytes, columns, classes)
+                    self.state_bytes[run.id] = ask(
+                        name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes)
                     )
         return added
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from olscale.evaluation.experiment import Experiment, LearnerSpec
 from olscale.learners.contract.learner import Learner
-from olscale.learners.registry import asked
+from olscale.learners.registry import ask
 from olscale.results.plans import PlannedDataset, PlannedLearner
 from olscale.results.record import canonical_json
 
@@ -30,7 +30,7 @@ class Roster:
         """Note that a learner meets a dataset."""
         if dataset not in self.datasets:
             self.datasets.append(dataset)
-        params = asked(spec.name, "resolved_params", learner.resolved_params)
+        params = ask(spec.name, "resolved_params", learner.resolved_params)
         key = (self._specs.index(spec), str(learner.version), canonical_json(params))
         known = self._learners.get(key) or PlannedLearner(spec.name, key[1], params, (), spec.label or "")
         met = dict.fromkeys((*known.datasets, self.datasets.index(dataset)))

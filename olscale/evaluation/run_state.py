@@ -24,7 +24,11 @@ from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_record import make_record, metric_results
+from olscale.learners.contract.compilation import compile_loops
+from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of, score_columns
+from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
 from olscale.learners.registry import is_ours, make_learner
 from olscale.results.record import Record
@@ -107,19 +111,19 @@ class RunState:
     @property
     def looks_ahead(self) -> bool:
         """Whether the learner wants to be shown rows before the first chunk."""
-        return bool(self._guarded(lambda: bool(self.learner.looks_ahead)))
+        return bool(self._guarded(lambda: looks_ahead(self.learner)))
 
     @property
     def shares_passes(self) -> bool:
         """Whether the learner can go through the stream together with others of its kind."""
-        return self._guarded(lambda: hash(self.learner.grid_key() or 0)) is not None
+        return self._guarded(lambda: hash(grid_key(self.learner) or 0)) is not None
 
     def prepare(self, X: Rows) -> None:
         """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
         rows = self._guarded(lambda: self._usable(X), counts=False)
         start = perf_counter()
-        if rows is not None:
-            self._guarded(lambda: self.learner.prepare(rows))
+        if rows is not None and isinstance(learner := self.learner, LooksAhead):
+            self._guarded(lambda: learner.prepare(rows))
         self._prepared = {"prepare_seconds": perf_counter() - start}
 
     def _usable(self, X: Rows) -> Rows:
@@ -129,14 +133,16 @@ class RunState:
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
-        numbers = self._guarded(lambda: float(self.learner.row_numbers(columns, classes, values)), counts=False)
+        numbers = self._guarded(
+            lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)), counts=False
+        )
         return numbers or 0.0
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
         if not self._ready:
             self._schedule.compile(chunk)
-            self._guarded(lambda: self.learner.compile(chunk.X), counts=False)
+            self._guarded(lambda: compile_loops(self.learner, chunk.X), counts=False)
             if not self.learner.checks_rows:
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-import olscale
 from olscale.errors import ExecutionError
 from olscale.results.plans import LeftOut
 from olscale.results.store import Store
@@ -79,5 +79,8 @@ class Evaluation:
         metric : str, optional
             The metric to show in place of the errors.
         """
-        # Reports stand above this floor; the package itself knows where.
-        return olscale.Results(self.store, self.ids, metric, self.experiment)
+        # Reports stand above this floor: they are looked up by name when they are wanted.
+        results: Results = import_module("olscale.report.notebook").Results(
+            self.store, self.ids, metric, self.experiment
+        )
+        return results

@@ -23,7 +23,7 @@ TASKS_A_THREAD = 2
 """The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
 
 
-class WorkerLostError(Exception):
+class WorkerLostError(ExecutionError):
     """What a worker was doing is gone.
 
     Attributes
@@ -35,7 +35,7 @@ class WorkerLostError(Exception):
     worker = ""
 
 
-class ClosedError(Exception):
+class ClosedError(ExecutionError):
     """No worker takes anything more."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Domain, Real
-from olscale.learners.second_order import SecondOrderLearner, moves
+from olscale.learners.second_order import SecondOrderLearner
+from olscale.learners.second_order_rule import moves
 
 __all__ = ["AROW"]
 

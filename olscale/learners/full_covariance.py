@@ -1,7 +1,7 @@
 """The loop of the second-order learners with a full covariance.
 
-For dense rows one sweep over Sigma makes the update of the last row that moved and multiplies by the next row at once: the
-sweep is bound by memory, and so Sigma travels once a row and not twice. An update that no row has picked up is made when
+For dense rows one pass over Sigma makes the update of the last row that moved and multiplies by the next row at once: the
+pass is bound by memory, and so Sigma travels once a row and not twice. An update that no row has picked up is made when
 the chunk ends; every element sees the same operations either way, so bits do not depend on where a stream is cut. Sparse
 rows read only the rows of Sigma at their nonzeros, and an update passes over rows of Sigma that it would not change.
 """
@@ -25,7 +25,7 @@ from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.second_order import (
+from olscale.learners.second_order_rule import (
     FINE,
     MEAN_NOT_FINITE,
     STEP_NOT_FINITE,

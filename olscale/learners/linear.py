@@ -22,10 +22,11 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, is_ours, uncached
 from olscale.compiled.pages import aligned_copy
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
-from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
-from olscale.learners.contract.fused_settings import Grid
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.usable_rows import unusable
@@ -172,7 +173,7 @@ def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
     return W[:, 0] if W.shape[1] == 1 else W
 
 
-class LinearLearner(Classifier):
+class LinearLearner(Classifier, ShardsClasses, FusesSettings, EstimatesCost):
     """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
@@ -220,9 +221,9 @@ class LinearLearner(Classifier):
         """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
         return type(self), self.multiclass, self.dtype
 
-    def fuse(self, learners: Sequence[Learner]) -> Grid:
-        """Return the grid of `learners`."""
-        return LinearGrid(learners)
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        """Return `learners` in one pass."""
+        return FusedLinear(learners)
 
     @property
     def coef_(self) -> FloatArray:
@@ -245,7 +246,7 @@ class AggressiveLearner(LinearLearner):
         self.dtype = dtype
 
 
-class LinearGrid(Grid):
+class FusedLinear(FusedSettings):
     """Settings of a first-order linear learner in one pass.
 
     Examples
@@ -254,9 +255,9 @@ class LinearGrid(Grid):
     >>> learners = [PA1(C=0.1), PA1(C=1.0)]
     >>> for learner in learners:
     ...     learner.begin(columns=2, classes=2)
-    >>> grid = LinearGrid(learners)
-    >>> _ = grid.learn(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
-    >>> grid.release()
+    >>> fused = FusedLinear(learners)
+    >>> _ = fused.learn(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
+    >>> fused.release()
     >>> [learner.coef_.tolist() for learner in learners]
     [[[-0.2, 0.1]], [[-0.5, 1.0]]]
     """

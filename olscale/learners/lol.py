@@ -11,17 +11,19 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
 from olscale.errors import ParameterError
-from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.lol_loop import Hyperplanes, Rule, learn_and_score
+from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score
 from olscale.learners.offline_prototypes import offline_prototypes
 
 __all__ = ["ILOL", "LOL"]
 
 
-class _Local(OnePassLearner):
+class _Local(OnePassLearner, LooksAhead, ShardsClasses, EstimatesCost):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int
@@ -73,7 +75,7 @@ class _Local(OnePassLearner):
     def prepare(self, X: Rows) -> None:
         """Fit the prototypes to the rows `X` by k-means; from then on they stay where they are."""
         if not self.looks_ahead:
-            super().prepare(X)
+            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
         features, means = offline_prototypes(X, int(self.k), self._random())
         S, count = self.state_["S"], len(means)
         S[features, :count] = means.T
@@ -86,13 +88,13 @@ class _Local(OnePassLearner):
             return None
         return {"W": class_axis(1, outputs), "U": class_axis(2, outputs)}
 
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         if self.looks_ahead and len(scores) and not state["members"].any():
             raise ParameterError(
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
                 "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
             )
-        rule = Rule(
+        rule = LOLRule(
             C=float(self.C),
             inverse_lam=self._inverse_lam(),
             first_count=1.0 if self.count_rule == "macqueen" else 0.0,

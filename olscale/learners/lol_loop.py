@@ -29,7 +29,7 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["Hyperplanes", "Rule", "learn_and_score"]
+__all__ = ["Hyperplanes", "LOLRule", "learn_and_score"]
 
 
 class Hyperplanes(NamedTuple):
@@ -39,7 +39,7 @@ class Hyperplanes(NamedTuple):
     U: NDArray[Any]
 
 
-class Rule(NamedTuple):
+class LOLRule(NamedTuple):
     """What the parameters say of a step; `fixed` prototypes do not move, and a first row counts `first_count`."""
 
     C: float
@@ -78,7 +78,7 @@ def _set_max_score_steps(f: FloatArray, label: int, C: float, square: float, ste
 
 
 @inlined
-def _set_steps(f: FloatArray, label: int, square: float, rule: Rule, step: FloatArray) -> bool:
+def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, step: FloatArray) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     # The row as W and U together see it, ``x / sqrt(lam)`` above x, has the squared norm ``(1 + 1/lam) |x|^2``.
     stacked = (1.0 + rule.inverse_lam) * square
@@ -88,7 +88,7 @@ def _set_steps(f: FloatArray, label: int, square: float, rule: Rule, step: Float
 
 
 @inlined
-def _score_common(X: Any, i: int, planes: Hyperplanes, rule: Rule, row: Any, f: FloatArray) -> float:
+def _score_common(X: Any, i: int, planes: Hyperplanes, rule: LOLRule, row: Any, f: FloatArray) -> float:
     """Set ``f = W x``, copy a dense row to `row` and return ``|x|^2``."""
     f[:] = 0.0
     if rule.binary and rule.inverse_lam > 0.0:
@@ -101,7 +101,7 @@ def _score_common(X: Any, i: int, planes: Hyperplanes, rule: Rule, row: Any, f: 
 
 
 @inlined
-def _score_local(X: Any, i: int, u: Any, rule: Rule, local: FloatArray, f: FloatArray) -> None:
+def _score_local(X: Any, i: int, u: Any, rule: LOLRule, local: FloatArray, f: FloatArray) -> None:
     """Add ``u x`` to `f`, u being the hyperplanes of the row's prototype."""
     # One class of many, alone in its shard, is summed as among the others: its bits must not depend on them.
     if rule.binary:
@@ -113,7 +113,7 @@ def _score_local(X: Any, i: int, u: Any, rule: Rule, local: FloatArray, f: Float
 
 
 @inlined
-def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: Rule) -> None:
+def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
         # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the place of its first row.
@@ -124,7 +124,7 @@ def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh
 
 
 @inlined
-def _move(X: Any, i: int, planes: Hyperplanes, p: int, rule: Rule, step: FloatArray) -> None:
+def _move(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: FloatArray) -> None:
     """Move the hyperplanes of prototype `p` and the common ones by their steps (eqs. 18 and 19)."""
     add_row(X, i, planes.U[p], step)
     if rule.inverse_lam > 0.0:
@@ -139,7 +139,7 @@ def learn_and_score(
     y: NDArray[np.int64],
     planes: Hyperplanes,
     prototypes: Prototypes,
-    rule: Rule,
+    rule: LOLRule,
     limits: Any,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],

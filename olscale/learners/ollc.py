@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_row, row_scores, set_column
-from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
@@ -94,7 +95,7 @@ def _learn_and_score(
             add_row(X, i, V, a)
 
 
-class OLLC(OnePassLearner):
+class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
     """Online locally linear classification: a gate splits the space in two regions with a hyperplane each.
 
     With gate ``g = a.x`` and classifiers ``f_r = b_r.x`` the score is f_1 where g > 0 and f_2 elsewhere. On each row the
@@ -159,7 +160,7 @@ class OLLC(OnePassLearner):
         """Return the axes of gates and classifiers; the anchor is shared by all classes."""
         return {"V": class_axis(1, outputs, each=3), "lift": class_axis(0, outputs), "hold": class_axis(0, outputs)}
 
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         arrays = (state["V"], state["lift"], state["hold"], state["anchor"])
         direction = 1.0 if self.gate == "printed" else -1.0
         settings = (float(self.beta), direction, self.norm_limits())

@@ -13,8 +13,9 @@ from olscale.compiled.many_columns import move_multiply, multiply
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.rows import add_row
 from olscale.compiled.simd.vectors import VECTOR
-from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
@@ -120,7 +121,7 @@ def _learn_and_score(
         add_row(X, pending, theta, a)
 
 
-class PAMO1(OnePassLearner):
+class PAMO1(OnePassLearner, ShardsClasses, EstimatesCost):
     """Passive-aggressive max-out, PAMO-I: a hyperplane on a max-out projection, both moves on rows with loss.
 
     A row of unit length is projected to ``z_m = max_j u_mj.x``, m = 1..h, and z scaled to unit length; the score is
@@ -222,7 +223,7 @@ class PAMO1(OnePassLearner):
         """Return the axes of the projections and of the hyperplanes on them: each class has its own."""
         return {"theta": class_axis(1, outputs, each=int(self.h) * int(self.k)), "W": class_axis(0, outputs)}
 
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         settings = (int(self.k), float(self.C), float(self.alpha), float(self.epsilon), self.always, self.norm_limits())
         _learn_and_score(X, y, state["theta"], state["W"], *settings, learning, state["seen"], state["updates"], scores)
 

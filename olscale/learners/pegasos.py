@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column, borrowed_rows, row_scores
-from olscale.learners.contract.class_axes import ClassAxes, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm
 from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
@@ -116,7 +117,7 @@ def _learn(
             _fold(V, c, norms)
 
 
-class Pegasos(Classifier):
+class Pegasos(Classifier, ShardsClasses, EstimatesCost):
     """Pegasos, online: stochastic sub-gradient descent on the SVM objective ``lam/2 |w|^2 + hinge``.
 
     Row t (from 1) is scored with `w`; then ``w *= 1 - 1/t`` and, if its hinge loss was positive, ``w += y x / (lam t)``.

@@ -21,7 +21,7 @@ from olscale.system.interrupts import let_interrupt_out, text_of
 
 __all__ = [
     "LEARNERS",
-    "asked",
+    "ask",
     "is_learner",
     "is_ours",
     "is_restorable",
@@ -102,8 +102,8 @@ def is_ours(name: str) -> bool:
     return name in LEARNERS.ours
 
 
-def asked(name: str, what: str, call: Callable[[], T]) -> T:
-    """Return what learner `name` says when it is asked for `what` while an evaluation is planned.
+def ask(name: str, what: str, call: Callable[[], T]) -> T:
+    """Call learner `name` for `what` while an evaluation is planned, and return its answer.
 
     Raises
     ------
@@ -123,13 +123,13 @@ def asked(name: str, what: str, call: Callable[[], T]) -> T:
 
 def is_restorable(name: str) -> bool:
     """Return whether a run of the learner can be continued from a checkpoint."""
-    found = learner_class(name)
-    return is_learner(found) and found.restorable
+    target = learner_class(name)
+    return is_learner(target) and target.restorable
 
 
-def is_learner(found: Any) -> TypeGuard[type[Learner]]:
+def is_learner(target: Any) -> TypeGuard[type[Learner]]:
     """Tell whether what `learner_class` returns is a class that keeps the learner contract."""
-    return isinstance(found, type) and issubclass(found, Learner)
+    return isinstance(target, type) and issubclass(target, Learner)
 
 
 def make_learner(name: str, params: dict[str, Any]) -> Learner:
@@ -145,16 +145,16 @@ def make_learner(name: str, params: dict[str, Any]) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
-    return asked(name, "making it", lambda: _made(name, params))
+    return ask(name, "making it", lambda: _make(name, params))
 
 
-def _made(name: str, params: dict[str, Any]) -> Learner:
-    found = learner_class(name)
-    version = learner_version(learner_path(name), found)
-    if not is_learner(found):
-        return ForeignLearner(name, found, params, str(version))
-    check_arguments(name, found, params)
-    learner = found(**params)
+def _make(name: str, params: dict[str, Any]) -> Learner:
+    target = learner_class(name)
+    version = learner_version(learner_path(name), target)
+    if not is_learner(target):
+        return ForeignLearner(name, target, params, str(version))
+    check_arguments(name, target, params)
+    learner = target(**params)
     learner.resolved_params()
     learner.version = version  # type: ignore[misc,assignment]
     return learner

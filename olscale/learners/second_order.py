@@ -7,8 +7,8 @@ All keep a mean ``mu`` (the weights) and a covariance ``Sigma``, and make one ki
 
 (the same as ``Sigma -= beta Sigma x x' Sigma`` with ``beta = gamma / (1 + gamma v)``).
 
-A rule is a named tuple of parameters with a function that gives ``(alpha, gamma)`` from ``(m, v)``. `full_covariance` has
-the loop that keeps all of Sigma; `diagonal_covariance` keeps the diagonal of Sigma^-1 and drops the rest of ``x x'``.
+A rule (`second_order_rule`) gives ``(alpha, gamma)`` from ``(m, v)``. The loop of `full_covariance` keeps all of Sigma;
+those of `diagonal_covariance` keep the diagonal of Sigma^-1 and drop the rest of ``x x'``.
 
 In the max-score form m is the margin of the true class over the best wrong class; the true class moves by
 ``+alpha Sigma x``, the wrong one by as much the other way, and all classes share one covariance.
@@ -17,66 +17,32 @@ In the max-score form m is the margin of the true class over the best wrong clas
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError, ParameterError
-from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, class_axis
+from olscale.learners.contract.class_axes import ClassAxes, ClassAxis, ShardsClasses, class_axis
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm, score_columns
 from olscale.learners.contract.parameters import Choice, Domain
+from olscale.learners.diagonal_covariance import learn_diagonal
+from olscale.learners.full_covariance import learn_full
 from olscale.learners.linear import linear_scores
+from olscale.learners.second_order_rule import FINE, STEP_NOT_FINITE, VARIANCE_OF_FEATURE, VARIANCE_OF_ROW
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
-__all__ = ["SecondOrderLearner", "margin_needed", "moves", "step"]
-
-FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
-"""What the loops say has broken down."""
+__all__ = ["SecondOrderLearner"]
 
 
-def step(rule: Any, m: float, v: float) -> tuple[float, float]:
-    """Return ``(alpha, gamma)`` of `rule`; compiled loops resolve it to the rule's own function at compile time."""
-    raise TypeError("for compiled loops only")
-
-
-def margin_needed(rule: Any, square: float) -> float:
-    """Return a margin at which `rule` does not move, given that ``v <= |x|^2 = square``."""
-    raise TypeError("for compiled loops only")
-
-
-def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
-
-    `needed` is a function ``(rule, square)``: rows with at least that margin are passed over without the cost of v.
-    """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def ours(rule: Any) -> bool:
-            return isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
-
-        @overload(step, inline="always")
-        def choose_step(rule, m, v):  # type: ignore[no-untyped-def]
-            return function if ours(rule) else None
-
-        @overload(margin_needed, inline="always")
-        def choose_needed(rule, square):  # type: ignore[no-untyped-def]
-            return needed if ours(rule) else None
-
-        return function
-
-    return register
-
-
-class SecondOrderLearner(Classifier):
+class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     """Base of the second-order learners; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
@@ -175,9 +141,6 @@ class SecondOrderLearner(Classifier):
             At the row that breaks the numbers: x' Sigma x or the variance of a feature is not positive (rounding cost Sigma
             its definiteness, or the variance underflowed), or a score, step or mean is not finite.
         """
-        from olscale.learners.diagonal_covariance import learn_diagonal
-        from olscale.learners.full_covariance import learn_full
-
         state = self.state_
         outputs = self._mean.shape[1]
         max_score = outputs > 1 and self.multiclass == "max-score"

@@ -9,7 +9,8 @@ from scipy.special import ndtri
 
 from olscale.learners.confidence_weighted import confidence_gained
 from olscale.learners.contract.parameters import Domain, Real
-from olscale.learners.second_order import SecondOrderLearner, moves
+from olscale.learners.second_order import SecondOrderLearner
+from olscale.learners.second_order_rule import moves
 
 __all__ = ["SCW1", "SCW2"]
 

@@ -12,15 +12,16 @@ from olscale.compiled.mixture import Mixture
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, Rule, learn_and_score
+from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score
 
 __all__ = ["SoftLOL"]
 
 
-class SoftLOL(OnePassLearner):
+class SoftLOL(OnePassLearner, EstimatesCost):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
@@ -133,11 +134,11 @@ class SoftLOL(OnePassLearner):
             **choice,
         }
 
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
         mixture = Mixture(np.empty(int(self.m) + 1, np.int64), np.empty(int(self.m) + 1))
         averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        rule = Rule(int(self.sharpness), float(self.lam), float(self.C), averaging)
+        rule = SoftLOLRule(int(self.sharpness), float(self.lam), float(self.C), averaging)
         model = (state["V"], prototypes, mixture, state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
         learn_and_score(X, y, *model, rule, self.norm_limits(), *counts, learning, scores)

@@ -27,7 +27,7 @@ from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["EXPONENT", "MEAN", "NO_CHOICE", "Rule", "learn_and_score"]
+__all__ = ["EXPONENT", "MEAN", "NO_CHOICE", "SoftLOLRule", "learn_and_score"]
 
 EXPONENT = 3  # of the mean in the adaptive form
 _LEAD = 16  # errors fewer than the form in force with which the other takes over
@@ -42,7 +42,7 @@ MEAN = 1
 NO_CHOICE = np.empty(0, dtype=np.int64)
 
 
-class Rule(NamedTuple):
+class SoftLOLRule(NamedTuple):
     """What the parameters say of the gates, of a step and of the mean."""
 
     sharpness: int
@@ -105,7 +105,13 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
 
 @inlined
 def _mix(
-    prototypes: Prototypes, scale: float, existing: int, fresh: bool, far: FloatArray, rule: Rule, mixture: Mixture
+    prototypes: Prototypes,
+    scale: float,
+    existing: int,
+    fresh: bool,
+    far: FloatArray,
+    rule: SoftLOLRule,
+    mixture: Mixture,
 ) -> int:
     """Set gates of the prototypes nearest to the measured row times `scale`, then of the common plane; return how many."""
     indices, gates = mixture.indices, mixture.gates
@@ -129,7 +135,7 @@ def learn_and_score(
     prototypes: Prototypes,
     mixture: Mixture,
     force: NDArray[np.int64],
-    rule: Rule,
+    rule: SoftLOLRule,
     limits: Any,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],

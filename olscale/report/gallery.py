@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from olscale.report.figures.style import save
 from olscale.report.html import figure_html, paragraphs
-from olscale.report.papers.base import Absent, FigureSource, PaperFigure
+from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ class Gallery:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
         try:
             drawn = figure.draw(source)
-        except Absent as reason:
+        except MissingRunsError as reason:
             cure = f"; to have it: {figure.needs}" if figure.needs else ""
             self.absent.append(f"{figure.name} is not drawn: {reason}{cure}")
             return paragraphs([self.absent[-1]], "note")

@@ -24,7 +24,7 @@ from olscale.results.rows import record_of, run_bytes, timing_bytes
 from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
 from olscale.results.single import file_of, is_damage, read_single, stem, why
-from olscale.results.store import Store
+from olscale.results.store_runs import StoreRuns
 
 __all__ = [
     "forget",
@@ -37,7 +37,7 @@ __all__ = [
 
 
 def forget_matching(
-    store: Store, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False
+    store: StoreRuns, learners: Collection[str] = (), datasets: Collection[str] = (), everything: bool = False
 ) -> int:
     """Remove the runs of these learners on these datasets with all that belongs to them; see `Store.forget`."""
     if everything == bool(learners or datasets):
@@ -73,7 +73,7 @@ def forget_matching(
     return len(ids)
 
 
-def _forget_everything(store: Store) -> int:
+def _forget_everything(store: StoreRuns) -> int:
     ids = store.done() | store.lost()
     for kind in ("runs", "lost", "timings"):
         store.discard([*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())])
@@ -82,7 +82,7 @@ def _forget_everything(store: Store) -> int:
     return len(ids)
 
 
-def forget(store: Store, ids: set[str]) -> None:
+def forget(store: StoreRuns, ids: set[str]) -> None:
     """Remove runs from single files and compacted files, so that they are computed again.
 
     A compaction at the same time may bring one back; its new result then counts if its outcome is better.
@@ -93,7 +93,7 @@ def forget(store: Store, ids: set[str]) -> None:
             _drop_rows(store, kind, ids)
 
 
-def take_out_of_compacted(store: Store, ids: set[str]) -> None:
+def take_out_of_compacted(store: StoreRuns, ids: set[str]) -> None:
     """Put the results of runs that are in compacted files into single files, where they can be replaced in one step."""
     for name, of in store.compacted_ids("runs").items():
         rows = _rows(store, "runs", name).filter(pc.is_in(of, value_set=_array(ids))) if _has_any(of, ids) else None
@@ -103,7 +103,7 @@ def take_out_of_compacted(store: Store, ids: set[str]) -> None:
     _drop_rows(store, "runs", ids)
 
 
-def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
+def result_digests(store: StoreRuns, ids: Collection[str]) -> dict[str, bytes]:
     """Return a digest of what single files have of each of these runs, whichever version of a library wrote them."""
     names = [file_of(kind, id) for kind in ("lost", "runs") for id in sorted(ids)]
     found = read_single(store.files, names, SCHEMAS["runs"], SCHEMAS["runs"].names, store.checked)
@@ -111,7 +111,7 @@ def result_digests(store: Store, ids: Collection[str]) -> dict[str, bytes]:
     return {row["id"]: hashlib.sha256(run_bytes(record_of(row, None))).digest() for row in rows}
 
 
-def replace_record(store: Store, record: Record) -> None:
+def replace_record(store: StoreRuns, record: Record) -> None:
     """Write a finished run in the place of what the store has of it.
 
     An outcome of ``"lost"`` takes the place of a result too: what was computed before may be out of date.
@@ -131,7 +131,7 @@ def replace_record(store: Store, record: Record) -> None:
     _drop_rows(store, "runs", {record.id})
 
 
-def _drop_rows(store: Store, kind: str, ids: set[str]) -> None:
+def _drop_rows(store: StoreRuns, kind: str, ids: set[str]) -> None:
     for name, of in store.compacted_ids(kind).items():
         if not _has_any(of, ids):
             continue
@@ -151,7 +151,7 @@ def _array(ids: Iterable[str]) -> pa.Array:
     return pa.array(sorted(ids), pa.string())
 
 
-def _rows(store: Store, kind: str, name: str) -> pa.Table:
+def _rows(store: StoreRuns, kind: str, name: str) -> pa.Table:
     try:
         return read_compacted(store.files, kind, name, SCHEMAS[kind].names)
     except (OSError, ValueError, pa.ArrowException) as fault:
@@ -160,7 +160,7 @@ def _rows(store: Store, kind: str, name: str) -> pa.Table:
 
 
 def forget_checkpoints(
-    store: Store, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
+    store: StoreRuns, ids: Collection[str], learners: Collection[str] = (), datasets: Collection[str] = ()
 ) -> None:
     """Remove the checkpoints of run groups that have one of these runs, or one of the learners on one of the datasets."""
 
@@ -174,7 +174,7 @@ def forget_checkpoints(
     store.discard(name for name in store.names("checkpoints") if name.rpartition("/")[2].removesuffix(".json") in ids)
 
 
-def _forget_groups(store: Store, is_asked: Callable[[dict[str, Any]], bool]) -> None:
+def _forget_groups(store: StoreRuns, is_asked: Callable[[dict[str, Any]], bool]) -> None:
     """Remove the checkpoints of the run groups that are asked for, and what their class shards have left."""
     names = [name for name in store.names("checkpoints") if name.endswith("/pack.json")]
     for name, data in store.files.read_many(names):

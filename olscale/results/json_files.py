@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.single import is_damage, why
-from olscale.results.store import OnDamage, Store
+from olscale.results.store_runs import OnDamage, StoreRuns
 
 __all__ = ["read_json_files", "write_json_file"]
 
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 def read_json_files(
-    store: Store, folder: str, build: Callable[[Any, str], T], on_damage: OnDamage = "raise"
+    store: StoreRuns, folder: str, build: Callable[[Any, str], T], on_damage: OnDamage = "raise"
 ) -> list[T]:
     """Return what `build` makes of each JSON file of a folder, sorted by the names of the files.
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
     folder : str
         Where they are.
     build : callable
@@ -62,13 +62,13 @@ def read_json_files(
 
 
 def write_json_file(
-    store: Store, name: str, content: Mapping[str, Any], is_same: Callable[[Any], bool], sort_keys: bool = False
+    store: StoreRuns, name: str, content: Mapping[str, Any], is_same: Callable[[Any], bool], sort_keys: bool = False
 ) -> bool:
     """Write a JSON file, unless it is there; a damaged one is set aside and written anew.
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
     name : str
     content : dict
     is_same : callable

@@ -14,7 +14,7 @@ from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.json_files import read_json_files
 from olscale.results.record import canonical_json, is_run_id
 from olscale.results.single import why
-from olscale.results.store import OnDamage, Store
+from olscale.results.store_runs import OnDamage, StoreRuns
 
 __all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "plan_file", "read_plans", "write_plan"]
 
@@ -110,7 +110,7 @@ class Plan:
 
 
 def write_plan(
-    store: Store,
+    store: StoreRuns,
     experiment: str,
     runs: Iterable[str],
     left_out: Iterable[LeftOut] = (),
@@ -122,7 +122,7 @@ def write_plan(
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
     experiment : str
         Name of the experiment.
     runs : iterable of str
@@ -150,7 +150,7 @@ def write_plan(
     return plan
 
 
-def _number(store: Store, plan: Plan, known: Plan | None) -> int:
+def _number(store: StoreRuns, plan: Plan, known: Plan | None) -> int:
     """Return the number that `plan` has, or the next one, if the experiment was evaluated in another form since."""
     others = read_plans(store, "skip")  # whoever wants those plans will say which of them is damaged
     newest = max((other.number for other in others if other.experiment == plan.experiment), default=0)
@@ -171,7 +171,7 @@ def _content(plan: Plan) -> dict[str, Any]:
     return content
 
 
-def _read_one(store: Store, file: str, tell_damage: Callable[[str], None]) -> Plan | None:
+def _read_one(store: StoreRuns, file: str, tell_damage: Callable[[str], None]) -> Plan | None:
     """Return the plan in a file, if there is one; a damaged one is set aside."""
     [(_, data)] = store.files.read_many([file])
     if isinstance(data, FileNotFoundError):
@@ -201,12 +201,12 @@ def plan_file(plan: Plan) -> str:
     return f"plans/{name}-{digest}.json"
 
 
-def read_plans(store: Store, on_damage: OnDamage = "raise") -> list[Plan]:
+def read_plans(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Plan]:
     """Return the store's plans, sorted by the names of their files.
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
     on_damage : {"raise", "skip"}
         What to do about a damaged plan: raise, or leave it out and add it to ``store.damaged``.
 

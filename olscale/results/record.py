@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
 
-__all__ = ["FAILED", "OUTCOMES", "Record", "Segment", "Series", "canonical_json", "is_run_id", "run_id"]
+__all__ = ["FAILED", "OUTCOMES", "Record", "SegmentMistakes", "Series", "canonical_json", "is_run_id", "run_id"]
 
 OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 """How a run can end. Only ``lost`` (its workers kept dying) is worth trying again as it stands."""
@@ -34,7 +34,7 @@ FAILED = OUTCOMES[1:]
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
-class Segment(NamedTuple):
+class SegmentMistakes(NamedTuple):
     """Mistakes on one segment of the stream (a day of URL).
 
     Parameters

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from olscale.results.record import Record, Segment, Series, canonical_json
+from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
 
 __all__ = [
     "OPTIONAL",
@@ -215,7 +215,7 @@ def record_of(run: dict[str, Any], timing: dict[str, Any] | None) -> Record:
         metrics=dict(run["metrics"]),
         curve_rows=np.array(run["curve_rows"], dtype=np.int64),
         curve_mistakes=np.array(run["curve_mistakes"], dtype=np.int64),
-        segments=tuple(Segment(**segment) for segment in run["segments"]),
+        segments=tuple(SegmentMistakes(**segment) for segment in run["segments"]),
         series=tuple(
             Series(one["name"], np.array(one["rows"], dtype=np.int64), np.array(one["values"], dtype=np.float64))
             for one in run["series"]

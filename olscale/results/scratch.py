@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from olscale.errors import StoreError
-from olscale.results.store import Store
+from olscale.results.store_runs import StoreRuns
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 
 __all__ = ["Scratch"]
@@ -23,7 +23,7 @@ class Scratch:
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
         The metrics store.
     run : str
         Run id.
@@ -39,7 +39,7 @@ class Scratch:
     >>> scratch.clear()
     """
 
-    def __init__(self, store: Store, run: str) -> None:
+    def __init__(self, store: StoreRuns, run: str) -> None:
         self._store, self._folder = store, f"tmp/shards-{run}"
 
     def write(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:

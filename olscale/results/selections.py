@@ -9,7 +9,7 @@ from typing import Any
 
 from olscale.results.json_files import read_json_files, write_json_file
 from olscale.results.record import canonical_json, run_id
-from olscale.results.store import OnDamage, Store
+from olscale.results.store_runs import OnDamage, StoreRuns
 
 __all__ = ["Point", "Selection", "read_selections", "selection_file", "write_selection"]
 
@@ -59,7 +59,7 @@ class Selection:
         return {"grid": self.definition["grid"], **self.definition["protocol"]}
 
 
-def write_selection(store: Store, selection: Selection) -> bool:
+def write_selection(store: StoreRuns, selection: Selection) -> bool:
     """Write ``selections/<id>.json``, unless it is there and says the same; its bytes depend on the tuning runs alone.
 
     Returns
@@ -85,12 +85,12 @@ def selection_file(selection: Selection) -> str:
     return f"selections/{selection.id}.json"
 
 
-def read_selections(store: Store, on_damage: OnDamage = "raise") -> list[Selection]:
+def read_selections(store: StoreRuns, on_damage: OnDamage = "raise") -> list[Selection]:
     """Return the store's selections, sorted by id.
 
     Parameters
     ----------
-    store : Store
+    store : StoreRuns
     on_damage : {"raise", "skip"}
         What to do about a damaged selection: raise, or leave it out and add it to ``store.damaged``.
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.pages import BLOCK, aligned_zeros, filled_blocks, put_blocks, take_blocks
+from olscale.errors import OlscaleError
 from olscale.storage.npz import read_npz, write_member
 
 __all__ = ["LaterFormatError", "read_arrays", "write_arrays"]
@@ -27,7 +28,7 @@ _PIECE = 1 << 24
 _AT_ONCE = _PIECE // BLOCK
 
 
-class LaterFormatError(ValueError):
+class LaterFormatError(OlscaleError, ValueError):
     """A file that a later version of olscale wrote; it is whole."""
 
 

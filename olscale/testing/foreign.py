@@ -53,7 +53,7 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[t
     """
     make = partial(make_learner, name, dict(params or {}))
     make()
-    found: list[tuple[str, Callable[[], None]]] = []
+    checks: list[tuple[str, Callable[[], None]]] = []
     for check in (
         check_an_untrained_model_predicts_a_class_or_says_it_cannot,
         check_predictions_are_classes,
@@ -66,17 +66,17 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[t
         check_a_row_of_nan_ends_its_run,
     ):
         for classes in _class_counts(make):
-            found.append((f"{_title(check)} ({classes} classes)", partial(check, make, classes)))
+            checks.append((f"{_title(check)} ({classes} classes)", partial(check, make, classes)))
     copies = check_a_copy_has_the_same_parameters
-    found.append((_title(copies), partial(copies, make)))
+    checks.append((_title(copies), partial(copies, make)))
     elsewhere = check_another_process_gives_the_same_predictions
-    found.append((_title(elsewhere), partial(elsewhere, name, dict(params or {}))))
-    return found
+    checks.append((_title(elsewhere), partial(elsewhere, name, dict(params or {}))))
+    return checks
 
 
 def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
-    """Asked before its first row, a model predicts a class or None, or raises; olscale asks River's, not scikit-learn's."""
-    learner = begun(make, classes)
+    """Before its first row a model predicts a class or None, or raises; olscale calls River's then, not scikit-learn's."""
+    learner = start(make, classes)
     X, _ = stream(classes)
     scores = learner.scores(X[:1])
     assert np.isfinite(scores).all(), "before its first row its scores are not finite"
@@ -87,15 +87,15 @@ def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, cla
         predicted = np.asarray(predict(X[:1])).ravel()
     except Exception:
         return
-    known = [*range(classes), None]
-    assert predicted[0] in known, (
+    answers = [*range(classes), None]
+    assert predicted[0] in answers, (
         f"before its first row it predicts {predicted[0]!r}; expected an error, as NotFittedError"
     )
 
 
 def check_predictions_are_classes(make: _Make, classes: int) -> None:
     """Every prediction is one of the classes it was taught, one for each row, along the stream and after it."""
-    learner, (X, y) = begun(make, classes), stream(classes)
+    learner, (X, y) = start(make, classes), stream(classes)
     scores = learner.learn(X, y)
     assert np.isfinite(scores).all(), f"it breaks down after {int(learner.measures()['updates'])} rows: {_NOT_FINITE}"
     assert np.isfinite(learner.scores(X)).all(), f"at the end of the stream {_NOT_FINITE}"
@@ -107,7 +107,7 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
     Between them a third learns other labels, which the second must not know of.
     """
     X, y = stream(classes, noise=1.5)
-    first, _, second = (begun(make, classes).learn(X, labels) for labels in (y, (y + 1) % classes, y))
+    first, _, second = (start(make, classes).learn(X, labels) for labels in (y, (y + 1) % classes, y))
     differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
     assert not len(differing), (
         f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, or does a list, "
@@ -118,12 +118,12 @@ def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) 
 def check_predicting_learns_nothing(make: _Make, classes: int) -> None:
     """Asking a model for predictions, and for its scores, does not change what it predicts later."""
     X, y = stream(classes)
-    quiet, asked = begun(make, classes), begun(make, classes)
+    quiet, busy = start(make, classes), start(make, classes)
     half = ROWS // 2
-    for learner in (quiet, asked):
+    for learner in (quiet, busy):
         learner.learn(X[:half], y[:half])
-    asked.scores(X)
-    expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, asked))
+    busy.scores(X)
+    expected, got = (learner.learn(X[half:], y[half:]) for learner in (quiet, busy))
     assert np.array_equal(expected, got, equal_nan=True), "it predicts otherwise after it was asked for predictions"
 
 
@@ -131,7 +131,7 @@ def check_rows_are_left_as_they_were(make: _Make, classes: int) -> None:
     """Learning and predicting do not write into the rows given, which other learners are given too."""
     X, y = (np.array(array) for array in stream(classes))
     rows, labels = X.copy(), y.copy()
-    learner = begun(make, classes)
+    learner = start(make, classes)
     learner.learn(rows, labels)
     learner.scores(rows)
     assert np.array_equal(rows, X), "it changes the rows"
@@ -142,7 +142,7 @@ def check_rows_of_zeros_break_nothing(make: _Make, classes: int) -> None:
     """A stream that begins with, and has, rows of zeros only is learned without breaking down."""
     X, y = (np.array(array) for array in stream(classes))
     X[[0, 1, 2, 50, 51]] = 0.0
-    learner = begun(make, classes)
+    learner = start(make, classes)
     assert np.isfinite(learner.learn(X, y)).all(), f"after a row of zeros {_NOT_FINITE}"
 
 
@@ -150,14 +150,14 @@ def check_a_stream_that_begins_with_one_class_is_fine(make: _Make, classes: int)
     """The first rows may all be of one class: streams in time order often begin so."""
     X, y = stream(classes)
     order = np.argsort(y, kind="stable")
-    learner = begun(make, classes)
+    learner = start(make, classes)
     assert np.isfinite(learner.learn(X[order], y[order])).all(), f"in a stream sorted by class {_NOT_FINITE}"
 
 
 def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     """Well separated clusters are told apart after one pass, far better than by chance."""
     X, y = stream(classes, rows=2 * ROWS)
-    learner = begun(make, classes)
+    learner = start(make, classes)
     learner.learn(X, y)
     error = float(np.mean(codes_of(learner.scores(X)) != y))
     assert error < 0.2, (
@@ -170,7 +170,7 @@ def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
     X, y = stream(classes)
     X = X.copy()
     X[20, 2] = np.nan
-    learner = begun(make, classes)
+    learner = start(make, classes)
     try:
         scores = learner.learn(X, y)
     except Exception:  # the run ends as learner_error
@@ -189,9 +189,11 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
         return
     from sklearn.base import clone
 
-    copied = clone(copy.deepcopy(model))
-    given, kept = (one.get_params(deep=False) for one in (model, copied))
-    assert given.keys() == kept.keys(), f"a copy has the parameters {sorted(kept)}, expected {sorted(given)}"
+    copy_of_model = clone(copy.deepcopy(model))
+    arguments, copies = (one.get_params(deep=False) for one in (model, copy_of_model))
+    assert arguments.keys() == copies.keys(), (
+        f"a copy has the parameters {sorted(copies)}, expected {sorted(arguments)}"
+    )
 
 
 def check_another_process_gives_the_same_predictions(name: str, params: dict[str, Any]) -> None:
@@ -200,18 +202,18 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
         "import json, sys; name, params, path = json.loads(sys.argv[1]); sys.path[:] = path; "
         "from olscale.testing.foreign import predictions_digest; print('digest', predictions_digest(name, params))"
     )
-    given = json.dumps([name, params, [part or os.getcwd() for part in sys.path]])  # noqa: PTH109
-    done = subprocess.run(
-        [sys.executable, "-c", code, given],
+    arguments = json.dumps([name, params, [part or os.getcwd() for part in sys.path]])  # noqa: PTH109
+    process = subprocess.run(
+        [sys.executable, "-c", code, arguments],
         capture_output=True,
         text=True,
         check=False,
         timeout=PROCESS_SECONDS,
         env={**os.environ, "PYTHONHASHSEED": "1"},
     )
-    last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-    assert done.returncode == 0, f"there it ends in: {last}"
-    got = done.stdout.strip().rpartition("digest ")[2]
+    last = (process.stderr.strip().splitlines() or ["no message"])[-1]
+    assert process.returncode == 0, f"there it ends in: {last}"
+    got = process.stdout.strip().rpartition("digest ")[2]
     assert got == predictions_digest(name, params), (
         "there it predicts otherwise: by the clock, a set's order or a file?"
     )
@@ -220,7 +222,7 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
 def predictions_digest(name: str, params: dict[str, Any]) -> str:
     """Return a digest of what a learner predicts along a stream."""
     X, y = stream(2)
-    codes = codes_of(begun(partial(make_learner, name, params), 2).learn(X, y))
+    codes = codes_of(start(partial(make_learner, name, params), 2).learn(X, y))
     return hashlib.sha256(codes.tobytes()).hexdigest()
 
 
@@ -233,7 +235,7 @@ def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[NDArray[
     return X, y
 
 
-def begun(make: _Make, classes: int) -> Any:
+def start(make: _Make, classes: int) -> Any:
     """Return a new learner at the start of a stream."""
     learner = make()
     learner.begin(COLUMNS, classes)
@@ -242,7 +244,7 @@ def begun(make: _Make, classes: int) -> Any:
 
 def _class_counts(make: _Make) -> tuple[int, ...]:
     try:
-        begun(make, CLASSES)
+        start(make, CLASSES)
     except ParameterError:  # it tells two classes apart
         return (2,)
     return (2, CLASSES)

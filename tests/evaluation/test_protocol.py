@@ -28,6 +28,7 @@ from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import learner_names, make_learner
 from olscale.results.record import Record
 from olscale.results.rows import run_bytes
@@ -152,7 +153,7 @@ def test_any_learner_can_wait_for_labels() -> None:
     for name in [*learner_names(), "sklearn.linear_model:Perceptron"]:
         learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
         learner.begin(chunk.columns, 2)
-        if learner.looks_ahead:
+        if looks_ahead(learner):
             learner.prepare(chunk.X)
         assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)
 

@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.contract.class_axes import class_axis
+from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.registry import learner_class, learner_names
 from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
@@ -54,6 +55,18 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def class_axes(self, outputs):  # type: ignore[no-untyped-def]
             return {"W": class_axis(1, outputs)}
 
+    class HidesItsCost(OnePassLearner):
+        name = "hides-its-cost"
+
+        def _allocate(self, columns, outputs):  # type: ignore[no-untyped-def]
+            return {}
+
+        def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
+            scores[:] = 0.0
+
+        def row_numbers(self, columns, classes, values):  # type: ignore[no-untyped-def]
+            return 1.0
+
     class MakesItUp(PA):
         def learn(self, X, y):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().learn(X, y))
@@ -63,6 +76,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
             return np.nan_to_num(super().scores(X))
 
     broken_ones = (
+        (HidesItsCost, "capabilities are declared"),
         (MakesItUp, "rows that cannot be used end learning"),
         (ScoresAnything, "rows that cannot be used end learning"),
         (Peeks, "label comes after"),

@@ -1,4 +1,4 @@
-"""Learners defined outside of olscale: their compileds are never stale, and leave nothing in olscale's own cache."""
+"""Learners defined outside of olscale: their compiled loops are never stale, and leave nothing in olscale's own cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mine(LinearLearner):
         return Rule()
 """
 
-KERNEL = """
+LOOP = """
 import numpy as np
 from olscale.compiled.decorator import compiled
 
@@ -45,9 +45,9 @@ def outcome(code: str, folder: Path) -> str:
     ("source", "code"),
     [
         (RULE, "import mine; print(mine.Mine().fit([[1.0], [2.0]], [0, 1]).coef_[0, 0])"),
-        (KERNEL, "import mine; print(mine.step())"),
+        (LOOP, "import mine; print(mine.step())"),
     ],
-    ids=["rule", "kernel"],
+    ids=["rule", "loop"],
 )
 def test_an_edit_takes_effect(source: str, code: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
@@ -57,7 +57,7 @@ def test_an_edit_takes_effect(source: str, code: str, tmp_path: Path) -> None:
     assert float(outcome(code, tmp_path)) == 3 * before != 0
 
 
-def test_our_kernels_load_where_an_outside_rule_cannot_be_imported(tmp_path: Path) -> None:
+def test_our_loops_load_where_an_outside_rule_cannot_be_imported(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RULE)
     outcome("import mine; mine.Mine().fit([[1.0], [1.0]], [0, 1])", tmp_path)
     elsewhere = tmp_path / "elsewhere"
@@ -66,7 +66,7 @@ def test_our_kernels_load_where_an_outside_rule_cannot_be_imported(tmp_path: Pat
     outcome(code, elsewhere)
 
 
-def test_an_edit_of_what_a_kernel_inlines_takes_effect(tmp_path: Path) -> None:
+def test_an_edit_of_what_a_loop_inlines_takes_effect(tmp_path: Path) -> None:
     """Machine code of before would give figures of before under the new source's name."""
     (tmp_path / "mine.py").write_text(
         "from aid import RATE\nfrom olscale.compiled.decorator import compiled\n\n@compiled\ndef step():\n    return RATE\n"

@@ -10,7 +10,7 @@ import pytest
 from olscale.analysis import summarise
 from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import load_experiment
-from olscale.report.papers import PAPERS, Absent, FigureSource, paper_figures
+from olscale.report.papers import PAPERS, FigureSource, MissingRunsError, paper_figures
 from olscale.results import open_store
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
@@ -115,7 +115,7 @@ def test_ollc_learns_xor_within_two_hundred_rows(source):
 
 
 def test_boundaries_need_the_data_set(source, small_catalogue):
-    with pytest.raises(Absent, match="svmguide1"):
+    with pytest.raises(MissingRunsError, match="svmguide1"):
         draw("lol-2016-fig3", source(("pa", {})))
 
 
@@ -133,7 +133,7 @@ def test_boundaries_of_a_data_set_in_the_data_home(source, small_catalogue, shel
     "figure", [figure for figures in PAPERS.values() for figure in figures if figure.needs], ids=lambda f: f.name
 )
 def test_what_is_missing_is_said_with_a_pipeline_that_exists(figure, source, small_catalogue):
-    with pytest.raises(Absent):
+    with pytest.raises(MissingRunsError):
         figure.draw(source(("perceptron", {})))
     [pipeline] = [word for word in figure.needs.split() if word.endswith(".toml")]
     assert load_experiment(PIPELINES.parent / pipeline).learners

@@ -29,7 +29,7 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["BLOCKS", "Block", "for_each_block", "pad_columns"]
+__all__ = ["BLOCKS", "ColumnBlock", "for_each_block", "pad_columns"]
 
 # 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; below, what is left is a sum of powers of two.
 BLOCKS = (64, 16, 8, 4, 2, 1)
@@ -49,7 +49,7 @@ def pad_columns(columns: int) -> int:
     return int(2 ** np.ceil(np.log2(columns)))
 
 
-def for_each_block(builder: Any, weights: Any, write: Callable[[Block], None], widest: int = BLOCKS[0]) -> None:
+def for_each_block(builder: Any, weights: Any, write: Callable[[ColumnBlock], None], widest: int = BLOCKS[0]) -> None:
     """Have `write` write the loop over the features of a row for blocks of each size, so that all columns have their turn.
 
     The larger blocks come first; of each size below the widest at most three blocks are left, of 8 and less at most one.
@@ -60,11 +60,11 @@ def for_each_block(builder: Any, weights: Any, write: Callable[[Block], None], w
         if size <= widest:
             count = builder.udiv(builder.sub(columns, first), INT64(size))
             with cgutils.for_range(builder, count) as loop:
-                write(Block(builder, weights, size, builder.add(first, builder.mul(loop.index, INT64(size)))))
+                write(ColumnBlock(builder, weights, size, builder.add(first, builder.mul(loop.index, INT64(size)))))
             first = builder.add(first, builder.mul(count, INT64(size)))
 
 
-class Block:
+class ColumnBlock:
     """One block of columns and its sums, while the loop over the features is written.
 
     Parameters

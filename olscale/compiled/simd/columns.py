@@ -25,7 +25,7 @@ from numba import types
 from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
-from olscale.compiled.simd.blocks import Block, for_each_block
+from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
 
 __all__ = ["move_csr", "move_multiply_dense", "multiply_csr", "multiply_csr_fused", "multiply_dense"]
@@ -45,14 +45,14 @@ def multiply_dense(typing_context, x, W, f):
         row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2)
         square = zero_slot(builder, DOUBLE)
 
-        def multiply_block(block: Block, squared: bool) -> None:
+        def multiply_block(block: ColumnBlock, squared: bool) -> None:
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 block.add(value, block.load(loop.index))
                 if squared:
                     accumulate(builder, square, value, value)
 
-        def write(block: Block) -> None:
+        def write(block: ColumnBlock) -> None:
             # The first block sums the square too: it is done while the sums of the columns wait for each other.
             with builder.if_else(builder.icmp_signed("==", block.first, INT64(0))) as (first, later):
                 with first:
@@ -78,7 +78,7 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
         earlier, steps, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 2, 3, 4)
         square = zero_slot(builder, DOUBLE)
 
-        def write(block: Block) -> None:
+        def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
@@ -100,7 +100,7 @@ def _multiply_csr(fused: bool) -> Callable[..., Any]:
         last = builder.sub(builder.extract_value(features.shape, 0), INT64(1))
         square = zero_slot(builder, DOUBLE)
 
-        def write(block: Block) -> None:
+        def write(block: ColumnBlock) -> None:
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, stop, start=start) as loop:
                 # Past the end of the row are the features of the next: their weights will be needed soon.
@@ -137,7 +137,7 @@ def move_csr(typing_context, indices, data, start, stop, W, a):
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         features, values, weights, steps = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
 
-        def write(block: Block) -> None:
+        def write(block: ColumnBlock) -> None:
             vectors = block.load_steps(steps.data)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
                 value = builder.load(builder.gep(values.data, [loop.index]))

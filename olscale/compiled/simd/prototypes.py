@@ -22,7 +22,7 @@ from numba import types
 from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
-from olscale.compiled.simd.blocks import Block, for_each_block
+from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import INT64, convert, open_arrays
 
 __all__ = ["add_multiply_dense"]
@@ -51,7 +51,7 @@ def add_multiply_dense(typing_context, before, column, a, row, S, f):
             sum_ = builder.fadd(convert(builder, total, a.type), builder.fmul(a, convert(builder, value, a.type)))
             builder.store(convert(builder, sum_, place.type.pointee), place)
 
-        def write(block: Block) -> None:
+        def write(block: ColumnBlock) -> None:
             def add(j: Any) -> None:
                 block.add(builder.load(builder.gep(values.data, [j])), block.load(j), fused=True)
 

@@ -11,21 +11,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.table_columns import TableColumns, TableRows, Target
 from olscale.errors import FormatError, ParameterError
 
-if TYPE_CHECKING:
-    from olscale.data.formats.table_columns import TableColumns, TableRows
-
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
-
-Target: TypeAlias = NDArray[np.float64] | list[str]
-"""Raw labels of consecutive rows: numbers, or text."""
 
 _KEPT = (np.uint8, np.int8, np.uint16, np.int16, np.float32, np.float64)
 

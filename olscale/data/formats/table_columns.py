@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.base import Target
 from olscale.errors import FormatError, UnknownNameError
 
 __all__ = [
     "TableColumns",
     "TableRows",
+    "Target",
     "columns_named",
     "label_position",
     "segment_position",
@@ -22,6 +23,9 @@ __all__ = [
     "unique_names",
     "value_of",
 ]
+
+Target: TypeAlias = NDArray[np.float64] | list[str]
+"""Raw labels of consecutive rows: numbers, or text."""
 
 _UNNAMED = "Unnamed: {}"
 """How pandas calls a column without a name, most often the one of its row numbers."""

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-import olscale
 from olscale.data.ingest.resume import EARLIER, PROGRESS, keep_earlier
 from olscale.data.manifest import MANIFEST, MARKER
 from olscale.errors import DatasetError
 from olscale.storage.base import Storage
 from olscale.storage.open import UNWRITABLE, open_storage
+from olscale.version import __version__
 
 __all__ = ["REWRITE", "SPILL", "claim"]
 
@@ -72,7 +72,7 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             raise DatasetError(f"another process is building {dest}; wait for it, or choose another directory")
         before = _marker(directory)
         made = missing or [str(path) for path in before.get("made", ())]
-        content = {"created_by": f"olscale {olscale.__version__}", "made": made, **recipe}
+        content = {"created_by": f"olscale {__version__}", "made": made, **recipe}
         begun = False
         try:
             if before == json.loads(json.dumps(content)):

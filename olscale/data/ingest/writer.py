@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-import olscale
 from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
 from olscale.data.checksums import fingerprint
 from olscale.data.dataset import Progress
@@ -28,6 +27,7 @@ from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
 from olscale.data.rebatch import default_chunk_rows
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
+from olscale.version import __version__
 
 __all__ = ["DatasetWriter"]
 
@@ -158,7 +158,7 @@ class DatasetWriter:
                 "table": self._notes.entry(columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
-                "created_by": f"olscale {olscale.__version__}",
+                "created_by": f"olscale {__version__}",
                 "fingerprint": fingerprint(
                     kind,
                     columns.width,

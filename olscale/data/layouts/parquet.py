@@ -20,7 +20,7 @@ from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["ParquetReader", "ParquetWriter", "Reader", "Writer"]
 
 
 def _file(i: int) -> str:
@@ -35,7 +35,7 @@ def _dense_table(X: NDArray[Any], label: NDArray[np.float64]) -> Any:
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-class Writer(SplitWriter):
+class ParquetWriter(SplitWriter):
     """Writes one Parquet file a chunk."""
 
     _buffer: Any = None
@@ -76,7 +76,7 @@ class Writer(SplitWriter):
         """Do nothing: every file was complete when it was written."""
 
 
-class Reader(SplitReader):
+class ParquetReader(SplitReader):
     """Reads one Parquet file a chunk."""
 
     def read(self, i: int) -> Block:
@@ -106,3 +106,6 @@ def _read(file: memoryview) -> dict[str, tuple[NDArray[Any], NDArray[np.int64]]]
             flat = (array.flatten() if name == "features" else array).to_numpy()
             found[name] = flat, np.arange(len(array) + 1)
     return found
+
+
+Reader, Writer = ParquetReader, ParquetWriter  # the names by which a layout is opened

@@ -22,7 +22,7 @@ from olscale.compiled.csr import CSR
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.storage.base import Storage
 
-__all__ = ["Reader", "Writer"]
+__all__ = ["Reader", "Writer", "ZarrReader", "ZarrWriter"]
 
 _PIECE = 1 << 19
 """Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
@@ -86,7 +86,7 @@ class _Column:
         self.written += self._piece
 
 
-class Writer(SplitWriter):
+class ZarrWriter(SplitWriter):
     """Writes one zarr group a split."""
 
     def __init__(self, directory: Storage, split: str, chunk_rows: int) -> None:
@@ -202,7 +202,7 @@ class _Pieces:
         _BLOSC.decode(packed, out)
 
 
-class Reader(SplitReader):
+class ZarrReader(SplitReader):
     """Reads spans of rows of one zarr group."""
 
     _arrays: dict[str, _Pieces] | None = None
@@ -222,3 +222,6 @@ class Reader(SplitReader):
         indptr = arrays["indptr"].read(start, stop + 1)
         first, last = int(indptr[0]), int(indptr[-1])
         return Block(CSR(indptr - first, arrays["indices"].read(first, last), arrays["data"].read(first, last)), label)
+
+
+Reader, Writer = ZarrReader, ZarrWriter  # the names by which a layout is opened

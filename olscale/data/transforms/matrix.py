@@ -19,7 +19,7 @@ from olscale.compiled.intrinsics import flat
 from olscale.data.transforms.normal import gaussian, quantiles
 from olscale.data.transforms.philox import fill_words, philox
 
-__all__ = ["TABLE_BYTES", "Listed", "Table", "matrix_of", "matrix_row", "word_gaps"]
+__all__ = ["TABLE_BYTES", "Listed", "MatrixRows", "matrix_of", "matrix_row", "word_gaps"]
 
 TABLE_BYTES = 64 << 20
 """Bytes of matrix rows that are kept, with whose they are, at most."""
@@ -143,7 +143,7 @@ class Listed:
     Parameters
     ----------
     key, columns, width, sparsity
-        As for `Table`.
+        As for `MatrixRows`.
     """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
@@ -165,7 +165,7 @@ class Listed:
         return out
 
 
-class Table:
+class MatrixRows:
     """Rows of a matrix that are kept, at most `TABLE_BYTES` of them, and the product with it.
 
     What is kept has no influence on a product: threads may share a table, one at a time.
@@ -210,6 +210,6 @@ class Table:
 
 
 @lru_cache(maxsize=2)
-def matrix_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> Table | Listed:
+def matrix_of(key: tuple[int, int], columns: int, width: int, sparsity: float) -> MatrixRows | Listed:
     """Return a matrix, whole if it has few entries; this process keeps two of them."""
-    return (Listed if sparsity > _DENSEST_LISTED else Table)(key, columns, width, sparsity)
+    return (Listed if sparsity > _DENSEST_LISTED else MatrixRows)(key, columns, width, sparsity)

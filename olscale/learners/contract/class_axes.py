@@ -1,7 +1,11 @@
-"""Where the classes of a one-vs-all learner are in its state: cutting out those of a shard, and joining shards again."""
+"""Class axes: where the classes of a one-vs-all learner lie in its state, so that a shard of them can learn apart.
+
+`cut_classes` takes the state of a shard out of the whole, `join_classes` puts the shards together again.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.pages import aligned_zeros, copy_of, filled_blocks
+from olscale.learners.contract.capability import Capability
 
-__all__ = ["ClassAxes", "ClassAxis", "class_axis", "cut_classes", "join_classes"]
+__all__ = ["ClassAxes", "ClassAxis", "ShardsClasses", "class_axes", "class_axis", "cut_classes", "join_classes"]
 
 
 class ClassAxis(NamedTuple):
@@ -30,6 +35,24 @@ class ClassAxis(NamedTuple):
 
 ClassAxes = Mapping[str, ClassAxis]
 """The class axis of each state array that has one; an array that is not named is shared by all classes."""
+
+
+class ShardsClasses(Capability):
+    """A one-vs-all learner that can learn some classes apart from the others, to the same bits.
+
+    Each score column, and all that belongs to it, must be the same whatever other columns there are, and what the columns
+    share must depend on the rows alone. The loops count updates with `olscale.learners.contract.class_shards.count_update`.
+    `olscale.testing` checks the claim.
+    """
+
+    @abstractmethod
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return where the classes of a state with `outputs` score columns lie, or None if they depend on each other."""
+
+
+def class_axes(learner: object, outputs: int) -> ClassAxes | None:
+    """Return the class axes of `learner`, or None if its classes cannot be learned apart."""
+    return learner.class_axes(outputs) if isinstance(learner, ShardsClasses) else None
 
 
 def class_axis(axis: int, classes: int, each: int = 1) -> ClassAxis:
@@ -68,11 +91,11 @@ def cut_classes(
     for name, (axis, positions) in whole.items():
         array = state[name]
         shared = np.setdiff1d(np.arange(array.shape[axis]), positions)
-        mine = part[name].positions
-        size = mine.size + len(shared)
+        own = part[name].positions
+        size = own.size + len(shared)
         order = np.empty(size, dtype=np.int64)
-        order[mine] = positions[classes.start : classes.stop]
-        order[np.setdiff1d(np.arange(size), mine)] = shared
+        order[own] = positions[classes.start : classes.stop]
+        order[np.setdiff1d(np.arange(size), own)] = shared
         filled = filled_blocks(array)
         if filled is not None and not len(filled):  # of a wide model at its start no page is there
             cut[name] = aligned_zeros((*array.shape[:axis], size, *array.shape[axis + 1 :]), array.dtype)
@@ -102,15 +125,17 @@ def join_classes(
         # Views with the class axis in front: filling them fills the array.
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
-        shared = [np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own(first, parts[0][name]))]
+        shared = [
+            np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own_positions(first, parts[0][name]))
+        ]
         target[shared[0]] = np.moveaxis(first, axis, 0)[shared[1]]
         start = 0
         for state, part in zip(states, parts, strict=True):
-            mine = part[name].positions
-            target[positions[start : start + len(mine)]] = np.moveaxis(state[name], axis, 0)[mine]
-            start += len(mine)
+            own = part[name].positions
+            target[positions[start : start + len(own)]] = np.moveaxis(state[name], axis, 0)[own]
+            start += len(own)
     return joined
 
 
-def _own(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
+def _own_positions(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
     return array.shape[part.axis], part.positions

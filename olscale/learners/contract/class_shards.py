@@ -1,9 +1,8 @@
-"""Class shards: a part of the classes of a one-vs-all learner, as a learner of its own.
+"""Class shards: some of the classes of a one-vs-all learner, as a learner of its own.
 
-One-vs-all learners train each class by itself; what the classes share (prototypes, the number of rows) depends on the rows
-alone. So a learner that is given only the classes ``[first, last)`` trains them to the same bits, and the shards of all
-classes together are the learner: scores side by side, state joined along the class axes. `Learner.class_axes` says which
-learners can be cut in this way.
+A one-vs-all learner learns each class by itself, and what the classes share (prototypes, the number of rows) depends on
+the rows alone. So a learner of the classes ``[first, last)`` alone learns them to the same bits. All shards together are
+the learner: their scores stand side by side, their states join along the class axes. `ShardsClasses` declares this.
 """
 
 from __future__ import annotations
@@ -17,6 +16,9 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.decorator import compiled
+from olscale.learners.contract.class_axes import class_axes, cut_classes
+from olscale.learners.contract.compilation import CompilesLoops
+from olscale.learners.contract.cost import EstimatesCost, cost_of
 from olscale.learners.contract.learner import FloatArray, Learner, State
 
 __all__ = ["ClassShard", "count_update", "cut_ranges"]
@@ -24,9 +26,9 @@ __all__ = ["ClassShard", "count_update", "cut_ranges"]
 
 @compiled
 def count_update(updates: Any, row: int) -> None:
-    """Count `row` of those being learned as one that changed the model; a learner that can be cut counts with this.
+    """Count `row` of a chunk as one that changed the model; the loops of every `ShardsClasses` learner call this.
 
-    Which rows they were is noted as well where there is room for it: a row that changed several shards is one update.
+    A shard leaves room to mark the rows too, because a row that changes several shards is one update.
     """
     updates[0] += 1
     if updates.shape[0] > 1:
@@ -46,13 +48,13 @@ def cut_ranges(classes: int, shards: int) -> list[range]:
     return [range(first, last) for first, last in pairwise(bounds)]
 
 
-class ClassShard(Learner):
+class ClassShard(Learner, EstimatesCost, CompilesLoops):
     """The classes `classes` of a one-vs-all learner.
 
     Parameters
     ----------
     learner : Learner
-        The learner, not begun; the shard makes it its own.
+        The learner before `begin`, from now on the shard's own.
     classes : range
         Consecutive classes.
 
@@ -84,31 +86,42 @@ class ClassShard(Learner):
         return self.learner.state_
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
-        """Begin the learner of all `classes`, a random start included, and keep those of the shard."""
-        self.learner.begin_shard(columns, classes, self.classes, entropy)
+        """Begin the learner of all `classes`, a random start included, and keep those of the shard.
+
+        Raises
+        ------
+        TypeError
+            If the learner has no class axes.
+        """
+        whole, part = (class_axes(self.learner, count) for count in (classes, len(self.classes)))
+        if whole is None or part is None:
+            raise TypeError(f"learner {self.name} cannot be cut into class shards: its class_axes() is None")
+        self.learner.begin(columns, classes, entropy)
+        state = cut_classes(self.learner.state_, whole, part, self.classes)
+        self.learner._start(columns, len(self.classes))
+        self.learner.restore(state)
 
     def norm_limits(self) -> tuple[float, float]:
         """Return those of the learner."""
         return self.learner.norm_limits()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row by the whole learner: all shards are cut alike."""
-        return self.learner.row_numbers(columns, classes, values)
+        """Return the numbers of a row of the whole learner: chunks are cut alike for all shards."""
+        return cost_of(self.learner).row_numbers(columns, classes, values)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores of the shard's classes before each update."""
-        count = self.state_["updates"]
-        noted = np.zeros(1 + len(y), dtype=np.int64)
-        noted[0] = count[0]
-        self.state_["updates"] = noted
+        updates = np.zeros(1 + len(y), dtype=np.int64)  # the count, then a mark for each row
+        updates[0] = self.state_["updates"][0]
+        self.state_["updates"] = updates
         try:
             return self.learner.learn(X, self._targets(y))
         finally:
-            self.state_["updates"] = noted[:1].copy()
-            self.moved = noted[1:] > 0
+            self.state_["updates"] = updates[:1].copy()
+            self.moved = updates[1:] > 0
 
     def _targets(self, y: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the codes of the rows as the learner of the shard's classes has them; -1 is none of them."""

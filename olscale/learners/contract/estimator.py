@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from olscale.compiled.csr import CSR, Rows, read_only
 from olscale.errors import DivergedError
+from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of
+from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
 __all__ = ["Classifier", "to_rows"]
@@ -35,7 +37,7 @@ def to_rows(X: Any) -> Rows:
     return read_only(X)
 
 
-class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
+class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
     """A learner of classes as a scikit-learn classifier.
 
     Attributes
@@ -99,7 +101,7 @@ class Classifier(ClassifierMixin, Learner):  # type: ignore[misc]
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
             self.begin(X.shape[1], len(self.classes_))
-            if whole and self.looks_ahead:
+            if whole and looks_ahead(self):
                 self.prepare(to_rows(X))
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):

@@ -1,4 +1,4 @@
-"""Grids: settings of one learner that share a pass over the stream.
+"""Fused settings: several settings of one learner share a pass over the rows.
 
 The weights of all settings lie side by side, ``[features, settings x outputs]``: a row is read once, and the weights of a
 feature come in a few cache lines for all settings. Every setting gets the bits it would get alone.
@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, slice_rows
+from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import NO_LABELS, FloatArray, Learner
 
-__all__ = ["Grid", "group_for_grids"]
+__all__ = ["FusedSettings", "FusesSettings", "fuse", "grid_key", "group_fusible"]
 
 
-class Grid(ABC):
+class FusedSettings(ABC):
     """Learners on their way through one stream together.
 
     Parameters
     ----------
     learners : sequence of Learner
-        Begun learners of equal `Learner.grid_key`; they are out of date until `release`.
+        Learners of one `FusesSettings.grid_key`, after `begin`; they are out of date until `release`.
     """
 
     @abstractmethod
@@ -36,24 +37,48 @@ class Grid(ABC):
 
     @abstractmethod
     def release(self) -> None:
-        """Bring the learners up to date; the grid goes on from where it is."""
+        """Bring the learners up to date; the fused settings go on from where they are."""
 
     def compile(self, X: Rows) -> None:
         """Have the compiled loops for rows like `X` ready."""
         self.learn(slice_rows(X, 0, 0), NO_LABELS)
 
 
-def group_for_grids(learners: Sequence[Learner]) -> list[list[int]]:
+class FusesSettings(Capability):
+    """A learner whose settings can share a pass. It needs `checks_rows`, because fused settings meet all rows."""
+
+    @abstractmethod
+    def grid_key(self) -> object:
+        """Return a key that settings must have in common to share a pass, or None to run alone."""
+
+    @abstractmethod
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        """Return `learners`, all of one `grid_key`, as fused settings."""
+
+
+def grid_key(learner: Learner) -> object:
+    """Return the key that `learner` shares with the settings it can be fused with, or None if it runs alone."""
+    return learner.grid_key() if isinstance(learner, FusesSettings) else None
+
+
+def fuse(learners: Sequence[Learner]) -> FusedSettings:
+    """Return learners of one `grid_key` as fused settings."""
+    first: object = learners[0]
+    if isinstance(first, FusesSettings):
+        return first.fuse(learners)
+    raise TypeError(f"learner {learners[0].name} runs alone: it does not declare FusesSettings")
+
+
+def group_fusible(learners: Sequence[Learner]) -> list[list[int]]:
     """Return the positions of `learners` in groups that can share a pass; most groups have one member.
 
     Examples
     --------
     >>> from olscale.learners.registry import make_learner
-    >>> group_for_grids([make_learner("pa1", {"C": C}) for C in (0.5, 1.0)] + [make_learner("pa", {})])
+    >>> group_fusible([make_learner("pa1", {"C": C}) for C in (0.5, 1.0)] + [make_learner("pa", {})])
     [[0, 1], [2]]
     """
     groups: dict[object, list[int]] = {}
     for i, learner in enumerate(learners):
-        # A grid shows all rows to its learners.
-        groups.setdefault((learner.checks_rows and learner.grid_key()) or i, []).append(i)
+        groups.setdefault((learner.checks_rows and grid_key(learner)) or i, []).append(i)
     return list(groups.values())

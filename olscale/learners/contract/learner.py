@@ -8,26 +8,24 @@ The contract holds whatever way a stream is cut into chunks: scores and state ar
 it for every registered learner.
 
 The number of score columns is the number of classes, or one for two classes (positive score: the second class).
+
+What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from olscale.compiled.csr import Rows, read_only, slice_rows
+from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
-from olscale.learners.contract.class_axes import ClassAxes, cut_classes
 from olscale.learners.contract.parameters import Domain
-
-if TYPE_CHECKING:
-    from olscale.learners.contract.fused_settings import Grid
 
 __all__ = ["NO_LABELS", "UNKNOWN", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
 
@@ -35,7 +33,7 @@ FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 NO_LABELS = read_only(np.empty(0, dtype=np.int64))
-"""Class codes of no rows, of the read-only kind that chunks have: another kind would compile a compiled loop anew."""
+"""Class codes of no rows, read-only as those of chunks: for another kind of array numba would compile the loops anew."""
 
 UNKNOWN = -2
 """Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
@@ -75,19 +73,19 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
 
 
 class Learner(BaseEstimator):  # type: ignore[misc]
-    """Base of every learner: names, parameter domains and a state of plain arrays.
+    """Base of every learner: names, domains of parameters and a state of plain arrays.
 
-    Subclasses set the class attributes, store their parameters untouched in ``__init__`` and give `_allocate`, `learn`
-    and `scores`.
+    A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives `_allocate`, `learn` and
+    `scores`. `begin`, `state`, `restore`, `measures` and `resolved_params` follow from these.
 
     Attributes
     ----------
     name : str
         Registry name.
     version : int
-        Raised whenever the numbers a learner gives change; part of every run's id.
+        Part of every run's id; raise it whenever the numbers that the learner gives change.
     domains : mapping of str to Domain
-        What each parameter may be.
+        Values that each parameter may have.
     layout_exact : bool
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
     takes_unknown : bool
@@ -118,13 +116,13 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         ParameterError
             If a value is outside its domain; the message names the learner and the parameter.
         """
-        accepted = {}
+        params = {}
         for name, value in sorted(self.get_params(deep=False).items()):
             try:
-                accepted[name] = self.domains[name].accept(name, value)
+                params[name] = self.domains[name].accept(name, value)
             except ParameterError as error:
                 raise ParameterError(f"learner {self.name}: {error}") from None
-        return accepted
+        return params
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Check the parameters and allocate the state.
@@ -149,78 +147,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             **self._allocate(columns, outputs),
         }
 
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether the learner must `prepare` on rows of the stream before it begins: it is then not one-pass."""
-        return False
-
-    def prepare(self, X: Rows) -> None:
-        """Look at rows of the stream, without their labels, between `begin` and the first `learn`.
-
-        Called for learners that say `looks_ahead`, with all rows that will come or a uniform sample of them.
-        """
-        raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
-
-    def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return where the classes are in the state arrays, or None if they cannot be trained apart.
-
-        A learner may name its class axes if it is one-vs-all: if each of its `outputs` score columns and all that belongs to
-        it would be the same bits whatever other columns there were, and what is shared depends on the rows alone. Its
-        loops then count updates with `olscale.learners.contract.class_shards.count_update`, and `olscale.testing` checks
-        the claim.
-        """
-        del outputs
-        return None
-
-    def begin_shard(self, columns: int, classes: int, shard: range, entropy: Sequence[int] = ()) -> None:
-        """Begin with the classes `shard` only, each as it begins among all `classes`; a random start included.
-
-        Raises
-        ------
-        TypeError
-            If the learner has no `class_axes`.
-        """
-        whole, part = self.class_axes(classes), self.class_axes(len(shard))
-        if whole is None or part is None:
-            raise TypeError(f"learner {self.name} cannot be cut into class shards: its class_axes() is None")
-        self.begin(columns, classes, entropy)
-        state = cut_classes(self.state_, whole, part, shard)
-        self._start(columns, len(shard))
-        self.restore(state)
-
-    def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse a state that this machine could not hold, before anything is run.
-
-        Raises
-        ------
-        ParameterError
-            With the size that would be needed and what to do instead.
-        """
-
-    def state_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of the state where they may fill the memory, 0 where nobody need ask."""
-        del columns, classes
-        return 0
-
-    def cheaper(self) -> str:
-        """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
-        return ""
-
-    def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row, within a small factor: what its time is about proportional to.
-
-        Parameters
-        ----------
-        columns, classes : int
-            Features and classes of the stream.
-        values : float
-            Values of a row that are stored: all of a dense one.
-        """
-        del columns
-        return values * score_columns(classes)
-
     def norm_limits(self) -> tuple[float, float]:
-        """Return the least and the greatest squared norm that a row may have, unless it is empty: others end a run.
+        """Return the least and the greatest squared norm of a row that is not empty; a row beyond them ends a run.
 
         Within them squares keep their digits, and 2^40 rows add up. Weights in float32 must hold lengths, not squares.
         """
@@ -242,20 +170,6 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of rows without learning from them, shape (rows, outputs)."""
-
-    def compile(self, X: Rows) -> None:
-        """Have the compiled loops for rows like `X` ready, so that no measured time has compilation in it."""
-        none = slice_rows(X, 0, 0)
-        self.learn(none, NO_LABELS)
-        self.scores(none)
-
-    def grid_key(self) -> object:
-        """Return a key that learners must share to run as one `Grid` of `contract.fused_settings`, or None for none."""
-        return None
-
-    def fuse(self, learners: Sequence[Learner]) -> Grid:
-        """Return the grid of `learners`, all of one `grid_key`."""
-        raise TypeError(f"learner {self.name} runs alone: its grid_key() is None")
 
     def state(self) -> State:
         """Return a copy of the state."""

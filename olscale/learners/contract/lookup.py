@@ -1,4 +1,4 @@
-"""Finding what ``module:name`` stands for, and saying what to do when it cannot be found."""
+"""Look up what ``module:name`` stands for, and say what to do when it is not there."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def look_up(target: str) -> Any:
         If there is none, in one line that says what to do.
     """
     module_name, _, path = target.partition(":")
-    found: Any = _module(target, module_name)
+    value: Any = _module(target, module_name)
     for name in path.split("."):
-        if not hasattr(found, name):
-            raise ParameterError(_no_name(target, found, name))
-        found = getattr(found, name)
-    if isinstance(found, type | FunctionType) or hasattr(found, "learn_one") or hasattr(found, "partial_fit"):
-        return found
-    if callable(getattr(found, "func", None)) or hasattr(
-        found, "fit"
+        if not hasattr(value, name):
+            raise ParameterError(_no_name(target, value, name))
+        value = getattr(value, name)
+    if isinstance(value, type | FunctionType) or hasattr(value, "learn_one") or hasattr(value, "partial_fit"):
+        return value
+    if callable(getattr(value, "func", None)) or hasattr(
+        value, "fit"
     ):  # functools.partial; refused later, with a reason
-        return found
+        return value
     raise ParameterError(
         f"learner {target!r} is no class, nor a function that returns a model, nor a model; "
-        f"it is a {type(found).__name__}"
+        f"it is a {type(value).__name__}"
     )
 
 
@@ -72,14 +72,14 @@ def _is_machinery(file: str) -> bool:
 
 def _no_name(target: str, holder: Any, name: str) -> str:
     kind = f"module {holder.__name__}" if isinstance(holder, ModuleType) else f"class {holder.__qualname__}"
-    known = sorted(
+    names = sorted(
         key
         for key, value in vars(holder).items()
         if not key.startswith("_") and (inspect.isclass(value) or inspect.isfunction(value))
     )
-    folded = {key.casefold(): key for key in known}
-    near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
-    hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
-    few = f"; there are: {', '.join(known)}" if 0 < len(known) <= 12 else ""
+    by_folded_name = {key.casefold(): key for key in names}
+    near = difflib.get_close_matches(name.casefold(), by_folded_name, n=1, cutoff=0.5)
+    hint = f"; did you mean {by_folded_name[near[0]]!r}?" if near else ""
+    few = f"; there are: {', '.join(names)}" if 0 < len(names) <= 12 else ""
     file = f" ({holder.__file__})" if isinstance(holder, ModuleType) and getattr(holder, "__file__", None) else ""
     return f"learner {target!r} cannot be imported ({kind}{file} has no attribute {name!r}){hint}{few}"

@@ -1,4 +1,4 @@
-"""Learners whose one compiled loop, the sweep, both learns from rows and scores them."""
+"""Learners whose one compiled loop both learns from rows and scores them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ __all__ = ["OnePassLearner"]
 
 
 class OnePassLearner(Classifier):
-    """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_sweep`."""
+    """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""
 
     @abstractmethod
-    def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
-        return self._swept(X, y, learning=True)
+        return self._run(X, y, learning=True)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of rows without learning from them, shape (rows, outputs)."""
-        return self._swept(X, NO_LABELS, learning=False)
+        return self._run(X, NO_LABELS, learning=False)
 
-    def _swept(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
-        # An unpickled model may be memory-mapped read-only; the sweep is compiled for arrays it can write to.
+    def _run(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+        # An unpickled model may be memory-mapped read-only; the loop is compiled for arrays it can write to.
         self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         scores = np.empty((rows_of(X), self._outputs))
-        self._sweep(X, y, self.state_, learning, scores)
+        self._pass(X, y, self.state_, learning, scores)
         return scores

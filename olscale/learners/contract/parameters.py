@@ -1,4 +1,4 @@
-"""Parameter domains: what a value may be, said in the words of the error message."""
+"""Domains of parameters: the values that each may have, in the words of the error message."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Rows that a learner can use: finite, and of a length whose square its numbers can hold, or empty.
 
-Of a row with missing values no score is a number. Where the squared length of a row overflows or underflows, steps become 0
-or infinite and distances are lost, so predictions would be constant without a word. Such a row ends a run at that row. The
-loops of a learner compute ``|x|^2`` anyway, so asking costs one comparison a row; what a comparison cannot tell is asked of
-the odd row only. For learners that do not ask, `learn_usable` and `score_usable` do.
+The score of a row with missing values is no number. Where the squared length of a row overflows or underflows, steps become
+0 or infinite and distances are lost, and predictions would be constant without a word. Such a row ends its run. The loops
+of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; only a row that fails it is looked at closely.
+`learn_usable` and `score_usable` check the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
 # mypy: disallow-untyped-defs=False
@@ -26,7 +26,7 @@ __all__ = ["diverged_at", "learn_usable", "score_usable", "unusable", "usable_ro
 
 
 def unusable(X: Rows, i: int, square: float, low: float, high: float) -> bool:
-    """Tell whether row `i`, of squared norm `square`, cannot be used; to be asked where not ``low <= square <= high``."""
+    """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""
     raise TypeError("for compiled loops only")
 
 
@@ -99,9 +99,9 @@ def learn_usable(learner: Learner, X: Rows, y: NDArray[np.int64]) -> FloatArray:
     if usable is None or usable.all():
         return learner.learn(X, y)
     end = int(np.argmin(usable))
-    learned = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
-    scores: FloatArray = np.full((len(y), learned.shape[1]), np.nan)
-    scores[:end] = learned
+    own_scores = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(y), own_scores.shape[1]), np.nan)
+    scores[:end] = own_scores
     return scores
 
 
@@ -110,9 +110,9 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
     usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():
         return learner.scores(X)
-    scored = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
-    scores: FloatArray = np.full((len(usable), scored.shape[1]), np.nan)
-    scores[usable] = scored
+    own_scores = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
+    scores: FloatArray = np.full((len(usable), own_scores.shape[1]), np.nan)
+    scores[usable] = own_scores
     return scores
 
 

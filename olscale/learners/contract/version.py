@@ -32,11 +32,11 @@ def learner_version(path: str, target: Any) -> int | str:
         a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it
         another learner.
     """
-    stated: int | str = target.version if _is_learner(target) else _package_version(_home(path, target))
+    version: int | str = target.version if _is_learner(target) else _package_version(_home(path, target))
     if not _is_own(path, target):
-        return stated
+        return version
     digest = _digest(path, target) or _cells_digest(target)
-    return f"{stated}{'.' if '+' in str(stated) else '+'}{digest}" if digest else stated
+    return f"{version}{'.' if '+' in str(version) else '+'}{digest}" if digest else version
 
 
 def source_note(path: str, target: Any) -> str:
@@ -58,10 +58,10 @@ def check_unedited(path: str, target: Any) -> None:
     ------
     ParameterError
     """
-    changed = edited(_modules(path, target), _packages(path, target)) if _is_own(path, target) else []
-    if changed:
+    edits = edited(_modules(path, target), _packages(path, target)) if _is_own(path, target) else []
+    if edits:
         raise ParameterError(
-            f"learner {path}: {', '.join(changed)} was edited after Python had imported it; start Python anew (in a "
+            f"learner {path}: {', '.join(edits)} was edited after Python had imported it; start Python anew (in a "
             f"notebook: restart the kernel), or importlib.reload it"
         )
 
@@ -79,8 +79,8 @@ def _is_own(path: str, target: Any) -> bool:
 
 def _home(path: str, target: Any) -> str:
     """Return the module in which it is written: that of a class or function, or the one that has the model."""
-    defined = isinstance(target, type) or inspect.isfunction(target)
-    return str(target.__module__) if defined else path.partition(":")[0]
+    has_module = isinstance(target, type) or inspect.isfunction(target)
+    return str(target.__module__) if has_module else path.partition(":")[0]
 
 
 def _modules(path: str, target: Any) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from olscale.errors import UnknownNameError
 from olscale.report.papers import lol_2016, ollc, pamo_2018
-from olscale.report.papers.base import Absent, FigureSource, PaperFigure
+from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
-__all__ = ["PAPERS", "Absent", "FigureSource", "PaperFigure", "paper_figures"]
+__all__ = ["PAPERS", "FigureSource", "MissingRunsError", "PaperFigure", "paper_figures"]
 
 PAPERS: dict[str, tuple[PaperFigure, ...]] = {
     "lol-2016": lol_2016.FIGURES,

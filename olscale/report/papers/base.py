@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from olscale.analysis.curves import Curve, curves
 from olscale.analysis.summary import Summary
+from olscale.errors import ReportError
 from olscale.report.figures.looks import Looks
 from olscale.results import Store
 from olscale.results.store import OnDamage
@@ -16,10 +17,10 @@ from olscale.results.store import OnDamage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Absent", "FigureSource", "PaperFigure"]
+__all__ = ["FigureSource", "MissingRunsError", "PaperFigure"]
 
 
-class Absent(Exception):  # noqa: N818 (not a fault: the report says so and goes on)
+class MissingRunsError(ReportError):
     """A figure's runs, or its data set, are not there; the message says which."""
 
 
@@ -63,7 +64,7 @@ class PaperFigure:
     needs : str
         What to type to have its runs, or its data, if they are absent.
     draw : callable
-        From a `FigureSource` to the figure; raises `Absent`.
+        From a `FigureSource` to the figure; raises `MissingRunsError`.
     """
 
     name: str

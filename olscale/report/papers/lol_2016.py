@@ -12,7 +12,7 @@ from olscale.data.catalogue.fetch import data_home
 from olscale.errors import DatasetError
 from olscale.report.figures import boundary_figure, curve_figure, parameter_figure
 from olscale.report.figures.choice import best_of_each, labelled, like, streams
-from olscale.report.papers.base import Absent, FigureSource, PaperFigure
+from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def _boundaries(source: FigureSource) -> Figure:
     try:
         plane = principal_plane(f"{data_home()}/svmguide1").shuffled(seed=0)
     except DatasetError as fault:
-        raise Absent(str(fault)) from fault
+        raise MissingRunsError(str(fault)) from fault
     shown = {}
     for title, learner, params in (("PA", "pa", {}), ("LOL, k=60 (crosses: prototypes)", "lol", _AS_PRINTED)):
         [snapshot] = snapshots(learner, params, plane)
@@ -45,7 +45,7 @@ def _cumulative(source: FigureSource) -> Figure:
     shown = {title: labelled(best_of_each(group)) for title, group in groups.items()}
     shown = {title: curves for title, curves in shown.items() if len(curves) > 1 and _has_lol(curves.values())}
     if not shown:
-        raise Absent("no curves of lol (k = 60, lam = 1) and another learner on one data set")
+        raise MissingRunsError("no curves of lol (k = 60, lam = 1) and another learner on one data set")
     return curve_figure(shown, of_learner=source.looks)
 
 
@@ -64,7 +64,7 @@ def _against(name: str, **fixed: Any) -> Any:
         shown: dict[str, dict[str, Sweep]] = {title: {"lol": of} for title, of in swept.items() if of is not None}
         if not shown:
             rest = ", ".join(f"{key} = {value:g}" for key, value in fixed.items())
-            raise Absent(f"no runs of lol with {rest} and three values of {name}")
+            raise MissingRunsError(f"no runs of lol with {rest} and three values of {name}")
         return parameter_figure(shown, of_learner=source.looks)
 
     return draw
@@ -78,7 +78,7 @@ def _clustering(source: FigureSource) -> Figure:
         if len(curves) == 2:
             shown[title] = dict(sorted(curves.items(), reverse=True))
     if not shown:
-        raise Absent("no runs of lol (k = 60, lam = 1) with prototypes both sequential and offline")
+        raise MissingRunsError("no runs of lol (k = 60, lam = 1) with prototypes both sequential and offline")
     return curve_figure(shown)
 
 

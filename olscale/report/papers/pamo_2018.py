@@ -12,7 +12,7 @@ from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.generators.rotating_xor import ROWS, batches
 from olscale.report.figures import boundary_figure, curve_figure, surface_figure
 from olscale.report.figures.choice import like, same_stream, streams
-from olscale.report.papers.base import Absent, FigureSource, PaperFigure
+from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ def _grids(source: FigureSource) -> dict[str, Sweep]:
         if grid is not None:
             found[title] = grid
     if not found:
-        raise Absent("no runs of pamo1 on a grid of alpha and C")
+        raise MissingRunsError("no runs of pamo1 on a grid of alpha and C")
     return found
 
 
@@ -74,7 +74,7 @@ def _permutations(source: FigureSource) -> Figure:
     found = source.curves(like(source.summaries, "pamo1", "cumulative_error", h=64, k=2))
     shown = {title: {"pamo1": group[0]} for title, group in streams(found).items() if len(group[0].errors) > 1}
     if not shown:
-        raise Absent("no runs of pamo1 with h = 64 and k = 2 on several permutations")
+        raise MissingRunsError("no runs of pamo1 with h = 64 and k = 2 on several permutations")
     return curve_figure(shown, replicates=True, of_learner=source.looks)
 
 

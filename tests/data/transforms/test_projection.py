@@ -13,7 +13,7 @@ from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.csr import CSR, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.transforms import canonical_transform, fit_transforms, make_transform, matrix, split_transforms
-from olscale.data.transforms.matrix import Listed, Table
+from olscale.data.transforms.matrix import Listed, MatrixRows
 from olscale.data.transforms.normal import gaussian, quantile, quantiles
 from olscale.data.transforms.philox import fill_words, philox
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
@@ -195,13 +195,13 @@ def test_a_stream_is_projected_the_same_in_any_layout(tmp_path: Path, layout: st
 @pytest.mark.parametrize("width", [1, 100, 3000])
 def test_what_is_kept_is_bounded(width: int) -> None:
     one_more = 4 * width  # the row of a feature that has no place
-    assert Table((0, 0), 2**31 - 1, width, 0.0).nbytes <= matrix.TABLE_BYTES + one_more
-    assert Table((0, 0), 5, width, 0.0).nbytes == 8 * (4 * width + 5) + one_more
+    assert MatrixRows((0, 0), 2**31 - 1, width, 0.0).nbytes <= matrix.TABLE_BYTES + one_more
+    assert MatrixRows((0, 0), 5, width, 0.0).nbytes == 8 * (4 * width + 5) + one_more
 
 
 def test_a_listed_matrix_is_that_of_a_table() -> None:
     X, sparsity = next(chunks(100, columns=5_000)).X, math.sqrt(5_000)
-    listed, table = (made((1, 2), 5_000, 30, sparsity) for made in (Listed, Table))
+    listed, table = (made((1, 2), 5_000, 30, sparsity) for made in (Listed, MatrixRows))
     assert listed.times(X).tobytes() == table.times(X).tobytes()
     assert listed.nbytes < 4 * 5_000 + 4 * (5_000 * 30 / sparsity + 5 * math.sqrt(5_000 * 30 / sparsity))
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows
-from olscale.learners.contract.foreign.numbers import Watch, models_within, numbers_of
+from olscale.learners.contract.foreign.numbers import NumberWatch, models_within, numbers_of
 
 __all__ = ["Soundness", "class_codes"]
 
 
-def class_codes(predicted: Any, rows: int, classes: int) -> NDArray[np.int64]:
+def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     """Return predictions as class codes, shape (rows,).
 
     Raises
@@ -22,7 +22,7 @@ def class_codes(predicted: Any, rows: int, classes: int) -> NDArray[np.int64]:
         If there is not one for each row, or one is no code of a class.
     """
     try:
-        codes = np.asarray(predicted)
+        codes = np.asarray(predictions)
     except ValueError:  # ragged
         codes = np.empty((), dtype=object)
     if codes.shape not in ((rows,), (rows, 1)):
@@ -51,7 +51,7 @@ class Soundness:
 
     def __init__(self, model: Any) -> None:
         self._scores = ""
-        self._watch = Watch()
+        self._watch = NumberWatch()
         words = ("predict_proba_one",) if hasattr(model, "learn_one") else ("decision_function", "predict_proba")
         for word in words:
             if hasattr(model, word):
@@ -75,10 +75,10 @@ class Soundness:
         if not self._scores:
             return None
         try:
-            given = getattr(model, self._scores)(rows)
-            if isinstance(given, dict):
-                given = [list(given.values())]
-            scores = np.asarray(given, dtype=np.float64).reshape(count, -1)
+            answer = getattr(model, self._scores)(rows)
+            if isinstance(answer, dict):
+                answer = [list(answer.values())]
+            scores = np.asarray(answer, dtype=np.float64).reshape(count, -1)
         except Exception:  # it has the method in name only; what it predicts is judged by its numbers
             self._scores = ""
             return None

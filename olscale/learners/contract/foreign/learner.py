@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense
 from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import Soundness, class_codes
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
@@ -25,7 +26,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, score_
 __all__ = ["ForeignLearner"]
 
 
-class ForeignLearner(Learner):
+class ForeignLearner(Learner, EstimatesCost):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -66,7 +67,7 @@ class ForeignLearner(Learner):
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
             )
-        self._told = {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
+        self._arguments = {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
         self._soundness = Soundness(self._estimator)
         self._fitted, self._updates = False, 0
 
@@ -83,9 +84,6 @@ class ForeignLearner(Learner):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 
-    def compile(self, X: Rows) -> None:
-        """Do nothing: there is no compiled loop."""
-
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
         """Predict, then learn, row by row; return the scores before each update, shape (rows, outputs)."""
         with self._unchecked():
@@ -100,7 +98,7 @@ class ForeignLearner(Learner):
             if self._river:
                 self._estimator.learn_one(row, int(y[i]))
             else:
-                self._estimator.partial_fit(row, y[i : i + 1], **self._told)
+                self._estimator.partial_fit(row, y[i : i + 1], **self._arguments)
             self._fitted = True
             self._updates += 1
         return scores
@@ -163,21 +161,21 @@ class ForeignLearner(Learner):
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
         if not self._river:
-            known: FloatArray = self._answer(row, X)[0] if self._fitted else self._no_scores()
-            return known
-        predicted = self._estimator.predict_one(row)
-        if predicted is None:
+            scores_of_row: FloatArray = self._answer(row, X)[0] if self._fitted else self._no_scores()
+            return scores_of_row
+        prediction = self._estimator.predict_one(row)
+        if prediction is None:
             return self._no_scores()
-        scores: FloatArray = self._as_scores([predicted], self._soundness.of(self._estimator, row, X))[0]
+        scores: FloatArray = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))[0]
         return scores
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         sound = self._soundness.of(self._estimator, rows, X)
-        # A model that has broken down need not predict a class: what it says is not asked for.
+        # A model that has broken down need not predict a class: its prediction is not read.
         return self._as_scores(self._estimator.predict(rows), sound) if sound.any() else self._unsound(len(sound))
 
-    def _as_scores(self, predicted: Any, sound: NDArray[np.bool_]) -> FloatArray:
-        codes = class_codes(predicted, len(sound), max(2, self._classes))
+    def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
+        codes = class_codes(prediction, len(sound), max(2, self._classes))
         if self._classes <= 2:
             scores: FloatArray = np.where(codes > 0, 1.0, -1.0).reshape(-1, 1)
         else:
@@ -193,7 +191,7 @@ class ForeignLearner(Learner):
 
 
 def _takes_classes(estimator: Any) -> bool:
-    """Return whether partial_fit can be told the classes that may come, as scikit-learn's classifiers must be."""
+    """Return whether partial_fit takes the classes that may come, as scikit-learn's classifiers must be."""
     try:
         arguments = signature(estimator.partial_fit).parameters
     except (TypeError, ValueError):  # compiled, without a signature

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["Watch", "models_within", "numbers_of"]
+__all__ = ["NumberWatch", "models_within", "numbers_of"]
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
@@ -19,7 +19,7 @@ _NUMBERS_A_ROW = 1024
 _DEEPEST = 6
 
 
-class Watch:
+class NumberWatch:
     """Looks at the numbers of a model, after each row or, of a large model, so seldom that it costs little.
 
     An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a class not yet seen. So only
@@ -39,15 +39,15 @@ class Watch:
 
     def broken(self, model: Any) -> str:
         """As `look`, whatever the size of the model."""
-        total, found = 0, ""
+        total, broken_name = 0, ""
         for name, values in numbers_of(model):
             total += values.size
             if np.isfinite(values).all():
                 self._finite.add(name)
-            elif not found and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
-                found = name
+            elif not broken_name and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
+                broken_name = name
         self._rows_left = total // _NUMBERS_A_ROW
-        return found
+        return broken_name
 
 
 def numbers_of(model: Any) -> Iterator[tuple[str, NDArray[Any]]]:

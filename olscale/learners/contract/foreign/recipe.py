@@ -32,13 +32,13 @@ def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dic
     ParameterError
         If it cannot be made with these parameters, or is nothing that learns classes row by row.
     """
-    model = _called(name, target, params)
+    model = _call(name, target, params)
     if callable(target):
         for seed in _SEEDS:
             if getattr(model, seed, 0) is None and seed in _arguments(target):
                 # Seeded by the clock it would give other results each time: the run is that of seed 0, and says so.
                 params = {**params, seed: 0}
-                model = _called(name, target, params)
+                model = _call(name, target, params)
     _seed_inner(model)
     _check_kind(name, model)
     return model, params
@@ -51,24 +51,24 @@ def check_arguments(name: str, target: Any, params: Mapping[str, Any]) -> None:
     ------
     UnknownNameError, ParameterError
     """
-    known = _arguments(target)
-    if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
+    arguments = _arguments(target)
+    if not any(one.kind is Parameter.VAR_KEYWORD for one in arguments.values()):
         for key in params:
-            if key not in known:
-                raise UnknownNameError(f"parameter of learner {name}", key, known)
-    missing = [key for key, one in known.items() if _is_needed(one) and key not in params]
+            if key not in arguments:
+                raise UnknownNameError(f"parameter of learner {name}", key, arguments)
+    missing = [key for key, one in arguments.items() if _is_needed(one) and key not in params]
     if missing:
-        given = ",".join(f"{key}=..." for key in missing)
+        words = ",".join(f"{key}=..." for key in missing)
         raise ParameterError(
-            f"learner {name} needs {', '.join(missing)}: write {name}:{given}, or params in the experiment's file; for one "
+            f"learner {name} needs {', '.join(missing)}: write {name}:{words}, or params in the experiment's file; for one "
             "that is itself a model, name a class or function of your own that builds the whole"
         )
 
 
-def _called(name: str, target: Any, params: dict[str, Any]) -> Any:
+def _call(name: str, target: Any, params: dict[str, Any]) -> Any:
     try:
         if not callable(target):
-            return _copied(target, params)
+            return _copy(target, params)
         check_arguments(name, target, params)
         model = target(**params)
         if hasattr(model, "_parameter_constraints"):  # scikit-learn's own: now, not in the middle of a run
@@ -81,7 +81,7 @@ def _called(name: str, target: Any, params: dict[str, Any]) -> Any:
         raise ParameterError(f"learner {name} cannot be made: {text}") from None
 
 
-def _copied(model: Any, params: dict[str, Any]) -> Any:
+def _copy(model: Any, params: dict[str, Any]) -> Any:
     """Return an untrained copy of a model, with other parameters."""
     if hasattr(model, "learn_one") and hasattr(model, "clone"):
         return model.clone(params) if params else model.clone()

@@ -1,4 +1,4 @@
-"""A grid gives every setting the bits it would get alone."""
+"""Fused settings give every setting the bits it would get alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 from olscale.compiled.csr import slice_rows, to_csr
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.fused_settings import fuse, grid_key
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
 
@@ -38,20 +39,20 @@ def _begun(name: str, shared: dict[str, str], chunk: Chunk, classes: int) -> lis
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("classes", "multiclass"), [(2, "max-score"), (3, "max-score"), (3, "ova")])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_grid_has_the_bits_of_its_settings(
+def test_fused_settings_have_the_bits_of_settings_alone(
     name: str, classes: int, multiclass: str, dtype: str, sparse: bool
 ) -> None:
     chunk = _stream(classes)
     X = to_csr(chunk.X) if sparse else chunk.X
     shared = {"multiclass": multiclass, "dtype": dtype}
     alone, together = _begun(name, shared, chunk, classes), _begun(name, shared, chunk, classes)
-    assert len({learner.grid_key() for learner in together}) == 1
-    grid = together[0].fuse(together)
+    assert len({grid_key(learner) for learner in together}) == 1
+    fused = fuse(together)
     for start, stop in ((0, 41), (41, 60)):
         part, y = slice_rows(X, start, stop), chunk.y[start:stop]
-        for one, scores in zip(alone, grid.learn(part, y), strict=True):
+        for one, scores in zip(alone, fused.learn(part, y), strict=True):
             assert one.learn(part, y).tobytes() == np.ascontiguousarray(scores).tobytes()
-    grid.release()
+    fused.release()
     for one, other in zip(alone, together, strict=True):
         assert one.state_.keys() == other.state_.keys()
         for key, array in one.state_.items():

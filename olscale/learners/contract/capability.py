@@ -1,0 +1,29 @@
+"""Capabilities: what a learner can do beyond the contract. Each is one file in this folder, and each is optional.
+
+| capability | file | a learner that declares it |
+|---|---|---|
+| `LooksAhead` | `look_ahead` | sees rows of the stream before the stream begins |
+| `ShardsClasses` | `class_axes` | learns some of the classes apart from the others |
+| `FusesSettings` | `fused_settings` | shares one pass over the rows among several of its settings |
+| `EstimatesCost` | `cost` | says what a row and the state cost, before a run begins |
+| `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
+
+A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a
+capability asks ``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all learners.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import Any
+
+__all__ = ["Capability"]
+
+
+class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract methods
+    """Base of the capabilities. A class with an abstract method of a capability declares it without inheriting."""
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        methods = cls.__abstractmethods__ if Capability in cls.__bases__ else ()
+        return True if any(hasattr(other, method) for method in methods) else NotImplemented

@@ -1,0 +1,55 @@
+"""Cost: what a run takes, said before it starts. Plans warn of long runs and refuse states that do not fit."""
+
+from __future__ import annotations
+
+from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.learner import score_columns
+
+__all__ = ["EstimatesCost", "cost_of"]
+
+
+class EstimatesCost(Capability):
+    """A learner that says what it costs; the defaults are those of a linear learner with a small state."""
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through, within a small factor: time is about proportional to it.
+
+        Parameters
+        ----------
+        columns, classes : int
+            Features and classes of the stream.
+        values : float
+            Values of a row that are stored: all of a dense one.
+        """
+        del columns
+        return values * score_columns(classes)
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        """Return the bytes of a state that may fill the memory, 0 for one that never does."""
+        del columns, classes
+        return 0
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        """Refuse a state that this machine cannot hold.
+
+        Raises
+        ------
+        ParameterError
+            With the size that is needed and what to do instead.
+        """
+
+    def cheaper(self) -> str:
+        """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
+        return ""
+
+
+def cost_of(learner: object) -> EstimatesCost:
+    """Return the estimates of `learner`: its own, or those of a linear learner.
+
+    Examples
+    --------
+    >>> from olscale.learners import AROW, PA1
+    >>> [cost_of(learner).row_numbers(columns=100, classes=2, values=100.0) for learner in (PA1(), AROW())]
+    [100.0, 10100.0]
+    """
+    return learner if isinstance(learner, EstimatesCost) else EstimatesCost()

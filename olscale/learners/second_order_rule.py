@@ -1,0 +1,61 @@
+"""Rules of the second-order learners: how far a row of margin m and variance ``v = x' Sigma x`` moves mean and covariance.
+
+A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of the update that all rules share,
+
+    mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.extending import overload
+
+__all__ = [
+    "FINE",
+    "MEAN_NOT_FINITE",
+    "STEP_NOT_FINITE",
+    "VARIANCE_OF_FEATURE",
+    "VARIANCE_OF_ROW",
+    "margin_needed",
+    "moves",
+    "step",
+]
+
+FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
+"""What the loops say has broken down."""
+
+
+def step(rule: Any, m: float, v: float) -> tuple[float, float]:
+    """Return ``(alpha, gamma)`` of `rule`; compiled loops resolve it to the rule's own function at compile time."""
+    raise TypeError("for compiled loops only")
+
+
+def margin_needed(rule: Any, square: float) -> float:
+    """Return a margin at which `rule` does not move, given that ``v <= |x|^2 = square``."""
+    raise TypeError("for compiled loops only")
+
+
+def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function ``(rule, m, v) -> (alpha, gamma)`` as the step of the rule `rule_type`.
+
+    `needed` is a function ``(rule, square)``: rows with at least that margin are passed over without the cost of v.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def ours(rule: Any) -> bool:
+            return isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
+
+        @overload(step, inline="always")
+        def choose_step(rule, m, v):  # type: ignore[no-untyped-def]
+            return function if ours(rule) else None
+
+        @overload(margin_needed, inline="always")
+        def choose_needed(rule, square):  # type: ignore[no-untyped-def]
+            return needed if ours(rule) else None
+
+        return function
+
+    return register

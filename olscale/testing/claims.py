@@ -1,0 +1,160 @@
+"""Checks of what a learner claims besides the contract: its capabilities, and how it treats odd rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+
+from olscale.compiled.csr import CSR, slice_rows, to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
+from olscale.learners.contract.class_shards import ClassShard
+from olscale.learners.contract.compilation import CompilesLoops
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.fused_settings import FusesSettings
+from olscale.learners.contract.learner import UNKNOWN, Learner
+from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.usable_rows import learn_usable, score_usable
+from olscale.testing.small_streams import (
+    CLASSES,
+    COLUMNS,
+    ROWS,
+    VARIANTS,
+    assert_same_state,
+    choices,
+    cut,
+    start,
+    start_with,
+    stream,
+    title,
+)
+
+__all__ = ["claim_checks"]
+
+CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
+
+
+def claim_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]:
+    """Return a check for each claim of the class `learner`, with a readable name; `learner_checks` has them all."""
+    declared, unusable = check_capabilities_are_declared, check_rows_that_cannot_be_used_end_learning
+    checks: list[tuple[str, Callable[[], None]]] = [(title(declared), partial(declared, learner))]
+    if learner.layout_exact:
+        same_bits = check_dense_and_csr_give_the_same_bits
+        checks.append((title(same_bits), partial(same_bits, learner)))
+    for params in choices(learner):
+        words = ", ".join(map(str, params.values()))
+        if learner.takes_unknown:
+            unknown = check_rows_of_unknown_class_are_only_scored
+            checks += [
+                (
+                    f"{title(unknown)} ({', '.join(filter(None, (words, text)))})",
+                    partial(unknown, learner, params, n, kind),
+                )
+                for text, n, kind in VARIANTS
+            ]
+        checks.append((f"{title(unusable)} ({words or 'no choices'})", partial(unusable, learner, params)))
+        if class_axes(learner(**params), CLASSES) is not None:
+            whole = check_class_shards_are_the_whole
+            checks.append((f"{title(whole)} ({words})", partial(whole, learner, params)))
+    return checks
+
+
+def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
+    """Scores and state do not depend on the layout of the rows; for learners that claim `layout_exact`."""
+    for classes in (2, CLASSES):
+        fresh, scores = [], []
+        for kind in ("dense", "csr"):
+            chunk = stream(classes, kind)
+            fresh.append(start(learner, classes))
+            scores.append(fresh[-1].learn(chunk.X, chunk.y))
+        np.testing.assert_array_equal(scores[0], scores[1])
+        assert_same_state(*fresh)
+
+
+def check_rows_of_unknown_class_are_only_scored(
+    learner: type[Learner], params: dict[str, Any], classes: int, kind: str
+) -> None:
+    """Among rows that are learned from, as if a call of their own had scored them; for learners with `takes_unknown`."""
+    chunk = stream(classes, kind)[:100]
+    learning = np.random.default_rng(1).random(len(chunk)) < 0.6
+    apart, together = learner(**params), learner(**params)
+    for fresh in (apart, together):
+        fresh.begin(COLUMNS, classes, (3, 1))
+        if looks_ahead(fresh):
+            fresh.prepare(chunk.X)
+    expected = []
+    for i in range(len(chunk)):
+        row = slice_rows(chunk.X, i, i + 1)
+        expected.append(apart.learn(row, chunk.y[i : i + 1]) if learning[i] else apart.scores(row))
+    y = np.where(learning, chunk.y, UNKNOWN)
+    scores = [together.learn(X, labels) for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])]
+    np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
+    assert_same_state(apart, together)
+
+
+def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: dict[str, Any]) -> None:
+    """A row with NaN or infinities, or of a length whose square overflows or underflows, gets NaN, and so do all behind it.
+
+    Whether it is learned from or only scored. Rows of zeros are fine, and what comes before is as it was.
+    """
+    low, high = learner(**params).norm_limits()
+    lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
+    for classes, kind, unknown in product((2, CLASSES), ("dense", "csr"), {False, learner.takes_unknown}):
+        chunk = stream(classes, "dense")[:50]
+        assert not isinstance(chunk.X, CSR)
+        fresh = start_with(learner, params, chunk.X, classes)
+        clean = Chunk(chunk.X if kind == "dense" else to_csr(chunk.X), chunk.y, COLUMNS)
+        learned = learn_usable(fresh, clean.X, clean.y)
+        scored = score_usable(fresh, clean.X)
+        for value, at in product((np.nan, np.inf, -np.inf, *lengths), (0, 40)):
+            X: Any = np.array(chunk.X)
+            X[at] = np.where(np.arange(COLUMNS) == 3, value, 0.0 if np.isfinite(value) else X[at])
+            y = np.where((np.arange(50) == at) & unknown, UNKNOWN, chunk.y)
+            rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+            where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
+            scores = learn_usable(start_with(learner, params, chunk.X, classes), rows.X, rows.y)
+            np.testing.assert_array_equal(scores[:at], learned[:at], err_msg=where)
+            assert not np.isfinite(scores[at:]).any(), f"learn went on as if nothing were the matter: {where}"
+            scores = score_usable(fresh, rows.X)
+            assert not np.isfinite(scores[at]).any(), f"scores has a number for it: {where}"
+            np.testing.assert_array_equal(scores[:at], scored[:at], err_msg=where)
+
+
+def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Class shards of any size give the scores, updates and state of the whole learner; for learners with `class_axes`."""
+    for kind in ("dense", "csr"):
+        chunk = stream(CLASSES, kind)
+        whole = learner(**params)
+        whole.begin(COLUMNS, CLASSES, (3, 1))
+        expected = whole.learn(chunk.X, chunk.y)
+        for cuts in ((0, 1, 2, 3, 4), (0, 1, 4), (0, 2, 4), (0, 3, 4), (0, 4)):
+            ranges = [range(first, last) for first, last in pairwise(cuts)]
+            shards = [ClassShard(learner(**params), classes) for classes in ranges]
+            learned, moved = [], np.zeros(ROWS, dtype=bool)
+            for shard in shards:
+                shard.begin(COLUMNS, CLASSES, (3, 1))
+                parts = [(shard.learn(X, y), shard.moved) for X, y in cut(chunk, [0, 64, ROWS])]
+                learned.append(np.concatenate([scores for scores, _ in parts]))
+                moved |= np.concatenate([rows for _, rows in parts])
+            np.testing.assert_array_equal(np.concatenate(learned, axis=1), expected, err_msg=f"shards {cuts}")
+            scores = np.concatenate([shard.scores(chunk.X) for shard in shards], axis=1)
+            np.testing.assert_array_equal(scores, whole.scores(chunk.X), err_msg=f"scores of shards {cuts}")
+            axes, parts_of = class_axes(whole, CLASSES), [class_axes(whole, len(classes)) for classes in ranges]
+            state = join_classes([shard.state() for shard in shards], axes or {}, [part or {} for part in parts_of])
+            state["updates"] = np.array([moved.sum()])
+            for name, array in whole.state().items():
+                np.testing.assert_array_equal(state[name], array, err_msg=f"state array {name} of shards {cuts}")
+
+
+def check_capabilities_are_declared(learner: type[Learner]) -> None:
+    """A learner with a method of a capability declares the capability: otherwise nobody calls the method."""
+    for capability in CAPABILITIES:
+        for method in vars(capability).keys() & set(dir(learner)):
+            assert method.startswith("_") or issubclass(learner, capability), (
+                f"{method} is a method of the capability {capability.__name__}: write class {learner.__name__}(..., "
+                f"{capability.__name__}), from {capability.__module__}"
+            )

@@ -1,0 +1,97 @@
+"""Small streams for the checks of learners, and learners at their start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, slice_rows, to_csr
+from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.contract.parameters import Choice, Whole
+
+__all__ = [
+    "CLASSES",
+    "COLUMNS",
+    "ROWS",
+    "VARIANTS",
+    "assert_same_state",
+    "choices",
+    "cut",
+    "start",
+    "start_with",
+    "stream",
+    "title",
+]
+
+ROWS, COLUMNS, CLASSES = 240, 7, 4
+
+VARIANTS = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLASSES) for kind in ("dense", "csr")]
+"""Title, classes and layout of the streams."""
+
+
+def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
+    """Return a small stream of noisy clusters, in which some features and some whole rows are zero."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, ROWS)
+    X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[rng.random(ROWS) < 0.03] = 0.0
+    return Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+
+
+def start(learner: type[Learner], classes: int) -> Learner:
+    """Return a new learner at the start of the stream."""
+    fresh = learner()
+    fresh.begin(COLUMNS, classes)
+    if looks_ahead(fresh):
+        fresh.prepare(stream(classes, "dense").X)
+    return fresh
+
+
+def start_with(learner: type[Learner], params: dict[str, Any], X: Rows, classes: int) -> Learner:
+    """Return a learner with `params` at the start of a stream; one that looks ahead is shown `X`."""
+    fresh = learner(**params)
+    fresh.begin(COLUMNS, classes)
+    if looks_ahead(fresh):
+        fresh.prepare(X)
+    return fresh
+
+
+def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the parameters that are, or may be, a choice among a few words."""
+    words: dict[str, tuple[Any, ...]] = {}
+    for name, default in learner().get_params(deep=False).items():
+        domain = learner.domains.get(name)
+        if isinstance(domain, Choice):
+            words[name] = domain.words
+        elif isinstance(domain, Whole) and domain.words:
+            words[name] = (default, *(word for word in domain.words if word != default))
+    for chosen in product(*words.values()):
+        yield dict(zip(words, chosen, strict=True))
+
+
+def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+    """Yield rows and labels between the positions `at`."""
+    for start, stop in pairwise(at):
+        yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]
+
+
+def assert_same_state(got: Learner, expected: Learner) -> None:
+    """Refuse states that differ in a bit."""
+    got_state, expected_state = got.state(), expected.state()
+    assert got_state.keys() == expected_state.keys(), (
+        f"state has {sorted(got_state)}, expected {sorted(expected_state)}"
+    )
+    for name in expected_state:
+        np.testing.assert_array_equal(got_state[name], expected_state[name], err_msg=f"state array {name}")
+
+
+def title(check: Callable[..., None]) -> str:
+    """Return the readable name of a check."""
+    return check.__name__.removeprefix("check_").replace("_", " ")

@@ -1,0 +1,135 @@
+"""Rules of the house: what a newcomer may rely on wherever they open the code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from sklearn.base import BaseEstimator
+
+import olscale
+from olscale import errors
+from olscale.learners import Learner
+
+ROOT = Path(olscale.__file__).parent
+
+NOT_ERRORS = {
+    "UserInterrupt": "Ctrl-C must pass every `except Exception`, as Python's KeyboardInterrupt does",
+    "TimeUp": "ends a learner that is over its time, and a learner may catch any Exception",
+}
+"""Exceptions outside the tree of `olscale.errors`, and why they must be."""
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module of olscale."""
+    return {_name(file): ast.parse(file.read_text(encoding="utf-8")) for file in sorted(ROOT.rglob("*.py"))}
+
+
+def _name(file: Path) -> str:
+    parts = ("olscale", *file.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return the modules that each module imports: at its top, within functions or for type checkers only."""
+    graph: dict[str, set[str]] = {module: set() for module in trees}
+    for module, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                graph[module] |= {alias.name for alias in node.names} & trees.keys()
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = (f"{node.module}.{alias.name}" for alias in node.names)
+                graph[module] |= {name if name in trees else node.module for name in names} & trees.keys()
+        graph[module].discard(module)
+    return graph
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Return a way along imports from a module back to itself, empty if there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def classes(trees: Mapping[str, ast.Module]) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Yield every class, with its module."""
+    for module, tree in trees.items():
+        yield from ((module, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+
+
+def doubles(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """Return the names that several public classes have, with the modules of those."""
+    homes: dict[str, list[str]] = {}
+    for module, node in classes(trees):
+        if not node.name.startswith("_") and node in trees[module].body:
+            homes.setdefault(node.name, []).append(module)
+    return {name: where for name, where in homes.items() if len(where) > 1}
+
+
+def strangers(trees: Mapping[str, ast.Module]) -> set[str]:
+    """Return the public exceptions that descend from no class of `olscale.errors`."""
+    kinds = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)}
+    raised = {name for name, kind in kinds.items() if issubclass(kind, BaseException)}
+    tree = {node.name for _, node in classes({"": trees["olscale.errors"]})}
+    return {name for name in descendants(trees, raised) - descendants(trees, tree) - raised if name[0] != "_"}
+
+
+def descendants(trees: Mapping[str, ast.Module], names: set[str]) -> set[str]:
+    """Return `names` with those of all classes that inherit from one of them."""
+    bases = [(node.name, {ast.unparse(base).rpartition(".")[2] for base in node.bases}) for _, node in classes(trees)]
+    while more := {name for name, of in bases if of & names} - names:
+        names = names | more
+    return names
+
+
+def test_no_import_goes_in_a_circle() -> None:
+    graph = imports(modules())
+    graph["olscale.results.store"].discard(
+        "olscale.results.forget"
+    )  # a method of the store that stands in a file of its own
+    assert circle(graph) == []
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    assert doubles(modules()) == {}
+
+
+def test_every_exception_is_in_the_tree_of_errors() -> None:
+    assert strangers(modules()) == NOT_ERRORS.keys()
+
+
+def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
+    drawn = set(errors.__all__) - {"one_line"}
+    assert drawn == {node.name for _, node in classes({"": modules()["olscale.errors"]})}
+    assert all(f"{name} " in f"{errors.__doc__} " or f"{name}\n" in str(errors.__doc__) for name in drawn)
+
+
+def test_the_core_of_the_learner_contract_is_small() -> None:
+    methods = {name for name, value in vars(Learner).items() if callable(value) or isinstance(value, property)}
+    public = {name for name in methods if not name.startswith("_")}
+    assert public == {"begin", "learn", "scores", "state", "restore", "measures", "resolved_params", "norm_limits"}
+    assert set(Learner.__mro__) - set(BaseEstimator.__mro__) == {Learner}
+
+
+def test_these_rules_can_be_broken() -> None:
+    """Each finds what it is for, in imports within functions and for type checkers too."""
+    trees = {
+        name: ast.parse(text)
+        for name, text in {
+            "olscale.errors": "class OlscaleError(Exception): pass",
+            "a": "def f():\n    from b import B\nclass Same: pass\nclass Lost(KeyError): pass",
+            "b": "if TYPE_CHECKING:\n    import c\nclass B: pass\nclass _Own(Exception): pass",
+            "c": "import a, d\nclass Same: pass\nclass Bad(OlscaleError): pass\nclass Worse(Lost): pass",
+            "d": "x = 1",
+        }.items()
+    }
+    assert set(circle(imports(trees))) == {"a", "b", "c"}
+    assert doubles(trees) == {"Same": ["a", "c"]}
+    assert strangers(trees) == {"Lost", "Worse"}
