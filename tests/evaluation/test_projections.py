@@ -80,7 +80,7 @@ def test_a_dataset_may_have_a_protocol_of_its_own(shelf: Path) -> None:
     found = [(run.stream.dataset, run.definition()["protocol"]) for run in made.runs if run.learner == "pa1"]
     permuted = [("dense", {"order": "permuted", "seed": 0, "permutation": i}) for i in range(2)]
     assert found == permuted + [("sparse", {"order": "time", "projection": i}) for i in range(3)]
-    asked = [(one.dataset, dict(one.protocol)) for one in settings(experiment, []) if one.learner == "pa1"]
+    asked = [(one.dataset, dict(one.protocol)) for one in settings(experiment, []).settings if one.learner == "pa1"]
     assert asked == [("dense", {"order": "permuted", "seed": 0}), ("sparse", {"order": "time"})]
 
 
