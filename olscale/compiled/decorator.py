@@ -31,13 +31,13 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
     dispatcher: Any = numba.njit(nogil=True, cache=True)(function)
     file = dispatcher._cache._cache_file
     if is_ours(function.__module__):
-        file._source_stamp = _STAMP
+        file._source_stamp = stamp = _STAMP
     else:  # what it inlines of the user's other modules is in their digest
-        file._source_stamp = (
-            _STAMP,
-            source_digest([function.__module__], [function.__module__.partition(".")[0]]),
-            file._source_stamp,
-        )
+        digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
+        stamp = f"{_STAMP} {digest}"
+        file._source_stamp = (stamp, file._source_stamp)
+    # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
+    file._version = f"{file._version} {stamp}"
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -77,3 +77,17 @@ def test_an_edit_of_what_a_loop_inlines_takes_effect(tmp_path: Path) -> None:
         (tmp_path / "aid.py").write_text(f"RATE = {rate}\n")
         found.append(outcome(code, tmp_path))
     assert found == ["1.0", "3.0"]
+
+
+def test_a_class_that_was_renamed_does_not_make_the_cache_unreadable(tmp_path: Path) -> None:
+    """The cache names the classes of arguments; that of the version before names one that is gone."""
+    source = (
+        "from typing import NamedTuple\n\nfrom olscale.compiled.decorator import compiled\n\n\n"
+        "class Rate(NamedTuple):\n    value: float\n\n\n"
+        "@compiled\ndef step(rate):\n    return rate.value\n"
+    )
+    found = []
+    for name in ("Rate", "Speed"):
+        (tmp_path / "mine.py").write_text(source.replace("Rate", name))
+        found.append(outcome(f"import mine; print(mine.step(mine.{name}(2.0)))", tmp_path))
+    assert found == ["2.0", "2.0"]
