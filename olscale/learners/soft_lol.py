@@ -59,9 +59,10 @@ class SoftLOL(OnePassLearner, EstimatesCost):
     the weights, and follow a change in the stream far later than the weights do: where a stream may change, take
     ``averaging="adaptive"``.
 
-    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense, or sparse with two classes (``olscale bench
-    soft-local`` and ``local``). A sparse row with many features and classes costs far more, some 40 times with 50,000 and
-    105 (``soft-local-wide``): each of its values is looked up in m + 1 places for every class.
+    A row costs 1.3 to 2.9 times what LOL's does with k = 60 where it is dense (measured up to 26 classes), or sparse with
+    two classes (``olscale bench soft-local`` and ``local``). A sparse row with many features and many classes costs far
+    more: some 40 times LOL's with 50,000 features and 105 classes (``olscale bench soft-local-wide``), since each of its
+    values is looked up in m + 1 places for every class, where LOL's weights of all classes lie side by side.
 
     Where it loses (docs/soft-local.md): cbcl_face and the cumulative error on w7a are above PAMO's published figures,
     mnist is level with LOL's, and in streams that change the default is far behind LOL and PA-I.

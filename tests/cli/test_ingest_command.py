@@ -125,7 +125,7 @@ FAULTS = {
 }
 MISUSES = {
     "good.svm D --chunk-rows 0": "'--chunk-rows': 0 is not in the range x>=1",
-    "good.svm D --layout tar": "'--layout': 'tar' is not one of",
+    "good.svm D --layout tar": "'--layout': unknown layout 'tar'; did you mean 'zarr'?",
     "good.svm": "Missing argument 'SOURCE...'",
 }
 

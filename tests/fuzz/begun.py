@@ -88,11 +88,11 @@ def read_begun(folder: Path) -> None:
 
 
 def _go_on(kept: Checkpoints, pack: RunGroup) -> list[str]:
-    verdicts = kept.exceeded()
+    exceeded = kept.exceeded()
     kept.place()
-    passage = kept.restored(lambda: GroupPass(pack, verdicts=verdicts))
+    passage = kept.restored(lambda: GroupPass(pack, exceeded=exceeded))
     for record in _through(passage).finish():
-        if record.id not in verdicts and run_bytes(record) != undisturbed()[record.id]:
+        if record.id not in exceeded and run_bytes(record) != undisturbed()[record.id]:
             raise Broken(f"run {record.id} is another one after the checkpoint at chunk {passage.position}")
     return kept.notes
 
