@@ -145,7 +145,7 @@ def test_a_worker_that_lacks_a_learner_is_named_and_no_store_is_left(
     import asyncio
 
     @asynccontextmanager
-    async def connect(where: Any) -> AsyncIterator[Any]:
+    async def connect(where: Any, settings: object) -> AsyncIterator[Any]:
         yield Client({mine: answer})
 
     monkeypatch.setattr(cluster, "connect", connect)
