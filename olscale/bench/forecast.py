@@ -1,8 +1,8 @@
 """How long an evaluation takes on W workers: a simulation of driver, scheduler, workers and file system.
 
-Each pack of runs is told from the driver to the scheduler to a worker and back. Driver and scheduler are one thread each and
+A group of runs goes from the driver to the scheduler to a worker and back. Driver and scheduler are one thread each and
 serve one message after another; the file system of the store takes so many files a second from all workers together; a
-worker does one pack at a time. The costs are measured (`olscale.bench.workers`); nothing here is random.
+worker does one group at a time. The costs are measured (`olscale.bench.workers`); nothing here is random.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Costs:
     Attributes
     ----------
     driver, scheduler : float
-        Time of the driver's and of the scheduler's thread for a pack, from its submission to its answer.
+        Time of the driver's and of the scheduler's thread for a group, from its submission to its answer.
     driver_report, scheduler_report : float
         The same for a report of progress.
     start : float
-        Time of a worker for a pack beside its work: opening the dataset, unpacking the pack.
+        Time of a worker for a group beside its work: opening the dataset, unpacking the group.
     trip : float
-        From an answer leaving a worker to the next pack arriving there, both threads being idle.
+        From an answer leaving a worker to the next group arriving there, both threads being idle.
     record : float
         Writing the record of a run, as the worker waits for it.
     file : float
@@ -47,7 +47,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A pack: the seconds of its work on a worker, its number of runs, and the reports of progress it sends."""
+    """A group: the seconds of its work on a worker, its number of runs, and the reports of progress it sends."""
 
     seconds: float
     runs: int = 1
@@ -91,12 +91,12 @@ class _Server:
         return self.free
 
 
-def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
-    """Simulate `packs`, given out in their order, on `workers` workers.
+def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
+    """Simulate `groups`, given out in their order, on `workers` workers.
 
     Parameters
     ----------
-    packs : sequence of Load
+    groups : sequence of Load
         At least one.
     workers : int
     costs : Costs
@@ -119,38 +119,38 @@ def forecast(packs: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) 
 
     def give(at: float) -> None:
         nonlocal given
-        while given < len(packs) and given - back < workers * (ahead if len(packs) - given > workers else 1):
+        while given < len(groups) and given - back < workers * (ahead if len(groups) - given > workers else 1):
             heappush(events, (driver.serve(at, costs.driver / 2), given, "submitted"))
             given += 1
 
     give(0.0)
     while events:
         now, number, what = heappop(events)
-        pack = packs[number]
+        group = groups[number]
         if what == "submitted":
             heappush(events, (scheduler.serve(now, costs.scheduler / 2), number, "ready"))
         elif what == "ready":
             waiting.append(number)
         elif what == "written":
             # Reports came all along; served here they take the same time of both threads.
-            heard = scheduler.serve(now, costs.scheduler / 2 + pack.reports * costs.scheduler_report)
+            heard = scheduler.serve(now, costs.scheduler / 2 + group.reports * costs.scheduler_report)
             heappush(events, (heard, number, "answered"))
         elif what == "answered":
             idle += 1
-            done = driver.serve(now, costs.driver / 2 + pack.reports * costs.driver_report)
+            done = driver.serve(now, costs.driver / 2 + group.reports * costs.driver_report)
             heappush(events, (done, number, "done"))
         else:
             back += 1
             give(now)
         while idle and waiting:
             idle -= 1
-            mine = packs[waiting[0]]
+            mine = groups[waiting[0]]
             computed = now + costs.trip + costs.start + mine.seconds
             worked += costs.start + mine.seconds + mine.runs * costs.record
             written = max(computed + mine.runs * costs.record, files.serve(computed, mine.runs * costs.file))
             heappush(events, (written, waiting.popleft(), "written"))
     busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": worked / workers}
-    work = sum(pack.seconds for pack in packs)
+    work = sum(group.seconds for group in groups)
     return Forecast(
         now, work / (now * workers) if now else 1.0, {part: time / now for part, time in busy.items()} if now else {}
     )

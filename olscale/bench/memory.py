@@ -28,7 +28,7 @@ class _Watched(Silent):
 
     noted: list[tuple[int, int]] = field(default_factory=list)
 
-    def advance(self, pack: str, rows: int, error: float) -> None:
+    def advance(self, group: str, rows: int, error: float) -> None:
         self.noted.append((rows, resident_bytes()))
 
 

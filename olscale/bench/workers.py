@@ -1,7 +1,7 @@
 """What the parts of a cluster cost, the wall time that follows from it for 1 and 2 workers, and for up to 1,000.
 
 The costs are those of whole evaluations on a scheduler and workers in processes of their own: the processor time of driver
-and scheduler, over the packs. docs/scaling.md tells what follows from them.
+and scheduler, over the groups. docs/scaling.md tells what follows from them.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _experiment(dataset: Path, learner: dict[str, Any], permutations: int) -> Ex
     return parse_experiment(content, "bench")
 
 
-def _packs(experiment: Experiment) -> list[RunGroup]:
+def _groups(experiment: Experiment) -> list[RunGroup]:
     plan = make_plan(experiment)
     return cut_groups(plan.runs, plan.sources, 1)
 
@@ -129,8 +129,8 @@ def _measure(here: Path, cluster: _Running) -> Costs:
     driver, scheduler = _per_pack(here, cluster)
     driver_report, scheduler_report, trip = asyncio.run(_asked(cluster))
     record = _record_seconds(here)
-    packs = _packs(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
-    tiny = _timed(packs, here / "started")
+    groups = _groups(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
+    tiny = _timed(groups, here / "started")
     return Costs(
         driver=driver,
         scheduler=scheduler,
@@ -149,15 +149,15 @@ def _seconds(work: Callable[[], object]) -> float:
     return perf_counter() - start
 
 
-def _timed(packs: list[RunGroup], store: Path) -> list[float]:
-    """Run packs in this process; return the seconds of each, the first having been run once before."""
+def _timed(groups: list[RunGroup], store: Path) -> list[float]:
+    """Run groups in this process; return the seconds of each, the first having been run once before."""
     open_store(store, create=True)
     open_store(f"{store}-before", create=True)
-    run_as_task(packs[0], f"{store}-before", _deaf)
+    run_as_task(groups[0], f"{store}-before", _deaf)
     seconds = []
-    for pack in packs:
+    for group in groups:
         start = perf_counter()
-        envelope = run_as_task(pack, str(store), _deaf)
+        envelope = run_as_task(group, str(store), _deaf)
         seconds.append(perf_counter() - start)
         if envelope.fault:
             raise ExecutionError(envelope.fault)
@@ -169,12 +169,12 @@ def _deaf(rows: int, error: float) -> None:
 
 
 def _per_pack(here: Path, cluster: _Running) -> tuple[float, float]:
-    """Return processor seconds of driver and scheduler for a pack: what a long plan takes more than a short one."""
+    """Return processor seconds of driver and scheduler for a group: what a long plan takes more than a short one."""
     spent: list[tuple[float, float]] = []
     for permutations in (_SHORT, _SHORT, _LONG):  # the first for what is done once a process
         experiment = _experiment(here / "tiny", {"name": "perceptron"}, permutations)
         before = process_time(), cluster.scheduler_seconds()
-        evaluate(experiment, here / f"packs-{len(spent)}", scheduler=cluster.address)
+        evaluate(experiment, here / f"groups-{len(spent)}", scheduler=cluster.address)
         spent.append((process_time() - before[0], cluster.scheduler_seconds() - before[1]))
     (_, _), (driver, scheduler), (driver_long, scheduler_long) = spent
     more = _LONG - _SHORT
@@ -234,7 +234,7 @@ def _write_again(source: str, store: str, count: int) -> float:
 
 
 def _record_seconds(here: Path) -> float:
-    return _write_again(str(here / "packs-0"), str(here / "records"), _RECORDS)
+    return _write_again(str(here / "groups-0"), str(here / "records"), _RECORDS)
 
 
 async def _files(here: Path, cluster: _Running) -> float:
@@ -244,7 +244,7 @@ async def _files(here: Path, cluster: _Running) -> float:
     async with connect(ClusterOptions(scheduler=cluster.address)) as client:
         workers = await client.scheduler.ncores()
         start = [
-            client.submit(_write_again, str(here / "packs-0"), str(here / f"at-once-{i}"), _RECORDS, workers=[worker])
+            client.submit(_write_again, str(here / "groups-0"), str(here / f"at-once-{i}"), _RECORDS, workers=[worker])
             for i, worker in enumerate(workers)
         ]
         slowest: float = max(await asyncio.gather(*start))
@@ -253,12 +253,12 @@ async def _files(here: Path, cluster: _Running) -> float:
 
 def _listed(costs: Costs) -> list[Figure]:
     rows = {
-        "driver, a pack": costs.driver,
-        "scheduler, a pack": costs.scheduler,
+        "driver, a group": costs.driver,
+        "scheduler, a group": costs.scheduler,
         "driver, a report of progress": costs.driver_report,
         "scheduler, a report of progress": costs.scheduler_report,
-        "worker, a pack beside its work": costs.start,
-        "a pack on its way, there and back": costs.trip,
+        "worker, a group beside its work": costs.start,
+        "a group on its way, there and back": costs.trip,
         "worker, a record": costs.record,
         "file system, a record of two workers at once": costs.file,
     }
@@ -266,16 +266,16 @@ def _listed(costs: Costs) -> list[Figure]:
 
 
 def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
-    """Return predicted beside measured wall times of one plan, its packs having been timed in this process.
+    """Return predicted beside measured wall times of one plan, its groups having been timed in this process.
 
-    To both belongs what an evaluation takes however little there is to do: that of one pack of 64 rows.
+    To both belongs what an evaluation takes however little there is to do: that of one group of 64 rows.
     """
     experiment = _experiment(here / "plan", {"name": "lol"}, 40)
-    packs = _packs(experiment)
+    groups = _groups(experiment)
     loads = []
-    for pack, seconds in zip(packs, _timed(packs, here / "timed"), strict=True):
-        work = max(0.0, seconds - costs.start - costs.record * len(pack.runs))
-        loads.append(Load(work, len(pack.runs), 1 + int(2 * seconds)))
+    for group, seconds in zip(groups, _timed(groups, here / "timed"), strict=True):
+        work = max(0.0, seconds - costs.start - costs.record * len(group.runs))
+        loads.append(Load(work, len(group.runs), 1 + int(2 * seconds)))
     found = []
     for workers, cluster in clusters.items():
         evaluate(_experiment(here / "plan", {"name": "lol"}, 2), here / f"warm-{workers}", scheduler=cluster.address)
@@ -284,7 +284,9 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
         measured = _seconds(lambda: evaluate(experiment, here / f"run-{workers}", scheduler=cluster.address))  # noqa: B023
         predicted = begin + forecast(loads, workers, costs).seconds
         peer = f"the predicted {predicted:.2f} s"
-        found.append(Figure(f"{len(packs)} packs of lol, {workers} workers", measured, "s", predicted / measured, peer))
+        found.append(
+            Figure(f"{len(groups)} groups of lol, {workers} workers", measured, "s", predicted / measured, peer)
+        )
     return found
 
 
@@ -296,6 +298,6 @@ def _simulated(costs: Costs) -> list[Figure]:
             loads = [Load(seconds, reports=1 + int(seconds / pause))] * (10 * workers)
             expected = forecast(loads, workers, costs)
             note = f"{expected.bottleneck} busy {expected.busy[expected.bottleneck]:.0%} of the time"
-            name = f"simulated: {workers} workers, packs of {seconds:g} s"
+            name = f"simulated: {workers} workers, groups of {seconds:g} s"
             found.append(Figure(name, 100 * expected.efficiency, "% of ideal", note=note))
     return found

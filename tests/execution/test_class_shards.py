@@ -60,7 +60,7 @@ def test_shards_on_dask_and_in_process_give_the_same_bytes(
         assert files(store) == files(here[order])
         assert files(store, "tmp") == {}
         assert tally.rows_done == tally.rows
-        assert set(tally._packs) <= set(tally._streams)  # and the merge
+        assert set(tally._groups) <= set(tally._streams)  # and the merge
         assert tally.failed == 0
         assert all(0.0 < error < 1.0 for error in tally.errors.values())  # of the runs in one piece: shards know none
 
