@@ -67,6 +67,7 @@ def test_dense_rows_through_npz(dense: Dataset, tmp_path: Path):
 numbers = st.floats(allow_nan=False) | st.sampled_from([0.0, 0.0, -0.0, 1.0, 5e-324, 1e308, float("inf"), 0.1])
 
 
+@pytest.mark.long
 @given(rows=st.lists(st.tuples(*[numbers] * 3, st.integers(-2, 2)), min_size=2, max_size=12))
 @settings(max_examples=20)
 def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[float, float, float, int]]):

@@ -69,7 +69,9 @@ def _named(checks: list[Check], prefix: str) -> Iterator[Any]:
         yield pytest.param(check, id=f"{prefix}: {name}")
 
 
-@pytest.mark.parametrize("name", format_names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name == "mat" else name for name in format_names()]
+)
 def test_formats_keep_the_contract(tmp_path: Path, name: str) -> None:
     sources = _sources(tmp_path)
     assert name in sources, f"write a small source of {name} in _sources, to be read by the checks"

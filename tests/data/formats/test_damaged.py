@@ -126,6 +126,7 @@ MAT = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
 LABELS = matrix(b"y", 6, (2, 1), doubles(1, 2))
 
 
+@pytest.mark.long  # a process for each file
 @pytest.mark.parametrize(
     ("X", "problem"),
     [
@@ -160,6 +161,7 @@ def test_a_mat_file_that_ends_its_reader_is_one_line(tmp_path: Path, signal: int
         read(tmp_path / "a.mat", "mat")
 
 
+@pytest.mark.long  # a process for each file
 def test_mat_files_of_the_other_byte_order(tmp_path: Path):
     numbers = [element(9, np.array(values, ">f8").tobytes(), ">") for values in ([1, 2, 3, 4], [7, 8])]
     X, y = matrix(b"X", 6, (2, 2), numbers[0], order=">"), matrix(b"y", 6, (2, 1), numbers[1], order=">")

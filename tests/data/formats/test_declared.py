@@ -138,6 +138,7 @@ def test_parquet_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.long  # a process for each file
 def test_mat_matrices_are_read_dense_sparse_and_side_by_side(tmp_path: Path) -> None:
     path, X = tmp_path / "m.mat", np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0]], dtype=float)
     y = np.array([[1], [2], [1]])
@@ -151,6 +152,7 @@ def test_mat_matrices_are_read_dense_sparse_and_side_by_side(tmp_path: Path) -> 
         assert np.concatenate([batch.target for batch in batches]).tolist() == [1, 2, 1]
 
 
+@pytest.mark.long  # a process for each file
 def test_a_mat_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "m.mat"
     savemat(path, {"Z": np.eye(3)})
