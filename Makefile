@@ -32,7 +32,7 @@ $(OUT)/%/manifest.json: | .venv/installed
 test: .venv/dev
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-FAST := $(addprefix tests/,analysis data evaluation report results testing)
+FAST := $(addprefix tests/,analysis data evaluation results testing)
 
 test-fast: .venv/dev
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow and not chaos and not long" $(FAST)
