@@ -1,6 +1,6 @@
 # make quickstart   a table of results in a minute or two: data, evaluation on a local Dask cluster, results
 # make test         the test suite
-# make test-fast    unit tests without clusters, in less than a minute once machine code is cached
+# make test-fast    unit tests without clusters, in about a minute once machine code is cached
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
 # make clean        remove everything that the targets above made
