@@ -47,7 +47,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from olscale.data.transforms import canonical_transform
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
-from olscale.evaluation.explain import explain
+from olscale.evaluation.explain import check_numbers, explain
 from olscale.evaluation.protocol import ProtocolSpec
 
 __all__ = [
@@ -223,6 +223,7 @@ class Experiment(_Section):
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
 
     def __init__(self, **content: Any) -> None:
+        check_numbers(content, _SOURCE.get())
         try:
             super().__init__(**content)
         except ValidationError as error:

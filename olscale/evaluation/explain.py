@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from olscale.data.transforms import split_transforms
 from olscale.errors import ExperimentError, UnknownNameError
 
-__all__ = ["explain"]
+__all__ = ["check_numbers", "explain"]
 
 _TABLES = {"datasets": "path", "learners": "name"}
 """Lists of tables, each with the key that a plain word stands for."""
@@ -56,6 +56,38 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
     shown = repr(got) if len(repr(got)) <= _LONGEST else f"{repr(got)[:_LONGEST]} ..."
     expected = _cure(place, kind, got) or first["msg"].removeprefix("Value error, ")
     return ExperimentError(f"{source}: {where or 'it'} was {shown}: {expected}")
+
+
+def check_numbers(content: Mapping[str, Any], source: str) -> None:
+    """Refuse true and false where only numbers and words go: pydantic takes them for 1 and 0.
+
+    Raises
+    ------
+    ExperimentError
+        With the first place that has one.
+    """
+    numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "budget") if key in content}
+    datasets = content.get("datasets")
+    tables = datasets if isinstance(datasets, list | tuple) else ()
+    own = [each.get("protocol") if isinstance(each, dict) else None for each in tables]
+    for place, value in _values({**numeric, "datasets": [{"protocol": protocol} for protocol in own]}, ""):
+        if isinstance(value, bool):
+            raise ExperimentError(f"{source}: {place} was {value}: expected no true or false here")
+
+
+def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield all that is in tables and lists, each with its place."""
+    if is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, Mapping):
+        inside = list(value.items())
+    elif isinstance(value, list | tuple):
+        inside = list(enumerate(value))
+    else:
+        yield place, value
+        return
+    for key, each in inside:
+        yield from _values(each, f"{place}.{key}" if place else str(key))
 
 
 def _keys(section: Any) -> list[str]:

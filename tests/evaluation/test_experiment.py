@@ -37,6 +37,10 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
         ({"transforms": ["project:0"]}, "transform project: features was 0, expected a whole number of at least 1"),
         ({"datasets": [{"path": "d", "protocol": {"oder": "time"}}]}, "protocol 'oder'; did you mean 'order'?"),
         ({"datasets": [{"path": "d", "protocol": {"projections": 0}}]}, "datasets.0.protocol.projections was 0"),
+        ({"seed": True}, "seed was True: expected no true or false here"),
+        ({"protocol": {"burn_in": True}}, "protocol.burn_in was True: expected no true or false here"),
+        ({"budget": {"seconds": False}}, "budget.seconds was False: expected no true or false here"),
+        ({"datasets": [{"path": "d", "protocol": {"window": True}}]}, "datasets.0.protocol.window was True"),
     ],
 )
 def test_what_does_not_fit_is_named_on_one_line(change: dict[str, Any], said: str) -> None:
