@@ -5,6 +5,7 @@ The hooks are capabilities today. `olscale.old_names` gives these classes to imp
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,8 +57,9 @@ class OldClassifier(Classifier, OldLearner):
 class SweepLearner(OnePassLearner, OldClassifier):
     """`OnePassLearner` under its name of version 0.1, with the loop in `_sweep`."""
 
+    @abstractmethod
     def _sweep(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
-        raise NotImplementedError
+        """Learn from rows where `learning`, and set `scores`; `_pass` today."""
 
     def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         self._sweep(X, y, state, learning, scores)
