@@ -101,7 +101,7 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
     workers : int
     costs : Costs
     ahead : int
-        Packs a worker that the driver gives out before one has come back; one, when no more are left than workers.
+        Run groups a worker that the driver gives out before one has come back; one, when no more are left than workers.
 
     Examples
     --------

@@ -157,10 +157,10 @@ def _timed(groups: list[RunGroup], store: Path) -> list[float]:
     seconds = []
     for group in groups:
         start = perf_counter()
-        envelope = run_as_task(group, str(store), _deaf)
+        report = run_as_task(group, str(store), _deaf)
         seconds.append(perf_counter() - start)
-        if envelope.fault:
-            raise ExecutionError(envelope.fault)
+        if report.fault:
+            raise ExecutionError(report.fault)
     return seconds
 
 

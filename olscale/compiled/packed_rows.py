@@ -40,11 +40,11 @@ def _put_indices(indices: Any, low: Any, high: Any, unit: Any, twos: Any) -> Any
     while p + _LANES <= high:
         mask = split_halves(twos, unit + p - low, indices, p, upper)
         while mask != _ZERO:
-            lane = first_bit(mask)
-            run = _put_run(twos, run, p + lane - begin, upper)
-            begin, upper = p + lane, np.uint32(indices[p + lane]) >> _HALF
+            entry = first_bit(mask)
+            run = _put_run(twos, run, p + entry - begin, upper)
+            begin, upper = p + entry, np.uint32(indices[p + entry]) >> _HALF
             # Those behind are looked at again, now that the upper half is another.
-            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << lane) - _ONE)
+            mask = split_halves(twos, unit + p - low, indices, p, upper) & ~((_TWO << entry) - _ONE)
         p += _LANES
     while p < high:
         index = np.uint32(indices[p])

@@ -184,8 +184,8 @@ class _Drive:
                 # Until the scheduler has noticed, it would send the group to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
                 await self._workers.look()  # it may be the scheduler that is gone
-                verdicts = await asyncio.to_thread(checkpoints.exceeded)
-                ended = [end.reason for run, end in verdicts.items() if run in place and run not in before]
+                exceeded = await asyncio.to_thread(checkpoints.exceeded)
+                ended = [end.reason for run, end in exceeded.items() if run in place and run not in before]
                 outcomes = (
                     {} if group.shard is not None else await asyncio.to_thread(finished_outcomes, group, self._store)
                 )

@@ -65,17 +65,17 @@ class Watchdog:
         # What learners start inherits this, wherever it goes.
         self._mark = f"{MARK}={uuid4().hex}"
         os.environ[MARK] = self._mark.partition("=")[2]
-        self._sentry: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         _lead_a_session()
         self.ensure()
 
     def ensure(self) -> None:
         """See that the process is there."""
         with self._lock:
-            if self._sentry is None or self._sentry.poll() is not None:
+            if self._process is None or self._process.poll() is not None:
                 arguments = [self._file.fileno(), os.getpid(), os.getppid(), self._silence, self._mark]
                 script = Path(__file__).with_name("watchdog_process.py")
-                self._sentry = subprocess.Popen(
+                self._process = subprocess.Popen(
                     [_python(), "-I", "-S", str(script), *map(str, arguments)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
@@ -102,11 +102,11 @@ class Watchdog:
             return self._groups
 
     def _send(self, lines: bytes) -> None:
-        assert self._sentry is not None
-        assert self._sentry.stdin is not None
+        assert self._process is not None
+        assert self._process.stdin is not None
         with suppress(OSError):  # it has ended; the next beat starts another
-            self._sentry.stdin.write(lines)
-            self._sentry.stdin.flush()
+            self._process.stdin.write(lines)
+            self._process.stdin.flush()
 
     def take_slot(self) -> int:
         """Return a free slot of the shared memory."""
@@ -203,7 +203,7 @@ _WRITER = (
 
 
 def write_verdicts(message: dict[str, Any]) -> None:
-    """Write verdicts to a store that is no local directory; called in a process of its own."""
+    """Write how runs ended to a store that is no local directory; called in a process of its own."""
     files = open_store(message["store"]).files
     for name, content in message["files"]:
         files.put(name, content.encode())

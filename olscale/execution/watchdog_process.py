@@ -43,14 +43,14 @@ SLOTS = 64
 
 def ends_of(group: dict[str, Any], excess: list[str]) -> list[tuple[str, str]]:
     """Return the files that say how the runs of a group end: pairs of a path below the store and its contents."""
-    verdict = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
+    end = {"outcome": excess[0], "reason": excess[1], "budget": group["budget"]}
     # As `olscale.results.checked_json` does; this process has nothing but Python's own modules.
-    text = json.dumps(verdict, sort_keys=True, separators=(",", ":"))
-    content = json.dumps({**verdict, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
+    text = json.dumps(end, sort_keys=True, separators=(",", ":"))
+    content = json.dumps({**end, "checksum": hashlib.sha256(text.encode()).hexdigest()}) + "\n"
     return [(f"{group['folder']}/{run}.json", content) for run in group["runs"]]
 
 
-class Sentry:
+class CallWatch:
     """Watches one worker.
 
     Parameters
@@ -155,7 +155,7 @@ class Sentry:
 
                 line = json.dumps({"store": about["root"], "files": files}).encode()
                 subprocess.run(about["writer"], input=line, timeout=60, check=False, start_new_session=True)
-        except Exception:  # without a verdict its death counts as any other
+        except Exception:  # without that file its death counts as any other
             pass
         return True
 
@@ -265,7 +265,7 @@ def main(arguments: list[str]) -> None:
     descriptor, worker, nanny = (int(argument) for argument in arguments[:3])
     words = mmap.mmap(descriptor, BEATS.size + SLOTS * SLOT.size)
     os.close(descriptor)
-    Sentry(words, worker, nanny, float(arguments[3]), arguments[4]).run()
+    CallWatch(words, worker, nanny, float(arguments[3]), arguments[4]).run()
 
 
 if __name__ == "__main__":

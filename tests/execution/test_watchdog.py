@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from olscale.execution import watchdog_process as sentry
+from olscale.execution import watchdog_process
 from olscale.execution.watchdog import _WRITER
 from olscale.results.store import open_store
 
@@ -49,7 +49,7 @@ with Meter(limits, watch, grace_seconds=0.1).calling([Run("before")]):
     pass
 own = subprocess.Popen(["sleep", "1000"])
 escaped = subprocess.run("setsid sleep 1000 >&- 2>&- & echo $!", shell=True, capture_output=True, text=True).stdout.strip()
-print(os.getpid(), dog._sentry.pid, own.pid, escaped, flush=True)
+print(os.getpid(), dog._process.pid, own.pid, escaped, flush=True)
 if what == "leaves":
     sys.exit()
 with Meter(limits, watch, grace_seconds=0.1).calling([Run("one"), Run("two")] if what == "time" else [Run("one")]):
@@ -63,7 +63,7 @@ with Meter(limits, watch, grace_seconds=0.1).calling([Run("one"), Run("two")] if
 
 
 def alive(process: int) -> bool:
-    state = sentry.status(process)
+    state = watchdog_process.status(process)
     return state is not None and state[0] not in "ZX"
 
 
@@ -132,8 +132,8 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
     import mmap
 
     worker = subprocess.Popen(["sleep", "1000"])
-    words = mmap.mmap(-1, sentry.BEATS.size + sentry.SLOTS * sentry.SLOT.size)
-    watch = sentry.Sentry(words, worker.pid, os.getpid(), 0.0, "X=1")
+    words = mmap.mmap(-1, watchdog_process.BEATS.size + watchdog_process.SLOTS * watchdog_process.SLOT.size)
+    watch = watchdog_process.CallWatch(words, worker.pid, os.getpid(), 0.0, "X=1")
     about: dict[str, Any] = {"group": 1, "folder": "checkpoints/pack", "runs": ["a"], "budget": {}, "local": local}
     about |= {"root": str(tmp_path), "ends": {"time": ["timeout", "late"]}}
     about["writer"] = [sys.executable, "-c", _WRITER, json.dumps(sys.path)]
@@ -141,28 +141,28 @@ def test_a_call_that_returns_while_it_is_judged_goes_on(tmp_path: Path, local: b
     watch.heard, watch.groups = False, {1: about}
     infinite = float("inf")
     try:
-        sentry.SLOT.pack_into(words, sentry.BEATS.size, 3, 1, 5.0, infinite, infinite)
+        watchdog_process.SLOT.pack_into(words, watchdog_process.BEATS.size, 3, 1, 5.0, infinite, infinite)
         assert watch.excess(4.9) is None
         assert watch.excess(5.1) == (0, 3, 1, "time")
-        sentry.SLOT.pack_into(words, sentry.BEATS.size, 5, 1, 9.0, infinite, infinite)
+        watchdog_process.SLOT.pack_into(words, watchdog_process.BEATS.size, 5, 1, 9.0, infinite, infinite)
         assert not watch.terminate(0, 3, 1, "time")
-        assert until(lambda: (sentry.status(worker.pid) or " ")[0] == "S")
+        assert until(lambda: (watchdog_process.status(worker.pid) or " ")[0] == "S")
         assert not list(tmp_path.rglob("a.json"))
         assert watch.terminate(0, 5, 1, "time")
         assert json.loads((tmp_path / "checkpoints/pack/a.json").read_text())["outcome"] == "timeout"
-        assert (sentry.status(worker.pid) or " ")[0] == "T"
+        assert (watchdog_process.status(worker.pid) or " ")[0] == "T"
     finally:
         worker.kill()
         worker.wait()
 
 
-def test_a_sentry_that_was_killed_is_replaced(store: Path) -> None:
+def test_a_watchdog_process_that_was_killed_is_replaced(store: Path) -> None:
     """With the groups that it was told of."""
     script = WORKER.partition("own =")[0] + (
         "import signal, time\n"
         "watch.enter([Run('one')], 1000.0, float('inf'))\n"
         "watch.leave()\n"
-        "os.kill(dog._sentry.pid, signal.SIGKILL)\n"
+        "os.kill(dog._process.pid, signal.SIGKILL)\n"
         "time.sleep(0.2)\n"
         "dog.beat()\n"
         "with Meter(limits, watch, grace_seconds=0.1).calling([Run('one')]):\n"
