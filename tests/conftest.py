@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.cluster import Cluster, running
+
 # Learners as users wrote them for version 0.1: imported by their tests alone, which expect the warnings.
 collect_ignore_glob = ["learners/version_0_1/*"]
 
@@ -55,6 +57,13 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ingest(sources[:1], str(folder / name), test=sources[1:], chunk_rows=64)
     ingest(["sklearn:digits"], str(folder / "digits"), chunk_rows=256)
     return folder
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Return a cluster of two worker processes; one that a test kills comes back."""
+    with running(tmp_path_factory.mktemp("cluster"), workers=2) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

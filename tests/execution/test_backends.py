@@ -1,4 +1,4 @@
-"""In process, tasks and actors on a real cluster of two processes: the same bytes, and nothing computed twice."""
+"""In process, tasks and actors on real clusters of two processes: the same bytes, and nothing computed twice."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
 from olscale.execution.settings import ExecutionSettings
+from tests.cluster import Cluster
 
 FOREIGN = "sklearn.linear_model:SGDClassifier"
 OFFLINE = {"name": "lol", "params": {"prototypes": "offline", "k": 8}}
@@ -50,11 +51,14 @@ def here(shelf: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_dask_gives_the_same_bytes_as_in_process(
-    shelf: Path, here: dict[str, Path], tmp_path: Path, order: str
+    shelf: Path, here: dict[str, Path], tmp_path: Path, order: str, cluster: Cluster
 ) -> None:
-    """Actors for the time order, tasks for permutations; test splits, foreign and offline learners included."""
-    tally = Tally()
-    done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2, progress=tally)
+    """Actors on a cluster of its own for the time order, tasks on one that runs for permutations.
+
+    Test splits, foreign and offline learners included.
+    """
+    tally, where = Tally(), {"workers": 2} if order == "time" else {"scheduler": cluster.scheduler}
+    done = evaluate(experiment(shelf, order), tmp_path / "store", progress=tally, **where)
     assert done.computed == done.runs == tally.done == len(files(here[order]))
     assert files(tmp_path / "store") == files(here[order])
     # On a busy machine a checkpoint may have been taken; its folder stays, empty.
@@ -120,19 +124,19 @@ driver_run_pack = group_calls.run_as_task
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_a_killed_worker_changes_no_byte(
-    shelf: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+    shelf: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, cluster: Cluster
 ) -> None:
     """SIGKILL during a task and in an actor's stream: the pack starts again elsewhere."""
     monkeypatch.setattr(group_calls, "StreamActor", DyingActor)
     monkeypatch.setattr(group_calls, "run_as_task", dying_task)
-    done = evaluate(experiment(shelf, order), tmp_path / "store", workers=2)
+    done = evaluate(experiment(shelf, order), tmp_path / "store", scheduler=cluster.scheduler)
     assert (tmp_path / "died").exists()
     assert done.computed == done.runs
     assert files(tmp_path / "store") == files(here[order])
 
 
 def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", doomed_task)
     settings = ExecutionSettings(attempts=2)
@@ -144,7 +148,7 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
         }
     )
     tally = Tally()
-    done = evaluate(wanted, tmp_path / "store", workers=2, progress=tally, settings=settings)
+    done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler, progress=tally, settings=settings)
     assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 1, 1)
     monkeypatch.undo()
     again = evaluate(wanted, tmp_path / "store", in_process=True)
@@ -152,14 +156,14 @@ def test_a_pack_that_kills_every_worker_is_recorded_as_lost_and_the_others_go_on
 
 
 def test_a_worker_that_cannot_run_packs_is_one_line(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", raising_task)
     with pytest.raises(ExecutionError, match="cannot run on worker tcp://"):
-        evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", workers=1)
+        evaluate(experiment(shelf, "permuted", "pa1"), tmp_path / "store", scheduler=cluster.scheduler)
 
 
-def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path) -> None:
+def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path, cluster: Cluster) -> None:
     import shutil
 
     shutil.copytree(shelf / "dense", tmp_path / "dense")
@@ -170,7 +174,7 @@ def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path) 
         {"datasets": [{"path": str(tmp_path / "dense")}], "learners": [{"name": "pa"}], "protocol": {"order": "time"}}
     )
     said = []
-    for options in ({"in_process": True}, {"workers": 1}):
+    for options in ({"in_process": True}, {"scheduler": cluster.scheduler}):
         with pytest.raises(ExecutionError) as caught:
             evaluate(wanted, tmp_path / "store", **options)  # type: ignore[arg-type]
         said.append(str(caught.value))
@@ -179,9 +183,11 @@ def test_damaged_data_are_the_same_line_everywhere(shelf: Path, tmp_path: Path) 
     assert "\n" not in said[0]
 
 
-def test_a_notebook_whose_loop_runs_can_evaluate(shelf: Path, here: dict[str, Path], tmp_path: Path) -> None:
+def test_a_notebook_whose_loop_runs_can_evaluate(
+    shelf: Path, here: dict[str, Path], tmp_path: Path, cluster: Cluster
+) -> None:
     async def cell() -> None:
-        evaluate(experiment(shelf, "time"), tmp_path / "store", workers=1)
+        evaluate(experiment(shelf, "time"), tmp_path / "store", scheduler=cluster.scheduler)
 
     asyncio.run(cell())
     assert files(tmp_path / "store") == files(here["time"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from olscale.evaluation.budget import Budget, Spent
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.run_state import RunState
 from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store
+from tests.cluster import Cluster
 
 MODULE = '''
 import ctypes
@@ -98,13 +101,13 @@ class Begins(PA1):
 OURS = ("pa", "lol", "pa1")
 
 
-@pytest.fixture
-def greedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(scope="module")
+def greedy(cluster: Cluster) -> Iterator[str]:
     """Put a module of learners on the path, for worker processes too."""
-    (tmp_path / "modules").mkdir()
-    (tmp_path / "modules" / "greedy_learners.py").write_text(MODULE)
-    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
-    return "greedy_learners"
+    (cluster.modules / "greedy_learners.py").write_text(MODULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(cluster.modules))
+        yield "greedy_learners"
 
 
 def experiment(shelf: Path, learners: tuple[str, ...], order: str = "time", **budget: Any) -> Experiment:
@@ -136,13 +139,15 @@ OOM = ("oom", "took more than its budget of 300000000 bytes (max_memory)")
 
 @pytest.mark.parametrize(("order", "names"), [("time", ("Stuck", "Grows")), ("permuted", ("Holds", "Begins"))])
 def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
-    shelf: Path, tmp_path: Path, greedy: str, order: str, names: tuple[str, ...]
+    shelf: Path, tmp_path: Path, greedy: str, order: str, names: tuple[str, ...], cluster: Cluster
 ) -> None:
     """Compiled code and memory without end in an actor; in a task a call that keeps Python's lock, a loop in `begin`."""
     guilty = tuple(f"{greedy}:{name}" for name in names)
     undisturbed = evaluate(experiment(shelf, OURS, order), tmp_path / "undisturbed", in_process=True)
     limits: dict[str, Any] = {"max_seconds": 3, "max_memory": "300MB"}
-    done = evaluate(experiment(shelf, OURS + guilty, order, **limits), tmp_path / "store", workers=1)
+    impatient = ExecutionSettings(grace_seconds=0.2, alarm_seconds=0.1)
+    wanted = experiment(shelf, OURS + guilty, order, **limits)
+    done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler, settings=impatient)
     assert ends(done.store) == {
         **dict.fromkeys(OURS, ("ok", "")),
         **{name: OOM if name == "Grows" else TIMEOUT for name in names},

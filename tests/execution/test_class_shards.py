@@ -25,8 +25,9 @@ from olscale.execution.progress import Tally
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
+from tests.cluster import Cluster
 
-cluster = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
+inside = gen_cluster(client=True, nthreads=[("127.0.0.1", 1)] * 2, timeout=60, clean_kwargs={"threads": False})
 
 
 def experiment(faces: Path, order: str = "time") -> Experiment:
@@ -51,9 +52,9 @@ def here(faces: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_shards_on_dask_and_in_process_give_the_same_bytes(
-    faces: Path, here: dict[str, Path], tmp_path: Path, order: str
+    faces: Path, here: dict[str, Path], tmp_path: Path, order: str, cluster: Cluster
 ) -> None:
-    for name, options in (("dask", {"workers": 2}), ("process", {"in_process": True})):
+    for name, options in (("dask", {"scheduler": cluster.scheduler}), ("process", {"in_process": True})):
         tally, store = Tally(), tmp_path / name
         done = evaluate(experiment(faces, order), store, class_shards=3, progress=tally, **options)
         assert done.computed == done.runs == tally.done
@@ -77,7 +78,7 @@ def test_each_shard_reads_the_stream_once(
     assert [len(pack.parts()) for pack in packs] == [2]
     store = open_store(tmp_path / "store", create=True).path
 
-    @cluster
+    @inside
     async def run(client: Any, scheduler: Any, a: Any, b: Any) -> None:
         await driver.drive(client, packs, store, Tally())
 
@@ -113,12 +114,12 @@ def doomed_run(pack: Any, store: str, **options: Any) -> TaskReport:
 
 
 def test_killed_workers_change_no_byte(
-    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     """SIGKILL in a shard and in a merge: they start again elsewhere."""
     monkeypatch.setattr(group_calls, "run_as_task", dying_run)
     monkeypatch.setattr(group_calls, "merge_group", dying_merge)
-    evaluate(experiment(faces), tmp_path / "store", workers=2, class_shards=2)
+    evaluate(experiment(faces), tmp_path / "store", scheduler=cluster.scheduler, class_shards=2)
     assert (tmp_path / "shard-died").exists()
     assert (tmp_path / "merge-died").exists()
     assert files(tmp_path / "store") == files(here["time"])
@@ -126,14 +127,15 @@ def test_killed_workers_change_no_byte(
 
 
 def test_a_shard_that_kills_every_worker_loses_its_run_and_no_other(
-    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faces: Path, here: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:
     monkeypatch.setattr(group_calls, "run_as_task", doomed_run)
     settings = ExecutionSettings(attempts=2)
     # Only tasks, so that no neighbour is on the dying workers as often as the shard itself.
     plan = experiment(faces).model_copy(update={"learners": experiment(faces).learners[:1]})
     tally = Tally()
-    done = evaluate(plan, tmp_path / "store", workers=2, class_shards=2, progress=tally, settings=settings)
+    where: dict[str, Any] = {"scheduler": cluster.scheduler, "class_shards": 2}
+    done = evaluate(plan, tmp_path / "store", progress=tally, settings=settings, **where)
     assert (len(done.store.lost()), len(done.store.done()), tally.failed) == (1, 0, 1)
     assert files(tmp_path / "store", "tmp") == {}
     again = evaluate(experiment(faces), tmp_path / "store", in_process=True)

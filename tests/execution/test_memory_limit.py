@@ -17,6 +17,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.evaluate import evaluate
 from olscale.execution.on_worker import run_as_task
 from olscale.results import open_store
+from tests.cluster import Cluster
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +60,10 @@ def test_results_have_the_same_bytes_under_any_limit(url: str, tmp_path: Path, p
     assert any(isinstance(way, ExternalShuffle) for way in ways) == (protocol.get("order") != "time")
 
 
-def test_workers_permute_out_of_core_too(url: str, tmp_path: Path) -> None:
+def test_workers_permute_out_of_core_too(url: str, tmp_path: Path, cluster: Cluster) -> None:
     spec = experiment(url, permutations=2)
     evaluate(spec, tmp_path / "here", in_process=True)
-    evaluate(spec, tmp_path / "there", workers=2, memory_limit=400_000)
+    evaluate(spec, tmp_path / "there", scheduler=cluster.scheduler, memory_limit=400_000)
     assert files(tmp_path / "here") == files(tmp_path / "there")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store, open_store
 from olscale.system.interrupts import UserInterrupt
+from tests.cluster import Cluster, running
 
 CHUNKS = 25
 MORTAL = """
@@ -23,7 +24,7 @@ import os, signal, time
 from olscale.learners.passive_aggressive import PA1
 from olscale.results.store import open_store
 
-FOLDER = os.environ.get("OLSCALE_TEST_FOLDER")
+FOLDER, STORE = PLACES
 
 class Mortal(PA1):
     "Notes each chunk, and takes its process along once there is a checkpoint, the first time."
@@ -34,8 +35,8 @@ class Mortal(PA1):
             with open(f"{FOLDER}/chunks", "a") as file:
                 file.write(f"{os.getpid()}\\n")
             if not os.path.exists(f"{FOLDER}/died"):
-                time.sleep(0.1)
-                saved = open_store(os.environ["OLSCALE_TEST_STORE"]).files.names("checkpoints")
+                time.sleep(0.05)
+                saved = open_store(STORE).files.names("checkpoints")
                 if any(name.endswith(".npz") for name in saved):
                     open(f"{FOLDER}/died", "x").close()
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -92,27 +93,36 @@ def test_in_process_it_goes_on_from_the_checkpoint_there(
     assert far.files.names("checkpoints") == []
 
 
+@pytest.fixture(scope="module")
+def cluster_there(bucket: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Return a cluster of one worker that has the bucket's address and credentials."""
+    with running(tmp_path_factory.mktemp("cluster"), workers=1) as cluster:
+        yield cluster
+
+
 @pytest.mark.parametrize("order", ["time", "permuted"])
 def test_another_worker_goes_on_from_the_checkpoint_there(
-    bucket: str, rows: Path, tmp_path: Path, order: str, monkeypatch: pytest.MonkeyPatch
+    bucket: str,
+    rows: Path,
+    tmp_path: Path,
+    order: str,
+    monkeypatch: pytest.MonkeyPatch,
+    cluster_there: Cluster,
 ) -> None:
     """A worker of a real cluster is killed as soon as there is a checkpoint."""
-    (tmp_path / "mortal_learner.py").write_text(MORTAL)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(sys.modules, "mortal_learner", raising=False)
-    mortal = experiment(rows, order, "mortal_learner:Mortal")
-    evaluate(mortal, tmp_path / "near", in_process=True)
-    store = f"{bucket}/killed-{order}"
-    monkeypatch.setenv("OLSCALE_TEST_FOLDER", str(tmp_path))  # workers read these when they start
-    monkeypatch.setenv("OLSCALE_TEST_STORE", store)
-    monkeypatch.setenv("OLSCALE_CHECKPOINT_SECONDS", "0.1")
+    module, store = cluster_there.modules / f"mortal_{order}.py", f"{bucket}/killed-{order}"
+    monkeypatch.syspath_prepend(str(cluster_there.modules))
+    module.write_text(f"PLACES = {(str(tmp_path), store)}\n{MORTAL}")
+    mortal = experiment(rows, order, f"mortal_{order}:Mortal")
+    settings = ExecutionSettings(checkpoint_seconds=0.1)
 
-    evaluate(mortal, store, workers=1)
+    evaluate(mortal, store, scheduler=cluster_there.scheduler, settings=settings)
 
     processes = (tmp_path / "chunks").read_text().split()
     first, second = dict.fromkeys(processes)
     assert (tmp_path / "died").exists()
     assert processes.count(second) < CHUNKS <= len(processes) < 2 * CHUNKS
     assert len(processes) - CHUNKS < processes.count(first)  # some of it was not learned again
-    assert runs(open_store(store)) == runs(open_store(tmp_path / "near"))
+    near = evaluate(mortal, tmp_path / "near", in_process=True).store
+    assert runs(open_store(store)) == runs(near)
     assert open_store(store).files.names("checkpoints") == []

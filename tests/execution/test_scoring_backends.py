@@ -9,6 +9,7 @@ import pytest
 
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.evaluate import evaluate
+from tests.cluster import Cluster
 
 EVERYTHING = {"window": 100, "fading": 0.99, "drift": "adwin", "delay": 30, "holdout_every": 200, "holdout_rows": 50}
 
@@ -27,19 +28,23 @@ def files(store: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "protocol", [EVERYTHING, {"split": "prequential-kfold", "folds": 3, "window": 20}], ids=["everything", "kfold"]
 )
-def test_dask_and_in_process_give_the_same_bytes(faces: Path, tmp_path: Path, protocol: dict[str, Any]) -> None:
+def test_dask_and_in_process_give_the_same_bytes(
+    faces: Path, tmp_path: Path, protocol: dict[str, Any], cluster: Cluster
+) -> None:
     made = experiment(faces, **protocol)
     evaluate(made, tmp_path / "here", in_process=True)
-    evaluate(made, tmp_path / "dask", workers=2)
+    evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
     assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
 
 
 @pytest.mark.parametrize("order", ["time", "permuted"])
-def test_delays_of_a_column_are_the_same_on_dask_and_in_process(late: Path, tmp_path: Path, order: str) -> None:
+def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
+    late: Path, tmp_path: Path, order: str, cluster: Cluster
+) -> None:
     """On actors, which go through time-ordered streams, and in tasks, which go through permutations."""
     made = experiment(late, delay="late", order=order, **({"permutations": 2} if order == "permuted" else {}))
     evaluate(made, tmp_path / "here", in_process=True)
-    evaluate(made, tmp_path / "dask", workers=1)
+    evaluate(made, tmp_path / "dask", scheduler=cluster.scheduler)
     assert files(tmp_path / "here") == files(tmp_path / "dask") != {}
 
 

@@ -72,13 +72,15 @@ def test_a_scheduler_and_a_driver_that_disagree_on_encryption_are_one_line(shelf
 def test_the_script_starts_a_cluster_that_only_its_certificate_opens(shelf: Path, tmp_path: Path) -> None:
     """With the same certificate the experiment runs; another one is refused, in one line."""
     security(tmp_path / "other")
-    shell = f"""
-        command=("{sys.executable}" -m olscale evaluate --dataset "{shelf / "dense"}" --learner pa1 --scheduler "$1")
-        "${{command[@]}}" --store "{tmp_path / "ok"}" --tls "{tmp_path / "keys"}" || exit 9
-        "${{command[@]}}" --store "{tmp_path / "no"}" --tls "{tmp_path / "other"}"
-    """
+    twice = (
+        "import sys; from olscale.cli import main, olscale\n"
+        f"words = ['evaluate', '--dataset', {str(shelf / 'dense')!r}, '--learner', 'pa1', '--scheduler', sys.argv[1]]\n"
+        f"olscale([*words, '--store', {str(tmp_path / 'ok')!r}, '--tls', {str(tmp_path / 'keys')!r}], "
+        "standalone_mode=False)\n"
+        f"main([*words, '--store', {str(tmp_path / 'no')!r}, '--tls', {str(tmp_path / 'other')!r}])\n"
+    )
     done = subprocess.run(
-        [str(ROOT / "cluster" / "local.sh"), "1", "bash", "-c", shell, "bash", "{}"],
+        [str(ROOT / "cluster" / "local.sh"), "1", sys.executable, "-c", twice, "{}"],
         env=environment() | {"OLSCALE_TLS": str(tmp_path / "keys"), "PYTHON": sys.executable},
         capture_output=True,
         text=True,

@@ -17,6 +17,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.report import as_json, tables
 from olscale.results import Record, open_store, read_plans
 from olscale.results.selections import read_selections
+from tests.cluster import Cluster
 
 GRID = [0.001, 0.1, 10.0]
 
@@ -83,9 +84,9 @@ def test_tables_say_what_was_tuned_and_leave_the_comparison_out(shelf: Path, tmp
     assert [summary for summary in everything if not summary.tuning] == shown
 
 
-def test_dask_and_a_second_run_give_the_same_bytes(shelf: Path, tmp_path: Path) -> None:
+def test_dask_and_a_second_run_give_the_same_bytes(shelf: Path, tmp_path: Path, cluster: Cluster) -> None:
     here = evaluate(experiment(shelf), tmp_path / "here", in_process=True)
-    dask = evaluate(experiment(shelf), tmp_path / "dask", workers=2)
+    dask = evaluate(experiment(shelf), tmp_path / "dask", scheduler=cluster.scheduler)
     for folder in ("runs", "selections", "plans"):
         for path in (tmp_path / "here" / folder).rglob("*.*"):
             assert path.read_bytes() == (tmp_path / "dask" / path.relative_to(tmp_path / "here")).read_bytes()

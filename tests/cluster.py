@@ -1,0 +1,66 @@
+"""A local cluster in a process of its own: tests share it, since starting one takes longer than what most run on it.
+
+Killed workers come back. A test whose workers need an environment of its own, or that is about starting a cluster, starts one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+_CODE = """
+import asyncio
+import sys
+
+from olscale.execution.cluster import connect
+from olscale.execution.cluster_options import ClusterOptions
+
+
+async def serve():
+    async with connect(ClusterOptions(workers=int(sys.argv[1]))) as client:
+        print(client.scheduler.address, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
+"""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a cluster is reached, and a folder in which its workers find modules."""
+
+    scheduler: str
+    modules: Path
+
+
+@contextmanager
+def running(folder: Path, workers: int) -> Iterator[Cluster]:
+    """Yield a cluster of this tree's olscale that has this process's environment, and ends with the block."""
+    (folder / "modules").mkdir()
+    (folder / "serve.py").write_text(_CODE)  # a file: workers are spawned, which imports it again
+    paths = [str(ROOT), str(folder / "modules")]
+    with (folder / "said").open("w+") as said:  # by the workers too: a pipe would fill up
+        process = subprocess.Popen(
+            [sys.executable, str(folder / "serve.py"), str(workers)],
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            stdin=subprocess.PIPE,
+            stdout=said,
+            stderr=said,
+        )
+        try:
+            while not (scheduler := (folder / "said").read_text().partition("\n")[0]) and process.poll() is None:
+                time.sleep(0.05)
+            assert scheduler.startswith("tcp://"), (folder / "said").read_text()
+            yield Cluster(scheduler, folder / "modules")
+        finally:
+            process.communicate()
