@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
 
 import olscale
 from olscale.cli import COMMANDS
+from tests.cli.command import run
 
 MODULES = sorted(module.name for module in pkgutil.walk_packages(olscale.__path__, "olscale."))
 
@@ -41,32 +40,6 @@ def test_versions_agree() -> None:
     "command", [[], *([name] for name in COMMANDS)], ids=lambda words: " ".join(words) or "olscale"
 )
 def test_help_is_there(command: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "olscale", *command, "--help"], capture_output=True, text=True, check=False
-    )
+    done = run(*command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: olscale")
-
-
-def test_help_imports_nothing_heavy() -> None:
-    """`olscale --help` must answer in a blink: none of the large libraries may be loaded for it."""
-    code = (
-        "import sys; from olscale.cli import olscale; "
-        "olscale.main(['--help'], standalone_mode=False); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.splitlines()[-1].split())
-    heavy = {
-        "numpy",
-        "numba",
-        "dask",
-        "distributed",
-        "pyarrow",
-        "zarr",
-        "sklearn",
-        "scipy",
-        "duckdb",
-        "pandas",
-        "pydantic",
-    }
-    assert not loaded & heavy

@@ -17,7 +17,20 @@ from olscale.cli import COMMANDS
 from olscale.cli import olscale as command
 from olscale.errors import StoreError
 
-HEAVY = ("numpy", "numba", "dask", "distributed", "sklearn", "scipy", "pyarrow", "zarr", "duckdb", "pandas", "rich")
+HEAVY = (
+    "numpy",
+    "numba",
+    "dask",
+    "distributed",
+    "sklearn",
+    "scipy",
+    "pyarrow",
+    "zarr",
+    "duckdb",
+    "pandas",
+    "pydantic",
+    "rich",
+)
 
 
 def run(*args: str):

@@ -62,15 +62,18 @@ def olscale(here: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_after_an_edit(
-    here: Path, shelf: Path
+    here: Path, shelf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["evaluate", "--dataset", str(shelf / "dense"), "--learner", "mine:Mine", "--learner", "perceptron"]
     command += ["--permutations", "1", "--store", "store"]
     first = olscale(here, *command, "--workers", "1")
     assert first.stdout == "2 of 2 runs computed, results in store\n", first.stderr
-    assert "nothing to compute" in olscale(here, *command, "--in-process").stdout
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    assert "nothing to compute" in run(*command, "--in-process", cwd=here).stdout
     (here / "rate.py").write_text("RATE = 0.0\n")
-    assert "1 of 2 runs computed" in olscale(here, *command, "--in-process").stdout
+    forget()
+    assert "1 of 2 runs computed" in run(*command, "--in-process", cwd=here).stdout
+    forget()
     table = run("results", "store", "--format", "json", cwd=here).stdout
     versions = {line["version"] for line in json.loads(table) if line["learner"] == "mine:Mine"}
     assert len(versions) == 2
@@ -78,6 +81,12 @@ def test_a_learner_of_the_working_directory_is_evaluated_on_workers_and_again_af
     (last,) = {line for line in plain.splitlines() if "was computed last" in line}
     assert last.startswith("mine:Mine: 2 versions of it; v0+")
     assert all(f"mine:Mine v{version}" in plain for version in versions)
+
+
+def forget() -> None:
+    """Have the modules read anew, as in another process."""
+    for name in ("mine", "rate"):
+        sys.modules.pop(name, None)
 
 
 def test_check_and_show_take_what_a_user_writes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,8 +103,7 @@ def test_check_and_show_take_what_a_user_writes(here: Path, monkeypatch: pytest.
     (here / "mine.py").write_text(MINE.replace("return np.argmax(X @", "return -np.argmax(X @"))
     sys.modules.pop("mine")
     failed = run("learners", "check", "mine:Mine", cwd=here)
-    sys.modules.pop("mine")
-    sys.modules.pop("rate")
+    forget()
     assert failed.returncode == 1
     assert "FAILED  predictions are classes (2 classes): ValueError: predicted -1, expected a class" in failed.stdout
     assert failed.stderr.startswith("olscale: error: mine:Mine fails ")

@@ -19,7 +19,7 @@ from tests.fuzz.targets import TARGETS
 from tests.fuzz.work import shrink
 
 INPUTS = 100
-SLOW = {"mat": 30, "runs": 30, "zarr-chunks": 30}
+SLOW = {"mat": 12, "runs": 30, "zarr-chunks": 30}  # a mat file is read in a process of its own
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import open_streams
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import parse_experiment
@@ -19,10 +20,16 @@ from olscale.learners.registry import make_learner
 SGD = "sklearn.linear_model:SGDClassifier"
 
 
+@pytest.fixture(scope="module")
+def iris(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a small dataset of three classes in several chunks."""
+    return Path(ingest(["sklearn:iris"], str(tmp_path_factory.mktemp("iris") / "iris"), chunk_rows=64).path)
+
+
 @pytest.mark.parametrize(
     ("name", "datasets"),
     [
-        (SGD, ("digits", "sparse")),
+        (SGD, ("iris", "sparse")),
         ("sklearn.linear_model:Perceptron", ("dense", "sparse")),
         ("sklearn.naive_bayes:GaussianNB", ("dense", "sparse")),
         ("river.tree:HoeffdingTreeClassifier", ("dense", "sparse")),
@@ -31,12 +38,12 @@ SGD = "sklearn.linear_model:SGDClassifier"
     ],
 )
 def test_an_estimator_runs_end_to_end_and_gives_the_same_twice(
-    shelf: Path, tmp_path: Path, name: str, datasets: tuple[str, ...]
+    shelf: Path, iris: Path, tmp_path: Path, name: str, datasets: tuple[str, ...]
 ) -> None:
     if name.startswith("river"):
         pytest.importorskip("river")
     content = {
-        "datasets": [{"path": str(shelf / dataset)} for dataset in datasets],
+        "datasets": [{"path": str(iris if dataset == "iris" else shelf / dataset)} for dataset in datasets],
         "learners": [{"name": name}],
         "protocol": {"order": "time"},
     }

@@ -53,7 +53,7 @@ def test_prototypes_are_the_means_of_the_clusters_and_stay(sparse: bool) -> None
 
 def test_threads_change_no_bit() -> None:
     """Many small clusters in noise: partial sums of several threads, in any order, would show."""
-    X = np.random.default_rng(1).normal(size=(20_000, 16))
+    X = np.random.default_rng(1).normal(size=(5_000, 16))
     for rows in (X, to_csr(X)):
         found = []
         for threads in (1, 2, 4):

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 RULE = """
 from typing import NamedTuple
 from olscale.learners.linear import LinearLearner, implements
@@ -41,25 +39,17 @@ def outcome(code: str, folder: Path) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize(
-    ("source", "code"),
-    [
-        (RULE, "import mine; print(mine.Mine().fit([[1.0], [2.0]], [0, 1]).coef_[0, 0])"),
-        (LOOP, "import mine; print(mine.step())"),
-    ],
-    ids=["rule", "loop"],
-)
-def test_an_edit_takes_effect(source: str, code: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(source)
-    before = float(outcome(code, tmp_path))
-    file.write_text(source.replace("1.0", "3.00"))
-    assert float(outcome(code, tmp_path)) == 3 * before != 0
-
-
-def test_our_loops_load_where_an_outside_rule_cannot_be_imported(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(RULE)
-    outcome("import mine; mine.Mine().fit([[1.0], [1.0]], [0, 1])", tmp_path)
+def test_an_edit_takes_effect_and_our_loops_load_where_the_rule_cannot_be_imported(tmp_path: Path) -> None:
+    """Of a rule and of a loop, in the same processes."""
+    code = "import loop, mine; print(loop.step(), mine.Mine().fit([[1.0], [2.0]], [0, 1]).coef_[0, 0])"
+    found = []
+    for rate in ("1.0", "3.00"):
+        (tmp_path / "mine.py").write_text(RULE.replace("1.0", rate))
+        (tmp_path / "loop.py").write_text(LOOP.replace("1.0", rate))
+        found.append([float(word) for word in outcome(code, tmp_path).split()])
+    before, after = found
+    assert after == [3 * value for value in before]
+    assert all(before)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     code = "from olscale.learners.perceptron import Perceptron; Perceptron().fit([[1.0], [1.0]], [0, 1])"
