@@ -22,8 +22,16 @@ class AdaptiveSoftLOL(SoftLOL):
         super().__init__(k=k, averaging=averaging)
 
 
+ONLY_A_RULE = {"perceptron", "pa", "pa2", "ogd", "cw", "arow", "scw1"}
+"""Learners that are pa1 or scw2 with another rule, which is given float64: in float32, those two check the loop they share."""
+
 CHECKS = [
-    *((name, title, check) for name in learner_names() for title, check in learner_checks(learner_class(name))),
+    *(
+        (name, title, check)
+        for name in learner_names()
+        for title, check in learner_checks(learner_class(name))
+        if not (name in ONLY_A_RULE and "float32" in title)
+    ),
     *(("soft-lol, adaptive", title, check) for title, check in learner_checks(AdaptiveSoftLOL)),
 ]
 
