@@ -28,12 +28,14 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
 
 
-@pytest.fixture
-def averaged_perceptron(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The learner of docs/adding-a-learner.md, as a module of its own."""
-    (tmp_path / "averaged_perceptron.py").write_text(blocks("docs/adding-a-learner.md", "python")[0])
-    monkeypatch.syspath_prepend(str(tmp_path))
-    yield importlib.import_module("averaged_perceptron")
+@pytest.fixture(scope="module")
+def averaged_perceptron(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The learner of docs/adding-a-learner.md, as a module of its own, compiled once."""
+    folder = tmp_path_factory.mktemp("walk-through")
+    (folder / "averaged_perceptron.py").write_text(blocks("docs/adding-a-learner.md", "python")[0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield importlib.import_module("averaged_perceptron")
     sys.modules.pop("averaged_perceptron", None)
 
 
