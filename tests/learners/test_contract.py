@@ -23,7 +23,7 @@ class AdaptiveSoftLOL(SoftLOL):
 
 
 ONLY_A_RULE = {"perceptron", "pa", "pa2", "ogd", "cw", "arow", "scw1"}
-"""Learners that are pa1 or scw2 with another rule, which is given float64: in float32, those two check the loop they share."""
+"""Learners that are pa1 or scw2 with another rule, which is given float64: those two check the shared loop in float32."""
 
 CHECKS = [
     *(
