@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,12 @@ from olscale.bench.workloads.url_like import chunks
 from olscale.cli import olscale
 from olscale.compiled.csr import to_csr
 from olscale.errors import UnknownNameError
+from olscale.evaluation.experiment import Experiment
+from olscale.execution.evaluate import evaluate
+from olscale.execution.evaluation import Evaluation
 from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
+from tests.cluster import Cluster
 
 
 def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
@@ -165,11 +170,22 @@ def test_the_command_prints_a_table_and_writes_json(tmp_path: Path, monkeypatch:
     assert json.loads((tmp_path / "f.json").read_text())["benchmarks"]["parse"][0]["ratio"] == 29.0
 
 
-def test_scale_measures_every_step_from_the_archive_to_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small; that no run failed is in the note, so that a fast failure is not taken for a fast run."""
+def test_scale_measures_every_step_from_the_archive_to_the_results(
+    monkeypatch: pytest.MonkeyPatch, cluster: Cluster
+) -> None:
+    """Small, and on workers that run already; a failed run is in the note: a fast failure is not taken for a fast run."""
+    asked = []
+
+    def on_cluster(experiment: Experiment, store: Path, **options: Any) -> Evaluation:
+        asked.append(options)
+        where = options if "workers" not in options else {"scheduler": cluster.scheduler}
+        return evaluate(experiment, store, **where)
+
+    monkeypatch.setattr("olscale.bench.scale.evaluate", on_cluster)
     monkeypatch.setattr("olscale.bench.peers.missing", lambda name, module: [Figure(name, note="left out")])
     monkeypatch.setattr("olscale.bench.scale.stream_learners", lambda: [{"name": "perceptron"}, {"name": "pa1"}])
     figures = {figure.name: figure for figure in run(["scale"], rows=1500)["scale"]}
+    assert asked == [{"in_process": True}, {"workers": 2}] * 2
     measured = [name for name, figure in figures.items() if figure.value is not None]
     for words in ("ingest to parquet", "ingest to zarr", "PA-I from zarr", "url-like through", "webspam-like through"):
         assert any(words in name for name in measured), words
