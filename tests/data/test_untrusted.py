@@ -7,6 +7,7 @@ import io
 import json
 import pickle
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,20 +37,39 @@ class Bomb:
         return Path.touch, (self.path,)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(SOURCES[0].parent)))
-def test_no_module_loads_pickles(source):
+def test_no_module_loads_pickles():
     """What Dask does with its own messages apart, nothing is unpickled; NumPy is told not to, each time."""
-    for node in ast.walk(ast.parse(source.read_text())):
+    assert [f"{source}: {fault}" for source in SOURCES for fault in loads_pickles(source.read_text())] == []
+
+
+def loads_pickles(source: str) -> Iterator[str]:
+    """Yield the statements by which a module might."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = {alias.name.split(".")[0] for alias in node.names}
             names |= {(node.module or "").split(".")[0]} if isinstance(node, ast.ImportFrom) else set()
-            assert not names & LOADERS
-            assert not (isinstance(node, ast.ImportFrom) and node.module == "pickle")
+            if names & LOADERS or (isinstance(node, ast.ImportFrom) and node.module == "pickle"):
+                yield ast.unparse(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             owner = ast.unparse(node.func.value)
-            assert not (owner == "pickle" and node.func.attr != "dumps")
-            if (owner, node.func.attr) in {("np", "load"), ("np.lib.format", "read_array")}:
-                assert [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"] == ["False"]
+            told = [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"]
+            loads = (owner, node.func.attr) in {("np", "load"), ("np.lib.format", "read_array")}
+            if (owner == "pickle" and node.func.attr != "dumps") or (loads and told != ["False"]):
+                yield ast.unparse(node)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import joblib",
+        "from pickle import dumps",
+        "pickle.loads(b'')",
+        "np.load('a')",
+        "np.load('a', allow_pickle=True)",
+    ],
+)
+def test_a_module_that_would_is_found(source):
+    assert list(loads_pickles(source)) == [source]
 
 
 def test_objects_in_an_npz_are_refused(tmp_path):
