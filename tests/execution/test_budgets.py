@@ -13,7 +13,6 @@ from olscale.evaluation.budget import Budget, Spent
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.run_state import RunState
 from olscale.execution.evaluate import evaluate
-from olscale.execution.settings import ExecutionSettings
 from olscale.results.store import Store
 from tests.cluster import Cluster
 
@@ -73,7 +72,7 @@ class Grows(PA1):
     def learn(self, X, y):
         kept = []
         while self.state_["seen"][0] >= 192 and len(y):
-            kept.append(np.ones(1_000_000))
+            kept.append(np.ones(2_000_000))
             time.sleep(0.005)
         return super().learn(X, y)
 
@@ -145,9 +144,8 @@ def test_what_never_returns_is_ended_and_its_neighbours_keep_their_bytes(
     guilty = tuple(f"{greedy}:{name}" for name in names)
     undisturbed = evaluate(experiment(shelf, OURS, order), tmp_path / "undisturbed", in_process=True)
     limits: dict[str, Any] = {"max_seconds": 3, "max_memory": "300MB"}
-    impatient = ExecutionSettings(grace_seconds=0.2, alarm_seconds=0.1)
     wanted = experiment(shelf, OURS + guilty, order, **limits)
-    done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler, settings=impatient)
+    done = evaluate(wanted, tmp_path / "store", scheduler=cluster.scheduler)
     assert ends(done.store) == {
         **dict.fromkeys(OURS, ("ok", "")),
         **{name: OOM if name == "Grows" else TIMEOUT for name in names},
