@@ -49,18 +49,21 @@ def running(folder: Path, workers: int) -> Iterator[Cluster]:
     (folder / "modules").mkdir()
     (folder / "serve.py").write_text(_CODE)  # a file: workers are spawned, which imports it again
     paths = [str(ROOT), str(folder / "modules")]
-    with (folder / "said").open("w+") as said:  # by the workers too: a pipe would fill up
+    said, errors = folder / "said", folder / "errors"  # by the workers too: pipes would fill up
+    with said.open("w") as out, errors.open("w") as err:
         process = subprocess.Popen(
             [sys.executable, str(folder / "serve.py"), str(workers)],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
             stdin=subprocess.PIPE,
-            stdout=said,
-            stderr=said,
+            stdout=out,
+            stderr=err,
         )
         try:
-            while not (scheduler := (folder / "said").read_text().partition("\n")[0]) and process.poll() is None:
+            while "\n" not in said.read_text():
+                assert process.poll() is None, errors.read_text()
                 time.sleep(0.05)
-            assert scheduler.startswith("tcp://"), (folder / "said").read_text()
-            yield Cluster(scheduler, folder / "modules")
+            yield Cluster(said.read_text().partition("\n")[0], folder / "modules")
+            process.communicate(timeout=60)
         finally:
-            process.communicate()
+            process.kill()
+            process.wait()
