@@ -111,9 +111,8 @@ SCORINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize(("scoring", "fold"), SCORINGS.values(), ids=SCORINGS)
-@pytest.mark.parametrize("name", ["pa1", "lol", "arow", "pamo1"])
+@pytest.mark.parametrize(("name", "kind"), [("pa1", "dense"), ("lol", "csr"), ("arow", "csr"), ("pamo1", "dense")])
 def test_rows_are_scored_and_learned_in_the_order_of_the_definition(
     name: str, scoring: Scoring, fold: int | None, kind: str
 ) -> None:

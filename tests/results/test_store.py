@@ -118,6 +118,7 @@ def test_two_executions_give_the_same_bytes(tmp_path, make_record):
     assert len(contents(tmp_path / "a" / "runs")) == 6
 
 
+@pytest.mark.long
 def test_two_processes_may_write_the_same_and_different_runs(tmp_path):
     path = tmp_path / "store"
     writers = [start(path, f"for i in range({low}, {low} + 30): store.write(record(i))") for low in (0, 10)]
@@ -128,6 +129,7 @@ def test_two_processes_may_write_the_same_and_different_runs(tmp_path):
     assert sorted(mistakes) == list(range(40))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", ["timings", "run"])
 def test_writer_killed_in_mid_write_leaves_nothing_visible(tmp_path, stage):
     """The writer dies with half of a file on disk; readers see only what was finished, and runs/ holds no litter."""
