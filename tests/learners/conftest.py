@@ -13,31 +13,29 @@ from typing import Any
 import pytest
 
 from olscale.compiled.csr import CSR, read_only
-from olscale.learners.contract.one_pass import OnePassLearner
-from olscale.learners.linear import LinearLearner
-from olscale.learners.pegasos import Pegasos
-from olscale.learners.second_order import SecondOrderLearner
+from olscale.learners.registry import learner_class, learner_names
 
-
-def _as_a_stream_gives_it(rows: Any) -> Any:
-    return CSR(*map(read_only, rows)) if isinstance(rows, CSR) else read_only(rows)
+METHODS = ("learn", "scores")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def arrays_of_streams() -> Iterator[None]:
+    kinds = {kind for name in learner_names() for kind in learner_class(name).__mro__}
     with pytest.MonkeyPatch.context() as patch:
-        for kind, names in (
-            (OnePassLearner, ["_run"]),
-            *((kind, ["learn", "scores"]) for kind in (LinearLearner, Pegasos, SecondOrderLearner)),
-        ):
-            for name in names:
-                patch.setattr(kind, name, _given_streams(getattr(kind, name)))
+        for kind in kinds:
+            for name, method in [(name, vars(kind)[name]) for name in METHODS if name in vars(kind)]:
+                if not getattr(method, "__isabstractmethod__", False):
+                    patch.setattr(kind, name, _given_streams(method))
         yield
 
 
 def _given_streams(method: Any) -> Any:
     @wraps(method)
-    def given(self: Any, *rows: Any, **options: Any) -> Any:
-        return method(self, *map(_as_a_stream_gives_it, rows), **options)
+    def given(self: Any, *arrays: Any) -> Any:
+        return method(self, *map(_as_a_stream_gives_it, arrays))
 
     return given
+
+
+def _as_a_stream_gives_it(array: Any) -> Any:
+    return CSR(*map(read_only, array)) if isinstance(array, CSR) else read_only(array)
