@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import intrinsic, prefetch
-from olscale.compiled.row_layout import is_csr, prefetch_rows, prefetch_weights
+from olscale.compiled.row_layout import is_csr, prefetch_rows
 from olscale.compiled.simd.vectors import (
     DOUBLE,
     INT32,
@@ -43,7 +43,7 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["copy_dot_square", "copy_square", "dot"]
+__all__ = ["copy_square", "dot", "dot_both"]
 
 _GROUPS = 8
 _SUMS = ir.VectorType(DOUBLE, _GROUPS)
@@ -62,11 +62,8 @@ def copy_square(X: Rows, i: int, row: NDArray[Any]) -> float:
     raise TypeError("for compiled loops only")
 
 
-def copy_dot_square(X: Rows, i: int, w: NDArray[Any], row: NDArray[Any]) -> tuple[float, float]:
-    """Return ``|x_i|^2`` and ``x_i w``, going through the row once, and copy it as `copy_square` does.
-
-    `w` is flat, of at least as many numbers as there are features.
-    """
+def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> tuple[float, float]:
+    """Return ``x_i w`` and ``x_i u``, each as `dot` has it, going through the row once."""
     raise TypeError("for compiled loops only")
 
 
@@ -85,16 +82,17 @@ def _dot(X, i, w):
     return csr if is_csr(X) else dense
 
 
-@overload(copy_dot_square)
-def _copy_dot_square(X, i, w, row):
-    def dense(X, i, w, row):
-        return _dense_dot_square(X[i], w, row)
+@overload(dot_both)
+def _dot_both(X, i, w, u):
+    def dense(X, i, w, u):
+        return _dense_dot_both(X[i], w, u)
 
-    def csr(X, i, w, row):
+    def csr(X, i, w, u):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
-        prefetch_rows(X, start, stop)
-        prefetch_weights(X, start, stop, w)
-        return _csr_dot_square(X.indices, X.data, start, stop, w)
+        for p in range(start, stop):
+            prefetch(w, np.uint32(X.indices[p]))
+            prefetch(u, np.uint32(X.indices[p]))
+        return _csr_dot_both(X.indices, X.data, start, stop, w, u)
 
     return csr if is_csr(X) else dense
 
@@ -112,16 +110,16 @@ def _copy_square(X, i, row):
     return csr if is_csr(X) else dense
 
 
-def _sum_dense(weighted: bool, copied: bool) -> Callable[..., Any]:
-    """Return the code of a sum or two over a dense row: ``x x`` if the row is `copied`, ``x w`` if `weighted`."""
+def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
+    """Return the code of sums over a dense row: ``x x`` if it is `copied`, ``x w`` for each of `weighted` arrays."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         x, *others = open_arrays(context, builder, signature, arguments, *range(len(arguments)))
-        w: Any = others[0] if weighted else None
         copy: Any = others[-1] if copied else None
         size = builder.extract_value(x.shape, 0)
         whole = builder.sub(size, builder.urem(size, INT64(_GROUPS)))
-        squares, products = zero_slot(builder, _SUMS), zero_slot(builder, _SUMS)
+        squares = zero_slot(builder, _SUMS)
+        products = [(w.data, zero_slot(builder, _SUMS)) for w in others[:weighted]]
 
         # Eight features are a vector: one addition for all groups.
         with cgutils.for_range_slice(builder, INT64(0), whole, INT64(_GROUPS)) as (j, _):
@@ -129,38 +127,36 @@ def _sum_dense(weighted: bool, copied: bool) -> Callable[..., Any]:
             if copied:
                 store_vector(builder, values, copy.data, j)
                 accumulate(builder, squares, values, values)
-            if weighted:
-                weights = convert(builder, load_vector(builder, w.data, j, _GROUPS), DOUBLE)
-                accumulate(builder, products, values, weights)
+            for w, sums in products:
+                accumulate(builder, sums, values, convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE))
         with cgutils.for_range(builder, size, start=whole) as loop:
             j = loop.index
             value = builder.load(builder.gep(x.data, [j]))
             if copied:
                 builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
                 accumulate(builder, _group(builder, squares, j), value, value)
-            if weighted:
-                accumulate(builder, _group(builder, products, j), value, _double(builder, w.data, j))
-        return _totals(context, builder, signature, [squares] * copied + [products] * weighted)
+            for w, sums in products:
+                accumulate(builder, _group(builder, sums, j), value, _double(builder, w, j))
+        return _totals(context, builder, signature, [squares] * copied + [sums for _, sums in products])
 
     return codegen
 
 
-def _sum_csr(weighted: bool, squared: bool) -> Callable[..., Any]:
-    """Return the code of a sum or two over a sparse row: ``x x`` if `squared`, ``x w`` if `weighted`."""
+def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
+    """Return the code of sums over a sparse row: ``x x`` if `squared`, and ``x w`` for each of `weighted` arrays."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        features, values, *weights = open_arrays(
-            context, builder, signature, arguments, 0, 1, *range(4, len(arguments))
-        )
-        squares, products = zero_slot(builder, _SUMS), zero_slot(builder, _SUMS)
+        features, values, *weights = open_arrays(context, builder, signature, arguments, 0, 1, *range(4, 4 + weighted))
+        squares = zero_slot(builder, _SUMS)
+        products = [(w.data, zero_slot(builder, _SUMS)) for w in weights]
         with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
             j = builder.zext(builder.load(builder.gep(features.data, [loop.index])), INT64)
             value = builder.load(builder.gep(values.data, [loop.index]))
             if squared:
                 accumulate(builder, _group(builder, squares, j), value, value)
-            if weighted:
-                accumulate(builder, _group(builder, products, j), value, _double(builder, weights[0].data, j))
-        return _totals(context, builder, signature, [squares] * squared + [products] * weighted)
+            for w, sums in products:
+                accumulate(builder, _group(builder, sums, j), value, _double(builder, w, j))
+        return _totals(context, builder, signature, [squares] * squared + [sums for _, sums in products])
 
     return codegen
 
@@ -170,32 +166,32 @@ _TWO = types.UniTuple(types.float64, 2)
 
 @intrinsic
 def _dense_dot(typing_context, x, w):
-    return types.float64(x, w), _sum_dense(weighted=True, copied=False)
+    return types.float64(x, w), _sum_dense(weighted=1, copied=False)
 
 
 @intrinsic
-def _dense_dot_square(typing_context, x, w, row):
-    return _TWO(x, w, row), _sum_dense(weighted=True, copied=True)
+def _dense_dot_both(typing_context, x, w, u):
+    return _TWO(x, w, u), _sum_dense(weighted=2, copied=False)
 
 
 @intrinsic
 def _dense_square(typing_context, x, row):
-    return types.float64(x, row), _sum_dense(weighted=False, copied=True)
+    return types.float64(x, row), _sum_dense(weighted=0, copied=True)
 
 
 @intrinsic
 def _csr_dot(typing_context, indices, data, start, stop, w):
-    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=True, squared=False)
+    return types.float64(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=1, squared=False)
 
 
 @intrinsic
-def _csr_dot_square(typing_context, indices, data, start, stop, w):
-    return _TWO(indices, data, types.uint64, types.uint64, w), _sum_csr(weighted=True, squared=True)
+def _csr_dot_both(typing_context, indices, data, start, stop, w, u):
+    return _TWO(indices, data, types.uint64, types.uint64, w, u), _sum_csr(weighted=2, squared=False)
 
 
 @intrinsic
 def _csr_square(typing_context, indices, data, start, stop):
-    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(weighted=False, squared=True)
+    return types.float64(indices, data, types.uint64, types.uint64), _sum_csr(weighted=0, squared=True)
 
 
 def _double(builder: Any, numbers: Any, j: Any) -> Any:

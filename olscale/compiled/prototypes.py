@@ -49,6 +49,7 @@ from olscale.compiled.simd.lowest import AT_ONCE, few_lowest, lowest
 from olscale.compiled.simd.prototypes import add_multiply_dense
 
 __all__ = [
+    "PROTOTYPES",
     "Prototypes",
     "allocate_prototypes",
     "begin",
@@ -64,6 +65,9 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+PROTOTYPES = ("S", "members", "squares")
+"""Names of the arrays of `allocate_prototypes`."""
 
 
 class Prototypes(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -13,17 +14,21 @@ from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prot
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score
+from olscale.learners.lol_fused import FusedLOL
+from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
 from olscale.learners.offline_prototypes import offline_prototypes
 
 __all__ = ["ILOL", "LOL"]
 
+_ROWS = 32  # whose prototypes are found before the first of them is scored
 
-class _Local(OnePassLearner, LooksAhead, ShardsClasses, EstimatesCost):
+
+class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost):
     """What LOL and I-LOL share: the compiled loop, the state and the prototypes."""
 
     k: int
@@ -94,7 +99,13 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, EstimatesCost):
                 f"learner {self.name}: prototypes = 'offline' are fitted to the rows before the first is learned from, and "
                 "partial_fit sees only some of them; call fit, or prepare(X) after begin, or use prototypes = 'sequential'"
             )
-        rule = LOLRule(
+        counts = (state["seen"], state["updates"])
+        prototypes = open_prototypes(state, X, self._existing(state))
+        planes, places, rule = Hyperplanes(state["W"], state["U"]), open_places(_ROWS), self._rule()
+        learn_and_score(X, y, planes, prototypes, places, rule, self.norm_limits(), *counts, learning, scores)
+
+    def _rule(self) -> LOLRule:
+        return LOLRule(
             C=float(self.C),
             inverse_lam=self._inverse_lam(),
             first_count=1.0 if self.count_rule == "macqueen" else 0.0,
@@ -102,9 +113,16 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, EstimatesCost):
             max_score=self.multiclass == "max-score" and self._outputs > 1,
             binary=self._classes <= 2,
         )
-        planes, prototypes = Hyperplanes(state["W"], state["U"]), open_prototypes(state, X, self._existing(state))
-        counts = (state["seen"], state["updates"])
-        learn_and_score(X, y, planes, prototypes, rule, self.norm_limits(), *counts, learning, scores)
+
+    def grid_key(self) -> object:
+        """Return what prototypes and scores depend on: settings of which only `C` and `lam` differ share prototypes."""
+        if self.looks_ahead:
+            return None
+        return type(self), self.k, self.multiclass, self.count_rule, self.dtype
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        """Return `learners` in one pass."""
+        return FusedLOL(learners, [learner._rule() for learner in learners if isinstance(learner, _Local)])
 
     def _existing(self, state: State) -> int:
         """Return how many prototypes there are so far."""

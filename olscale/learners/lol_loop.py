@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
-from olscale.compiled.dot import copy_dot_square, copy_square, dot
+from olscale.compiled.dot import copy_square, dot, dot_both
 from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.prototypes import Prototypes, begin, flush, measure, move, nearest, replace, row_space
 from olscale.compiled.rows import add_row, borrowed_rows, row_scores
@@ -29,7 +29,7 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["Hyperplanes", "LOLRule", "learn_and_score"]
+__all__ = ["Hyperplanes", "LOLRule", "Places", "assign", "learn_and_score", "learn_assigned", "open_places"]
 
 
 class Hyperplanes(NamedTuple):
@@ -48,6 +48,18 @@ class LOLRule(NamedTuple):
     fixed: bool
     max_score: bool
     binary: bool
+
+
+class Places(NamedTuple):
+    """The nearest prototype of each row, and its squared norm: what hyperplanes need to know of prototypes."""
+
+    nearest: NDArray[np.int64]
+    squares: FloatArray
+
+
+def open_places(rows: int) -> Places:
+    """Return space for as many as `rows` rows."""
+    return Places(np.empty(rows, np.int64), np.empty(rows))
 
 
 @compiled
@@ -88,32 +100,27 @@ def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, step: Fl
 
 
 @inlined
-def _score_common(X: Any, i: int, planes: Hyperplanes, rule: LOLRule, row: Any, f: FloatArray) -> float:
-    """Set ``f = W x``, copy a dense row to `row` and return ``|x|^2``."""
-    f[:] = 0.0
-    if rule.binary and rule.inverse_lam > 0.0:
-        square, f[0] = copy_dot_square(X, i, flat(planes.W), row)
-        return float(square)
-    square = copy_square(X, i, row)
-    if rule.inverse_lam > 0.0:
-        row_scores(X, i, planes.W, f)
-    return float(square)
-
-
-@inlined
-def _score_local(X: Any, i: int, u: Any, rule: LOLRule, local: FloatArray, f: FloatArray) -> None:
-    """Add ``u x`` to `f`, u being the hyperplanes of the row's prototype."""
+def _score(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, local: FloatArray, f: FloatArray) -> None:
+    """Set ``f = (W + U[p]) x`` (eq. 14)."""
     # One class of many, alone in its shard, is summed as among the others: its bits must not depend on them.
     if rule.binary:
-        local[0] = dot(X, i, flat(u))
-    else:
-        row_scores(X, i, u, local)
+        u = flat(planes.U[p])
+        if rule.inverse_lam > 0.0:
+            f[0], local[0] = dot_both(X, i, flat(planes.W), u)
+            f[0] += local[0]
+        else:
+            f[0] = dot(X, i, u)
+        return
+    f[:] = 0.0
+    if rule.inverse_lam > 0.0:
+        row_scores(X, i, planes.W, f)
+    row_scores(X, i, planes.U[p], local)
     for c in range(f.shape[0]):
         f[c] += local[c]
 
 
 @inlined
-def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule) -> None:
+def _move_prototype(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh: bool, rule: LOLRule) -> None:
     """Move prototype `p` by its new row: sequential k-means (eq. 20)."""
     if not fresh and prototypes.counts[p] == 0.0:
         # By the paper's count rule n is 1 still: the first row assigned to a prototype takes the place of its first row.
@@ -124,7 +131,7 @@ def _assign(prototypes: Prototypes, X: Any, i: int, p: int, square: float, fresh
 
 
 @inlined
-def _move(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: FloatArray) -> None:
+def _move_planes(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: FloatArray) -> None:
     """Move the hyperplanes of prototype `p` and the common ones by their steps (eqs. 18 and 19)."""
     add_row(X, i, planes.U[p], step)
     if rule.inverse_lam > 0.0:
@@ -133,12 +140,84 @@ def _move(X: Any, i: int, planes: Hyperplanes, p: int, rule: LOLRule, step: Floa
         add_row(X, i, planes.W, step)
 
 
+@inlined
+def _borrowed_planes(planes: Hyperplanes) -> Hyperplanes:
+    return Hyperplanes(borrowed(planes.W), borrowed(planes.U))
+
+
+@inlined
+def _borrowed_places(places: Places) -> Places:
+    return Places(borrowed(places.nearest), borrowed(places.squares))
+
+
+@inlined
+def _assign(
+    X: Any,
+    y: Any,
+    first: int,
+    stop: int,
+    prototypes: Prototypes,
+    rule: LOLRule,
+    limits: Any,
+    learned: int,
+    learning: bool,
+    places: Places,
+) -> int:
+    """Find the prototypes of the rows from `first` on and, when `learning`, move them; return where usable rows end.
+
+    `learned` rows were learned from before.
+    """
+    low, high = limits
+    k = prototypes.counts.shape[0]
+    for i in range(first, stop):
+        square = copy_square(X, i, row_space(prototypes, i))
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            return i
+        learns = learning and y[i] != UNKNOWN
+        fresh = learns and not rule.fixed and learned < k  # the first k rows are the prototypes
+        measure(prototypes, X, i)
+        p = learned if fresh else nearest(prototypes)
+        if learns:
+            learned += 1
+            if not rule.fixed:
+                _move_prototype(prototypes, X, i, p, square, fresh, rule)
+        places.nearest[i - first], places.squares[i - first] = p, square
+    return stop
+
+
+@inlined
+def _learn(
+    X: Any,
+    y: Any,
+    first: int,
+    stop: int,
+    planes: Hyperplanes,
+    places: Places,
+    rule: LOLRule,
+    seen: Any,
+    updates: Any,
+    learning: bool,
+    scores: Any,
+) -> None:
+    """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
+    local, step = np.empty(scores.shape[1]), np.empty(scores.shape[1])
+    for i in range(first, stop):
+        f, p, square = scores[i], places.nearest[i - first], places.squares[i - first]
+        _score(X, i, planes, p, rule, local, f)
+        if learning and y[i] != UNKNOWN:
+            seen[0] += 1
+            if square > 0.0 and _set_steps(f, y[i], square, rule, step):
+                count_update(updates, i)
+                _move_planes(X, i, planes, p, rule, step)
+
+
 @compiled
 def learn_and_score(
     X: Any,
     y: NDArray[np.int64],
     planes: Hyperplanes,
     prototypes: Prototypes,
+    places: Places,
     rule: LOLRule,
     limits: Any,
     seen: NDArray[np.int64],
@@ -146,28 +225,44 @@ def learn_and_score(
     learning: bool,
     scores: FloatArray,
 ) -> None:
-    """Algorithm 1: find a row's prototype and score it; when `learning`, move the prototype and then the hyperplanes."""
+    """Algorithm 1, a few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes."""
     X, prototypes, scores = borrowed_rows(X), begin(prototypes), borrowed(scores)
-    planes = Hyperplanes(borrowed(planes.W), borrowed(planes.U))
-    low, high = limits
-    k, outputs = planes.U.shape[0], planes.U.shape[2]
-    local, step = np.empty(outputs), np.empty(outputs)
-    for i in range(scores.shape[0]):
-        f = scores[i]
-        square = _score_common(X, i, planes, rule, row_space(prototypes, i), f)
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
+    planes, places = _borrowed_planes(planes), _borrowed_places(places)
+    rows, size = scores.shape[0], places.nearest.shape[0]
+    for first in range(0, rows, size):
+        stop = min(first + size, rows)
+        usable = _assign(X, y, first, stop, prototypes, rule, limits, seen[0], learning, places)
+        _learn(X, y, first, usable, planes, places, rule, seen, updates, learning, scores)
+        if usable < stop:
+            scores[usable:] = np.nan
             break
-        learns = learning and y[i] != UNKNOWN
-        fresh = learns and not rule.fixed and seen[0] < k  # the first k rows are the prototypes
-        measure(prototypes, X, i)
-        p = seen[0] if fresh else nearest(prototypes)
-        _score_local(X, i, planes.U[p], rule, local, f)
-        if learns:
-            seen[0] += 1
-            if not rule.fixed:
-                _assign(prototypes, X, i, p, square, fresh, rule)
-            if square > 0.0 and _set_steps(f, y[i], square, rule, step):
-                count_update(updates, i)
-                _move(X, i, planes, p, rule, step)
     flush(prototypes, X)
+
+
+@compiled
+def assign(
+    X: Any, y: NDArray[np.int64], prototypes: Prototypes, places: Places, rule: LOLRule, limits: Any, learned: int
+) -> int:
+    """Find the prototypes of all rows and move them, for several settings; return where usable rows end."""
+    X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
+    usable = _assign(X, y, 0, y.shape[0], prototypes, rule, limits, learned, True, places)
+    flush(prototypes, X)
+    return usable
+
+
+@compiled
+def learn_assigned(
+    X: Any,
+    y: NDArray[np.int64],
+    planes: Hyperplanes,
+    places: Places,
+    usable: int,
+    rule: LOLRule,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> None:
+    """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
+    X, planes, places, scores = borrowed_rows(X), _borrowed_planes(planes), _borrowed_places(places), borrowed(scores)
+    _learn(X, y, 0, usable, planes, places, rule, seen, updates, True, scores)
+    scores[usable:] = np.nan

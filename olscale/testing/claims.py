@@ -15,9 +15,10 @@ from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.fused_settings import FusesSettings
+from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import UNKNOWN, Learner
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.parameters import Real
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
 from olscale.testing.small_streams import (
     CLASSES,
@@ -60,6 +61,9 @@ def claim_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]
         if class_axes(learner(**params), CLASSES) is not None:
             whole = check_class_shards_are_the_whole
             checks.append((f"{title(whole)} ({words})", partial(whole, learner, params)))
+        if grid_key(learner(**params)) is not None:
+            fused = check_fused_settings_have_the_bits_of_settings_alone
+            checks.append((f"{title(fused)} ({words})", partial(fused, learner, params)))
     return checks
 
 
@@ -148,6 +152,28 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
             state["updates"] = np.array([moved.sum()])
             for name, array in whole.state().items():
                 np.testing.assert_array_equal(state[name], array, err_msg=f"state array {name} of shards {cuts}")
+
+
+def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:
+    """Scores and state are the same for settings that share a pass, also behind a row that cannot be used."""
+    numbers = [name for name, domain in learner.domains.items() if isinstance(domain, Real)]
+    settings = [{**params, **dict.fromkeys(numbers, value)} for value in (0.1, 0.5, 0.9)]
+    key = grid_key(learner(**params))
+    settings = [each for each in settings if grid_key(learner(**each)) == key]
+    assert len(settings) == 3, "settings of which only numbers differ do not share a pass; grid_key is to be None then"
+    for classes, kind in product((2, CLASSES), ("dense", "csr")):
+        chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
+        broken[5, 3] = np.nan
+        X = to_csr(broken) if kind == "csr" else broken
+        rows = [*cut(chunk, [0, 64, ROWS]), (X, chunk.y[:9])]
+        alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
+        fused = fuse(together)
+        for part, y in rows:
+            for one, scores in zip(alone, fused.learn(part, y), strict=True):
+                np.testing.assert_array_equal(scores, one.learn(part, y))
+            fused.release()
+            for one, other in zip(alone, together, strict=True):
+                assert_same_state(other, one)
 
 
 def check_capabilities_are_declared(learner: type[Learner]) -> None:
