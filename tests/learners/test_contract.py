@@ -48,12 +48,16 @@ def test_scikit_learn_contract(estimator: object, check: Callable[[object], None
 
 def test_a_broken_learner_fails_its_checks() -> None:
     """The checks can fail: one that peeks at the label, one that forgets in between, some that make scores up."""
-    from olscale.learners.passive_aggressive import PA
+    from olscale.learners.passive_aggressive import PA, PA1
 
     class Peeks(PA):
         def learn(self, X, y):  # type: ignore[no-untyped-def]
             super().learn(X, y)
             return self.scores(X)
+
+    class MixesItsSettings(PA1):
+        def fuse(self, learners):  # type: ignore[no-untyped-def]
+            return super().fuse(learners[::-1])
 
     class Forgets(PA):
         def state(self):  # type: ignore[no-untyped-def]
@@ -87,6 +91,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
         (HidesItsCost, "capabilities are declared"),
         (MakesItUp, "rows that cannot be used end learning"),
         (ScoresAnything, "rows that cannot be used end learning"),
+        (MixesItsSettings, "fused settings have the bits"),
         (Peeks, "label comes after"),
         (Forgets, "saving and restoring"),
         (ClaimsToBeOneVsAll, "class shards are the whole (float64, max-score"),
