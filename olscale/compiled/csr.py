@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CSR",
     "Rows",
+    "entries_of",
     "nbytes",
     "read_only",
     "rows_of",
@@ -19,6 +21,7 @@ __all__ = [
     "take_rows",
     "to_csr",
     "to_dense",
+    "trim",
     "values_of",
 ]
 
@@ -79,14 +82,25 @@ def stack_rows(groups: Sequence[Rows]) -> Rows:
     """Return the rows of `groups`, all dense or all `CSR`, one below the other, as a copy."""
     if not isinstance(groups[0], CSR):
         return np.concatenate([group for group in groups if not isinstance(group, CSR)])
-    sparse = [group for group in groups if isinstance(group, CSR)]
-    spans = [slice(int(group.indptr[0]), int(group.indptr[-1])) for group in sparse]
+    sparse = [trim(group) for group in groups if isinstance(group, CSR)]
     lengths = np.concatenate([np.diff(group.indptr) for group in sparse])
     return CSR(
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.concatenate([group.indices[span] for group, span in zip(sparse, spans, strict=True)]),
-        np.concatenate([group.data[span] for group, span in zip(sparse, spans, strict=True)]),
+        np.concatenate([group.indices for group in sparse]),
+        np.concatenate([group.data for group in sparse]),
     )
+
+
+def trim(X: CSR) -> CSR:
+    """Return rows that begin at 0 in their arrays and are alone in them; indices and data are not copied."""
+    first, last = int(X.indptr[0]), int(X.indptr[-1])
+    return CSR(X.indptr - first if first else X.indptr, X.indices[first:last], X.data[first:last])
+
+
+def entries_of(X: CSR) -> Iterator[tuple[list[int], list[float]]]:
+    """Yield indices and values of each row."""
+    for start, stop in pairwise(X.indptr.tolist()):
+        yield X.indices[start:stop].tolist(), X.data[start:stop].tolist()
 
 
 def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
@@ -94,9 +108,8 @@ def to_dense(X: Rows, columns: int) -> NDArray[np.float64]:
     if not isinstance(X, CSR):
         return X
     dense = np.zeros((rows_of(X), columns))
-    row = np.repeat(np.arange(rows_of(X)), np.diff(X.indptr))
-    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    dense[row, X.indices[span]] = X.data[span]
+    indptr, indices, data = trim(X)
+    dense[np.repeat(np.arange(rows_of(X)), np.diff(indptr)), indices] = data
     return dense
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block
 from olscale.data.manifest import FORMAT_VERSION, Segment
 
@@ -43,9 +43,7 @@ def decoded_crc32(block: Block) -> int:
     code = update(_bytes(block.label))
     if not isinstance(block.X, CSR):
         return int(update(_bytes(block.X), code))
-    indptr, indices, data = block.X
-    span = slice(int(indptr[0]), int(indptr[-1]))
-    for array in (indptr - indptr[0] if indptr[0] else indptr, indices[span], data[span]):
+    for array in trim(block.X):
         code = update(_bytes(array), code)
     return int(code)
 
@@ -71,11 +69,10 @@ class SplitHash:
         if not isinstance(block.X, CSR):
             streams["values"].update(_bytes(block.X, "<f8"))
             return
-        indptr, indices, data = block.X
-        span = slice(int(indptr[0]), int(indptr[-1]))
+        indptr, indices, data = trim(block.X)
         streams["lengths"].update(_bytes(np.diff(indptr), "<i8"))
-        streams["indices"].update(_bytes(indices[span], "<i4"))
-        streams["values"].update(_bytes(data[span], "<f8"))
+        streams["indices"].update(_bytes(indices, "<i4"))
+        streams["values"].update(_bytes(data, "<f8"))
 
     def summary(self) -> dict[str, Any]:
         """Return row count and digests."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import zipfile
 from collections.abc import Callable, Iterator
@@ -12,9 +14,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, nbytes, slice_rows, to_dense
+from olscale.compiled.csr import CSR, entries_of, nbytes, to_dense, trim
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
+from olscale.data.rebatch import cut
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
@@ -130,21 +133,16 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
 def _sparse_rows(block: Block) -> Iterator[tuple[float, list[int], list[float]]]:
     labels, X = block.label.tolist(), block.X
     if isinstance(X, CSR):
-        for i, label in enumerate(labels):
-            span = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
-            yield label, X.indices[span].tolist(), X.data[span].tolist()
+        yield from ((label, *entries) for label, entries in zip(labels, entries_of(X), strict=True))
         return
     for label, row in zip(labels, X, strict=True):
         values = row.astype(np.float64, copy=False)
-        kept = np.flatnonzero((values != 0) | np.signbit(values))
-        yield label, kept.tolist(), values[kept].tolist()
+        at = np.flatnonzero((values != 0) | np.signbit(values))
+        yield label, at.tolist(), values[at].tolist()
 
 
 def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     dataset = rows.dataset
-    import csv
-    import io
-
     if dataset.columns > _CSV_COLUMNS:
         raise DatasetError(
             f"{dataset.path} has {dataset.columns} columns, csv takes at most {_CSV_COLUMNS}; export it to svmlight"
@@ -156,18 +154,11 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     labels = dataset.manifest.label_names
     for block in rows.blocks(split or "train"):
         for start in range(0, len(block), _CSV_ROWS):
-            part = slice(start, min(start + _CSV_ROWS, len(block)))
-            X = _dense(block, part, dataset.columns)
-            for row, label in zip(X.tolist(), block.label[part].tolist(), strict=True):
+            part = cut(block, start, min(start + _CSV_ROWS, len(block)))
+            X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
+            for row, label in zip(X.tolist(), part.label.tolist(), strict=True):
                 writer.writerow([*map(_number, row), labels[int(label)] if labels else _number(label)])
     text.detach()
-
-
-def _dense(block: Block, part: slice, columns: int) -> NDArray[np.float64]:
-    X = block.X
-    if isinstance(X, CSR):
-        return to_dense(slice_rows(X, part.start, part.stop), columns)
-    return X[part].astype(np.float64, copy=False)
 
 
 def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
@@ -188,27 +179,23 @@ def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None
     count, entries = dataset.rows(split), dataset.manifest.splits[split].nonzeros
     i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
-    _member(archive, "indices", i32, (entries,), (X.indices[_span(X)] for X in _sparse(rows, split)))
-    _member(archive, "data", f64, (entries,), (X.data[_span(X)] for X in _sparse(rows, split)))
+    _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
+    _member(archive, "data", f64, (entries,), (X.data for X in _sparse(rows, split)))
     _member(archive, "shape", i64, (2,), [np.array([count, dataset.columns])])
     _member(archive, "format", np.dtype("S3"), (), [np.array(b"csr")])
     _label_member(archive, "y", rows, split)
 
 
 def _sparse(rows: _Rows, split: str) -> Iterator[CSR]:
-    return (block.X for block in rows.blocks(split) if isinstance(block.X, CSR))
-
-
-def _span(X: CSR) -> slice:
-    return slice(int(X.indptr[0]), int(X.indptr[-1]))
+    return (trim(block.X) for block in rows.blocks(split) if isinstance(block.X, CSR))
 
 
 def _row_ends(rows: _Rows, split: str) -> Iterator[NDArray[np.int64]]:
     end = 0
     yield np.zeros(1, dtype=np.int64)
     for X in _sparse(rows, split):
-        yield X.indptr[1:] - X.indptr[0] + end
-        end += int(X.indptr[-1] - X.indptr[0])
+        yield X.indptr[1:] + end
+        end += len(X.data)
 
 
 def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from olscale.compiled.csr import CSR, stack_rows
+from olscale.compiled.csr import CSR, slice_rows, stack_rows, trim
 from olscale.data.layouts.base import Block, StoredRows
 
 __all__ = ["DEFAULT_CHUNK_ROWS", "Rebatch", "cut", "default_chunk_rows", "join"]
@@ -67,13 +67,8 @@ class Rebatch:
 
 def cut(block: Block, start: int, stop: int) -> Block:
     """Return rows `start` to `stop` of `block` without copying."""
-    X = block.X
-    if isinstance(X, CSR):
-        low, high = int(X.indptr[start]), int(X.indptr[stop])
-        return Block(
-            CSR(X.indptr[start : stop + 1] - low, X.indices[low:high], X.data[low:high]), block.label[start:stop]
-        )
-    return Block(X[start:stop], block.label[start:stop])
+    X = slice_rows(block.X, start, stop)
+    return Block(trim(X) if isinstance(X, CSR) else X, block.label[start:stop])
 
 
 def join(blocks: Sequence[Block]) -> Block:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of
+from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.learners.contract.learner import FloatArray
 
 __all__ = ["offline_prototypes"]
@@ -63,7 +63,7 @@ def _compact(X: Rows) -> tuple[NDArray[np.int64], Any]:
         return np.arange(X.shape[1]), X
     from scipy.sparse import csr_matrix
 
-    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    features, columns = np.unique(X.indices[span], return_inverse=True)
-    values = X.data[span].astype(np.float64)
-    return features.astype(np.int64), csr_matrix((values, columns, X.indptr - X.indptr[0]), (rows_of(X), len(features)))
+    indptr, indices, data = trim(X)
+    features, columns = np.unique(indices, return_inverse=True)
+    shape = (rows_of(X), len(features))
+    return features.astype(np.int64), csr_matrix((data.astype(np.float64), columns, indptr), shape)

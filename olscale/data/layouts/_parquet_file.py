@@ -20,7 +20,7 @@ import numpy as np
 from numcodecs.lz4 import LZ4
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.layouts._parquet_pages import CREATED_BY
 from olscale.data.layouts.base import Block
@@ -61,7 +61,8 @@ class _Page:
 def sparse_file(parts: Sequence[Block]) -> bytes:
     """Return a Parquet file with the columns ``label``, ``indices`` and ``values`` of the rows of `parts`."""
     rows = sum(map(len, parts))
-    indptr = np.concatenate([[0], *(np.diff(_csr(part).indptr) for part in parts)]).cumsum()
+    sparse = [trim(part.X) for part in parts if isinstance(part.X, CSR)]
+    indptr = np.concatenate([[0], *(np.diff(X.indptr) for X in sparse)]).cumsum()
     label = np.concatenate([part.label for part in parts])
     pages = list(_cut(indptr))
     content: list[Any] = [_MAGIC]
@@ -69,8 +70,8 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
     columns, size = [], 0
     for name, kind, of in (
         ("label", _DOUBLE, [_Page(label, rows, rows)]),
-        ("indices", _INT32, _filled(pages, indptr, [_entries(part, "indices") for part in parts])),
-        ("values", _DOUBLE, _filled(pages, indptr, [_entries(part, "data") for part in parts])),
+        ("indices", _INT32, _filled(pages, indptr, [X.indices for X in sparse])),
+        ("values", _DOUBLE, _filled(pages, indptr, [X.data for X in sparse])),
     ):
         start, unpacked, entries = at, 0, 0
         for page in of:
@@ -87,17 +88,6 @@ def sparse_file(parts: Sequence[Block]) -> bytes:
         size += unpacked
     footer = _footer(rows, columns, size)
     return b"".join([*content, footer, len(footer).to_bytes(4, "little"), _MAGIC])
-
-
-def _csr(block: Block) -> CSR:
-    assert isinstance(block.X, CSR)
-    return block.X
-
-
-def _entries(block: Block, name: str) -> NDArray[Any]:
-    X = _csr(block)
-    entries: NDArray[Any] = getattr(X, name)[X.indptr[0] : X.indptr[-1]]
-    return entries
 
 
 def _cut(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int, int, bytes, bytes]]:

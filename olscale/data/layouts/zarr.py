@@ -18,7 +18,7 @@ import numpy as np
 from numcodecs.blosc import Blosc
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.storage.base import Storage
 
@@ -105,7 +105,11 @@ class ZarrWriter(SplitWriter):
             self._columns["label"].append(part.label)
             self._rows += len(part)
             if isinstance(part.X, CSR):
-                self._append_sparse(part.X)
+                indptr, indices, data = trim(part.X)
+                self._columns["indptr"].append(indptr[1:] + self._entries)
+                self._columns["indices"].append(indices)
+                self._columns["data"].append(data)
+                self._entries += len(data)
             else:
                 self._columns["X"].append(part.X)
         self._ends.append((self._rows, self._entries))
@@ -113,14 +117,6 @@ class ZarrWriter(SplitWriter):
             return f"{self.split}/X/c/{(self._rows - 1) // self.chunk_rows}/0"
         low, high = first // self._piece, max(first, self._entries - 1) // self._piece
         return f"{self.split}/{{data,indices}}/c/{low}" + (f"-{high}" if high > low else "")
-
-    def _append_sparse(self, X: CSR) -> None:
-        indptr, indices, data = X
-        span = slice(int(indptr[0]), int(indptr[-1]))
-        self._columns["indptr"].append(indptr[1:] - indptr[0] + self._entries)
-        self._columns["indices"].append(indices[span])
-        self._columns["data"].append(data[span])
-        self._entries += span.stop - span.start
 
     def _begin(self, parts: Sequence[Block]) -> None:
         import zarr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of
+from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.data.transforms.base import Transform
 
 __all__ = ["Drop", "column_of"]
@@ -35,20 +35,19 @@ class Drop(Transform):
         del columns
         if not isinstance(X, CSR):
             return np.delete(X, self.column, axis=1)
-        span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-        indices, data = X.indices[span], X.data[span]
-        kept = indices != self.column
-        before = np.concatenate([[0], np.cumsum(kept)])
-        indices = indices[kept]
-        return CSR(before[X.indptr - X.indptr[0]], indices - (indices > self.column), data[kept])
+        indptr, indices, data = trim(X)
+        stays = indices != self.column
+        before = np.concatenate([[0], np.cumsum(stays)])
+        indices = indices[stays]
+        return CSR(before[indptr], indices - (indices > self.column), data[stays])
 
 
 def column_of(X: Rows, column: int) -> NDArray[np.float64]:
     """Return the values of one column, shape (rows,)."""
     if not isinstance(X, CSR):
         return X[:, column].copy()
-    found = np.flatnonzero(X.indices == column)
-    found = found[(found >= X.indptr[0]) & (found < X.indptr[-1])]
+    indptr, indices, data = trim(X)
+    at = np.flatnonzero(indices == column)
     values = np.zeros(rows_of(X))
-    values[np.searchsorted(X.indptr, found, side="right") - 1] = X.data[found]
+    values[np.searchsorted(indptr, at, side="right") - 1] = data[at]
     return values

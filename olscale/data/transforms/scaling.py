@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows
+from olscale.compiled.csr import CSR, Rows, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import FloatArray, Transform
 
@@ -182,10 +182,9 @@ class UnitNorm(Transform):
             norms = np.sqrt(squares)
             scaled: FloatArray = X / np.where(norms > 0.0, norms, 1.0)[:, None]
             return scaled
-        span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-        row = np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr))
-        values = X.data[span]
-        squares = _sparse_square_norms(row, values, len(X.indptr) - 1)
+        indptr, indices, values = trim(X)
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        squares = _sparse_square_norms(row, values, len(indptr) - 1)
         odd = np.flatnonzero(_beyond(squares)[row])  # positions of values
         if len(odd):
             greatest = np.zeros(len(squares))
@@ -194,8 +193,7 @@ class UnitNorm(Transform):
             values[odd] *= _unit_of(greatest)[row[odd]]
             squares[row[odd]] = _sparse_square_norms(row[odd], values[odd], len(squares))[row[odd]]
         norms = np.sqrt(squares)
-        data = values / np.where(norms > 0.0, norms, 1.0)[row]
-        return CSR(X.indptr - X.indptr[0], X.indices[span], data)
+        return CSR(indptr, indices, values / np.where(norms > 0.0, norms, 1.0)[row])
 
 
 def _sparse_square_norms(row: NDArray[np.int64], values: FloatArray, rows: int) -> FloatArray:
@@ -229,10 +227,7 @@ class Bias(Transform):
         """Return the rows with the last feature 1."""
         if not isinstance(X, CSR):
             return np.hstack([X, np.ones((len(X), 1))])
-        span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-        ends = (X.indptr - X.indptr[0])[1:]
-        return CSR(
-            (X.indptr - X.indptr[0]) + np.arange(len(X.indptr)),
-            np.insert(X.indices[span], ends, np.int32(columns)),
-            np.insert(X.data[span], ends, 1.0),
-        )
+        indptr, indices, data = trim(X)
+        ends = indptr[1:]
+        added = np.insert(indices, ends, np.int32(columns)), np.insert(data, ends, 1.0)
+        return CSR(indptr + np.arange(len(indptr)), *added)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_dense
+from olscale.compiled.csr import CSR, Rows, entries_of, rows_of, slice_rows, to_dense, trim
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import Soundness, class_codes
@@ -140,13 +140,11 @@ class ForeignLearner(Learner, EstimatesCost):
         return stack
 
     def _each(self, X: Rows) -> Any:
-        for i in range(rows_of(X)):
-            if isinstance(X, CSR):
-                span = slice(int(X.indptr[i]), int(X.indptr[i + 1]))
-                pairs = zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
-                yield dict(pairs) if self._river else self._matrix(CSR(X.indptr[i : i + 2], X.indices, X.data))
-            else:
-                yield dict(enumerate(X[i].tolist())) if self._river else X[i : i + 1]
+        if not self._river:
+            return (self._matrix(slice_rows(X, i, i + 1)) for i in range(rows_of(X)))
+        if isinstance(X, CSR):
+            return (dict(zip(*entries, strict=True)) for entries in entries_of(X))
+        return (dict(enumerate(row.tolist())) for row in X)
 
     def _matrix(self, X: Rows) -> Any:
         if not isinstance(X, CSR):
@@ -155,8 +153,8 @@ class ForeignLearner(Learner, EstimatesCost):
             return to_dense(X, self._columns)
         from scipy.sparse import csr_matrix
 
-        span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-        return csr_matrix((X.data[span], X.indices[span], X.indptr - X.indptr[0]), (rows_of(X), self._columns))
+        indptr, indices, data = trim(X)
+        return csr_matrix((data, indices, indptr), (rows_of(X), self._columns))
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
