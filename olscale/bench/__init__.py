@@ -1,16 +1,15 @@
 """Speed benchmarks: figures as ratios against peers that run in turns with them in one process.
 
-A benchmark is a module with a function ``figures()`` that returns `Figure` objects. To add one, name its module below.
+A benchmark is a function that returns `Figure` objects. To add one, name it below.
 
 A peer that is not installed is a line that says how to install it; a learner that is not registered likewise.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from pkgutil import resolve_name
 
 from olscale.bench.base import Figure, one_thread
 from olscale.errors import UnknownNameError
@@ -18,19 +17,19 @@ from olscale.errors import UnknownNameError
 __all__ = ["BENCHMARKS", "ON_REQUEST", "Figure", "run"]
 
 BENCHMARKS = {
-    "parse": "olscale.bench.parse",
-    "linear": "olscale.bench.linear",
-    "local": "olscale.bench.local",
-    "soft-local": "olscale.bench.soft_local",
-    "soft-local-wide": "olscale.bench.soft_local_wide",
-    "project": "olscale.bench.project",
-    "permute": "olscale.bench.permute",
-    "dask": "olscale.bench.dask_costs",
-    "workers": "olscale.bench.workers",
-    "scale": "olscale.bench.scale",
-    "checkpoints": "olscale.bench.checkpoints",
-    "memory": "olscale.bench.memory",
-    "store": "olscale.bench.store",
+    "parse": "olscale.bench.parse:figures",
+    "linear": "olscale.bench.linear:figures",
+    "local": "olscale.bench.local:figures",
+    "soft-local": "olscale.bench.soft_local:figures",
+    "soft-local-wide": "olscale.bench.soft_local:wide_figures",
+    "project": "olscale.bench.project:figures",
+    "permute": "olscale.bench.permute:figures",
+    "dask": "olscale.bench.dask_costs:figures",
+    "workers": "olscale.bench.workers:figures",
+    "scale": "olscale.bench.scale:figures",
+    "checkpoints": "olscale.bench.checkpoints:figures",
+    "memory": "olscale.bench.memory:figures",
+    "store": "olscale.bench.store:figures",
 }
 
 ON_REQUEST = {"memory", "soft-local-wide"}
@@ -62,7 +61,7 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
     found: dict[str, list[Figure]] = {}
     with one_thread():
         for name in names or [name for name in BENCHMARKS if name not in ON_REQUEST]:
-            module: Any = importlib.import_module(BENCHMARKS[name])
-            sized = rows is not None and "rows" in inspect.signature(module.figures).parameters
-            found[name] = module.figures(rows=rows) if sized else module.figures()
+            figures = resolve_name(BENCHMARKS[name])
+            sized = rows is not None and "rows" in inspect.signature(figures).parameters
+            found[name] = figures(rows=rows) if sized else figures()
     return found

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.workloads.url_like import chunks
+from olscale.bench.linear import feed
+from olscale.bench.workloads.url_like import COLUMNS, chunks
 from olscale.compiled.pages import filled_bytes
-from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.learner import Learner, State
 from olscale.learners.registry import make_learner
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 from olscale.storage.open import open_storage
@@ -30,13 +31,9 @@ def figures(rows: int = 40_000) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="olscale-checkpoints-") as folder:
         files, plain = open_storage(folder, "tmp"), Path(folder, "plain.npy")
 
-        def save(_: object) -> None:
+        def save(arrays: State) -> None:
             with files.writing("checkpoint.npz") as file:
-                write_arrays(file, state.items())
-
-        def save_wide(_: object) -> None:
-            with files.writing("wide.npz") as file:
-                write_arrays(file, wide.state().items())
+                write_arrays(file, arrays.items())
 
         def read(_: object) -> None:
             with files.open("checkpoint.npz") as file:
@@ -48,26 +45,20 @@ def figures(rows: int = 40_000) -> list[Figure]:
                 file.flush()
                 os.fsync(file.fileno())
 
-        return compare(
-            [
-                Contestant("np.save and fsync", save_plainly, MEGABYTES),
-                Contestant(
-                    "checkpoint saved", save, MEGABYTES, peer="np.save and fsync", note="hashed, synced, renamed"
-                ),
-                Contestant("np.load", lambda _: np.load(plain, allow_pickle=False), MEGABYTES),
-                Contestant("checkpoint read", read, MEGABYTES, peer="np.load", note="hash checked"),
-                Contestant("wide sparse LOL saved", save_wide, filled / 1e6, peer="checkpoint saved", note=zeros),
-            ],
-            "MB/s",
-            rounds=3,
-        )
+        slow, saved, load = "np.save and fsync", "checkpoint saved", "np.load"
+        table = [
+            Contestant(slow, save_plainly, MEGABYTES),
+            Contestant(saved, lambda _: save(state), MEGABYTES, peer=slow, note="hashed, synced, renamed"),
+            Contestant(load, lambda _: np.load(plain, allow_pickle=False), MEGABYTES),
+            Contestant("checkpoint read", read, MEGABYTES, peer=load, note="hash checked"),
+            Contestant("wide sparse LOL saved", lambda _: save(wide.state()), filled / 1e6, peer=saved, note=zeros),
+        ]
+        return compare(table, "MB/s", rounds=3)
 
 
 def _wide(rows: int) -> Learner:
     """Return LOL (k = 60, float32) after `rows` rows of 3.2 million features."""
-    stream = list(chunks(rows))
-    made = make_learner("lol", {"k": 60, "dtype": "float32"})
-    made.begin(stream[0].columns, 2)
-    for chunk in stream:
-        made.learn(chunk.X, chunk.y)
-    return made
+    model = make_learner("lol", {"k": 60, "dtype": "float32"})
+    model.begin(COLUMNS, 2)
+    feed(model, chunks(rows))
+    return model

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.loops import arow_numpy, bare_pa1, csr_parts, symv_syr
+from olscale.bench.loops import arow_numpy, bare_pa1, symv_syr
 from olscale.bench.workloads.url_like import chunks
+from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.registry import make_learner
 
-__all__ = ["figures", "learner"]
+__all__ = ["feed", "figures", "learner", "untrained"]
 
 _BARE = "bare dot + axpy, prefetch"
 _UNIT = "M rows/s"
@@ -58,23 +60,26 @@ def learner(
 
     Its work is counted in units of so many rows; peers must count in the same.
     """
-
-    def learn(made: Any) -> None:
-        for chunk in stream:
-            made.learn(chunk.X, chunk.y)
-
     work = sum(map(len, stream)) / unit
-    return Contestant(title or name, learn, work, lambda: _untrained(name, params, stream, classes), peer, target)
+    fresh = partial(untrained, name, params, stream[0], classes)
+    return Contestant(title or name, lambda model: feed(model, stream), work, fresh, peer, target)
 
 
-def _untrained(name: str, params: dict[str, Any], stream: Sequence[Chunk], classes: int = 2) -> Any:
-    made = make_learner(name, params)
-    made.begin(stream[0].columns, classes)
-    compile_loops(made, stream[0].X)
-    for array in made.state_.values():
+def feed(model: Any, stream: Iterable[Chunk]) -> None:
+    """Have a learner of ours, or fused settings, learn from all chunks."""
+    for chunk in stream:
+        model.learn(chunk.X, chunk.y)
+
+
+def untrained(name: str, params: dict[str, Any], chunk: Chunk, classes: int = 2) -> Any:
+    """Return a learner of ours that is ready for rows like those of `chunk`."""
+    model = make_learner(name, params)
+    model.begin(chunk.columns, classes)
+    compile_loops(model, chunk.X)
+    for array in model.state_.values():
         if not array.any():
             array.fill(0)  # the same zeros, but in pages that are there
-    return made
+    return model
 
 
 def _more(
@@ -101,21 +106,16 @@ def _bare(stream: Sequence[Chunk]) -> Contestant:
     model.begin(stream[0].columns, 2)
     steps = []
     for chunk in stream:
-        X, target = csr_parts(chunk.X), 2.0 * chunk.y - 1.0
+        X, target = to_csr(chunk.X), 2.0 * chunk.y - 1.0
         scores = model.learn(chunk.X, chunk.y)[:, 0]
         square = np.add.reduceat(X.data**2, X.indptr[:-1])
         steps.append(target * np.minimum(1.0, np.maximum(0.0, 1.0 - target * scores) / square))
-
-    def touched() -> Any:
-        w = np.empty(stream[0].columns)
-        w.fill(0.0)
-        return w
 
     def run(w: Any) -> None:
         for chunk, step in zip(stream, steps, strict=True):
             bare_pa1(chunk.X, step, w)
 
-    return Contestant(_BARE, run, sum(map(len, stream)) / 1e6, touched)
+    return Contestant(_BARE, run, sum(map(len, stream)) / 1e6, lambda: np.full(stream[0].columns, 0.0))
 
 
 def _full(features: int, rows: int, rounds: int) -> list[Figure]:
@@ -138,24 +138,22 @@ def _grid(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     part = stream[: max(1, len(stream) // 4)]
     settings = [{"C": 2.0**power} for power in range(-8, 8)]
     rows = sum(map(len, part)) / 1e6 * len(settings)
-    single = [learner("pa1", params, part) for params in settings]
 
-    def passes(models: Any) -> None:
-        for contestant, model in zip(single, models, strict=True):
-            contestant.run(model)
+    def single() -> Any:
+        return [untrained("pa1", params, part[0]) for params in settings]
 
     def fused() -> Any:
-        learners = [_untrained("pa1", params, part) for params in settings]
-        grid = fuse(learners)
+        grid = fuse(single())
         grid.compile(part[0].X)
         return grid
 
-    def one_pass(grid: Any) -> None:
-        for chunk in part:
-            grid.learn(chunk.X, chunk.y)
+    def passes(models: Any) -> None:
+        for model in models:
+            feed(model, part)
 
+    title = "pa1, 16 values of C in one pass"
     table = [
-        Contestant("pa1, 16 passes", passes, rows, lambda: [one.prepare() for one in single]),
-        Contestant("pa1, 16 values of C in one pass", one_pass, rows, fused, peer="pa1, 16 passes", target=">= 3"),
+        Contestant("pa1, 16 passes", passes, rows, single),
+        Contestant(title, lambda grid: feed(grid, part), rows, fused, "pa1, 16 passes", ">= 3"),
     ]
     return compare(table, "M setting-rows/s", rounds)

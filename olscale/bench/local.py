@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.linear import learner
+from olscale.bench.linear import feed, learner
 from olscale.bench.loops import bare_max_out, gemv_float32, lol_numpy, prototype_major
 from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
@@ -53,20 +54,10 @@ def _dense(features: int, rounds: int) -> list[Figure]:
         table.append(learner("lol", {"k": _K, "dtype": dtype}, stream, peer, target, f"lol {dtype}, d = {features}"))
         soft = f"soft-lol {dtype}, d = {features}"
         table.append(learner("soft-lol", {"dtype": dtype}, stream, f"lol {dtype}, d = {features}", _SOFT, soft))
-    few = min(rows, 2000)
-    table.append(
-        Contestant(f"numpy LOL per row, d = {features}", lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6)
-    )
-    table.append(
-        learner(
-            "lol",
-            {"k": _K},
-            stream,
-            f"numpy LOL per row, d = {features}",
-            ">= 15" if features == 254 else "",
-            f"lol float64, d = {features}, to numpy",
-        )
-    )
+    few, slow = min(rows, 2000), f"numpy LOL per row, d = {features}"
+    table.append(Contestant(slow, lambda _: lol_numpy(X[:few], y[:few], _K, 1.0, 1.0), few / 1e6))
+    target = ">= 15" if features == 254 else ""
+    table.append(learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy"))
     return compare(table, "M rows/s", rounds)
 
 
@@ -89,9 +80,9 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
 
         return Contestant(f"{name}, {size}", run, work)
 
-    def score(made: Any) -> None:
+    def score(model: Any) -> None:
         for chunk in stream:
-            made.scores(chunk.X)
+            model.scores(chunk.X)
 
     moved = _moved("pamo1", params, stream)
     table = [
@@ -109,13 +100,13 @@ def _max_out(features: int, rounds: int) -> list[Figure]:
 
 def _moved(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> NDArray[np.bool_]:
     """Return for each row whether it moves the model that learns from the stream."""
-    made = make_learner(name, params)
-    made.begin(stream[0].columns, 2)
+    model = make_learner(name, params)
+    model.begin(stream[0].columns, 2)
     updates = [0.0]
     for chunk in stream:
         for i in range(len(chunk)):
-            made.learn(chunk[i : i + 1].X, chunk.y[i : i + 1])
-            updates.append(made.measures()["updates"])
+            feed(model, [chunk[i : i + 1]])
+            updates.append(model.measures()["updates"])
     return np.diff(updates) > 0.0
 
 
@@ -140,33 +131,22 @@ def _sparse(rows: int, rounds: int) -> list[Figure]:
         Contestant("lol float32, sparse, to prototype-major", steady, work, peer=slow, target=">= 10"),
     ]
     found = compare(table, "M rows/s", rounds)
-    return [*found, *compare([Contestant("lol float32, sparse, from nothing", first, work, _nothing)], "M rows/s", 1)]
-
-
-def _nothing() -> None:
-    return None
+    return [*found, *compare([Contestant("lol float32, sparse, from nothing", first, work)], "M rows/s", 1)]
 
 
 def _steady(name: str, params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
     """Return further passes of one model: its memory is there, as late in a long stream."""
     contestant = learner(name, params, stream)
-    kept: list[Any] = []
-
-    def run(_: object) -> None:
-        if not kept:
-            kept.append(contestant.prepare())
-        contestant.run(kept[0])
-
-    return run
+    model = cache(contestant.prepare)
+    return lambda _: contestant.run(model())
 
 
 def _first(params: dict[str, Any], stream: Sequence[Chunk]) -> Any:
     """Return a first pass of a new model, which waits for its memory at every new feature."""
 
     def run(_: object) -> None:
-        made = make_learner("lol", params)
-        made.begin(stream[0].columns, 2)
-        for chunk in stream:
-            made.learn(chunk.X, chunk.y)
+        model = make_learner("lol", params)
+        model.begin(stream[0].columns, 2)
+        feed(model, stream)
 
     return run

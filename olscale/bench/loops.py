@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
@@ -129,9 +128,3 @@ def symv_syr(X: Any, S: Any) -> None:
     for x in X:
         Sx = dsymv(1.0, S, x)
         dsyr(-1e-9, Sx, a=S, overwrite_a=1)
-
-
-def csr_parts(X: Any) -> CSR:
-    """Return `X` as CSR, for type checkers."""
-    assert isinstance(X, CSR)
-    return X

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -22,14 +21,14 @@ PROTOCOL = {"order": "time", "window": 1000, "fading": 0.999, "drift": "ddm"}
 TENTHS = 10
 
 
-@dataclass
-class _Watched(Silent):
-    """Notes rows and resident bytes whenever it is told of progress."""
+class _Sizes(Silent):
+    """Takes rows and resident bytes down whenever there is progress."""
 
-    noted: list[tuple[int, int]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.points: list[tuple[int, int]] = []
 
     def advance(self, group: str, rows: int, error: float) -> None:
-        self.noted.append((rows, resident_bytes()))
+        self.points.append((rows, resident_bytes()))
 
 
 def figures(rows: int = 10_000_000) -> list[Figure]:
@@ -40,25 +39,18 @@ def figures(rows: int = 10_000_000) -> list[Figure]:
             stream = other.submit(generate, "rotating-xor", Path(folder, "stream"), rows=rows).result()
         size_on_disk = stream.size()
         content = {"datasets": [{"path": stream.path}], "learners": list(LEARNERS), "protocol": PROTOCOL}
-        watched = _Watched()
-        evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=watched)
-    told = watched.noted[1:]  # the first is before the stream is opened
-    last = max((fed for fed, _ in told), default=0)
+        sizes = _Sizes()
+        evaluate(parse_experiment(content), Path(folder, "store"), in_process=True, progress=sizes)
+    points = sizes.points[1:]  # the first is before the stream is opened
+    last, growth = max((fed for fed, _ in points), default=0), "growth from the second to the last tenth"
     found: dict[str, float] = {}
     for name, tenth in (("second", 2), ("sixth", 6), ("last", TENTHS)):
-        sizes = [size / 1e6 for fed, size in told if (tenth - 1) * last <= TENTHS * fed <= tenth * last]
-        if not sizes:
-            return [
-                Figure(
-                    "growth from the second to the last tenth",
-                    note=f"{rows:,} rows are over too soon to tell; give more",
-                )
-            ]
-        found[name] = max(sizes)
+        here = [size / 1e6 for fed, size in points if (tenth - 1) * last <= TENTHS * fed <= tenth * last]
+        if not here:
+            return [Figure(growth, note=f"{rows:,} rows are over too soon to tell; give more")]
+        found[name] = max(here)
     return [
         *(Figure(f"most in the {name} tenth", size, "MB", note="resident") for name, size in found.items()),
-        Figure(
-            "growth from the second to the last tenth", found["last"] - found["second"], "MB", note=f"{rows:,} rows"
-        ),
+        Figure(growth, found["last"] - found["second"], "MB", note=f"{rows:,} rows"),
         Figure("rows, as they are on the disk", size_on_disk / 1e6, "MB"),
     ]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib.util
 import tempfile
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import entries_of, to_csr, trim
 from olscale.data.chunk import Chunk
 
-__all__ = ["missing", "river_pa1", "sklearn_pa1", "vowpal_wabbit"]
+__all__ = ["missing", "river_pa1", "scratch", "sklearn_pa1", "to_scipy", "vowpal_wabbit"]
 
 _RIVER_ROWS = 500
 _VW_ROWS = 30_000
@@ -29,18 +30,9 @@ def missing(name: str, module: str) -> list[Figure]:
 
 def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Contestant:
     """Return `SGDClassifier` with ``learning_rate="pa1"`` fed with the same chunks."""
-    import scipy.sparse
     from sklearn.linear_model import SGDClassifier
 
-    matrices = []
-    for chunk in chunks:
-        X = chunk.X
-        assert isinstance(X, CSR)
-        shape = (len(chunk), chunk.columns)
-        matrix: Any = scipy.sparse.csr_matrix(
-            (np.array(X.data), np.array(X.indices), X.indptr.astype(np.int32)), shape=shape
-        )
-        matrices.append((matrix, np.array(chunk.y)))
+    matrices = [(to_scipy(chunk), np.array(chunk.y)) for chunk in chunks]
 
     def untrained() -> Any:
         return SGDClassifier(
@@ -60,37 +52,27 @@ def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Conte
     from vowpalwabbit import Workspace
 
     text, cache = Path(folder) / "rows.vw", Path(folder) / "rows.cache"
-    rows = 0
-    with text.open("w") as file:
-        for chunk in chunks:
-            X = chunk.X
-            assert isinstance(X, CSR)
-            for i in range(min(len(chunk), _VW_ROWS - rows)):
-                span = slice(X.indptr[i], X.indptr[i + 1])
-                pairs = zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
-                file.write(f"{2 * chunk.y[i] - 1} | " + " ".join(f"{j}:{v:g}" for j, v in pairs) + "\n")
-                rows += 1
+    rows = ((y, *entries) for chunk in chunks for y, entries in zip(chunk.y, entries_of(to_csr(chunk.X)), strict=True))
+    lines = [
+        f"{2 * y - 1} | " + " ".join(f"{j}:{v:g}" for j, v in zip(indices, values, strict=True)) + "\n"
+        for y, indices, values in islice(rows, _VW_ROWS)
+    ]
+    text.write_text("".join(lines))
     options = f"--sgd --loss_function hinge -b 22 --quiet --noconstant --no_stdin -d {text} --cache_file {cache}"
     Workspace(options).finish()
 
-    def learn(_: object) -> None:
-        Workspace(options).finish()
-
-    note = f"from its cache file, {rows:,} rows, start included"
-    return Contestant("Vowpal Wabbit --sgd", learn, rows / 1e6, peer=peer, note=note)
+    note = f"from its cache file, {len(lines):,} rows, start included"
+    work = len(lines) / 1e6
+    return Contestant("Vowpal Wabbit --sgd", lambda _: Workspace(options).finish(), work, peer=peer, note=note)
 
 
 def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
     """Return River's passive-aggressive classifier on dictionaries of the first rows."""
     from river.linear_model import PAClassifier
 
-    chunk = chunks[0]
-    X = chunk.X
-    assert isinstance(X, CSR)
-    rows = []
-    for i in range(min(_RIVER_ROWS, len(chunk))):
-        span = slice(X.indptr[i], X.indptr[i + 1])
-        rows.append((dict(zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)), bool(chunk.y[i])))
+    chunk = chunks[0][:_RIVER_ROWS]
+    entries = (dict(zip(*row, strict=True)) for row in entries_of(to_csr(chunk.X)))
+    rows = list(zip(entries, map(bool, chunk.y), strict=True))
 
     def learn(model: Any) -> None:
         for x, y in rows:
@@ -98,6 +80,14 @@ def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:
 
     note = f"{len(rows):,} rows, dictionaries made before"
     return Contestant("River pa1", learn, len(rows) / 1e6, lambda: PAClassifier(C=1.0, mode=1), peer, note=note)
+
+
+def to_scipy(chunk: Chunk) -> Any:
+    """Return sparse rows as SciPy's, in arrays of their own."""
+    from scipy.sparse import csr_matrix
+
+    indptr, indices, data = trim(to_csr(chunk.X))
+    return csr_matrix((np.array(data), np.array(indices), indptr.astype(np.int32)), (len(chunk), chunk.columns))
 
 
 def scratch() -> tempfile.TemporaryDirectory[str]:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.bench.workloads import generate, url_like
-from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.stream import Shuffle, open_streams
 
 __all__ = ["figures"]
-
-_FILE, _PERMUTED = "PA-I, file order, {}", "PA-I, permuted out of core, {}"
 
 
 def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
@@ -33,17 +31,17 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
     generate("url-like", f"{path}-few", rows=480, layout=layout, chunk_rows=10)
     limit = _limit(dataset)
     prepare = learner("pa1", {}, [dataset.chunk("train", 0)]).prepare
-    in_order, permuted = _FILE.format(layout), _PERMUTED.format(layout)
+    in_order, permuted = f"PA-I, file order, {layout}", f"PA-I, permuted out of core, {layout}"
+    orders = {in_order: None, permuted: Shuffle(0, 0)}
+    run = {name: partial(_pass, path=path, limit=limit, shuffle=shuffle) for name, shuffle in orders.items()}
     table = [
-        Contestant(in_order, lambda made: _pass(made, path, limit, None), rows / 1e6, prepare),
-        Contestant(
-            permuted, lambda made: _pass(made, path, limit, Shuffle(0, 0)), rows / 1e6, prepare, in_order, ">= 0.5"
-        ),
+        Contestant(in_order, run[in_order], rows / 1e6, prepare),
+        Contestant(permuted, run[permuted], rows / 1e6, prepare, in_order, ">= 0.5"),
     ]
     found = compare(table, "M rows/s", rounds)
     if sys.platform != "linux":
         return [*found, Figure(f"peak memory, {layout}", note="measured on Linux only")]
-    for shuffle, name in ((None, in_order), (Shuffle(0, 0), permuted)):
+    for name, shuffle in orders.items():
         # A process of its own: the peak of this one is that of all it ever did.
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
             peak = process.submit(_peak, path, limit, shuffle).result()
@@ -57,23 +55,19 @@ def _limit(dataset: Dataset) -> int:
     return (dataset.nonzeros() * 12 + dataset.rows() * 16) // 8
 
 
-def _chunks(path: str, limit: int, shuffle: Shuffle | None) -> Iterator[Chunk]:
-    return open_streams(path, shuffle=shuffle, limit=limit).train.chunks()
-
-
-def _pass(made: object, path: str, limit: int, shuffle: Shuffle | None) -> None:
-    for chunk in _chunks(path, limit, shuffle):
-        made.learn(chunk.X, chunk.y)  # type: ignore[attr-defined]
+def _pass(model: Any, path: str, limit: int, shuffle: Shuffle | None) -> None:
+    for chunk in open_streams(path, shuffle=shuffle, limit=limit).train.chunks():
+        model.learn(chunk.X, chunk.y)
         del chunk  # or there would be two when the next is read
 
 
 def _peak(path: str, limit: int, shuffle: Shuffle | None) -> int:
     """Return the bytes by which a process with an untrained learner has grown at the peak of its first pass (Linux)."""
-    made = learner("pa1", {}, list(url_like.chunks(100))).prepare()
-    _pass(made, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle)  # code is loaded, not counted
+    model = learner("pa1", {}, list(url_like.chunks(100))).prepare()
+    _pass(model, f"{path}-few", _limit(open_dataset(f"{path}-few")), shuffle)  # code is loaded, not counted
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = _resident("VmRSS")
-    _pass(made, path, limit, shuffle)
+    _pass(model, path, limit, shuffle)
     return _resident("VmHWM") - before
 
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.loops import bare_gather, csr_parts
+from olscale.bench.loops import bare_gather
+from olscale.bench.peers import to_scipy
 from olscale.bench.workloads.url_like import chunks
+from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
 from olscale.data.transforms import fit_transforms
 from olscale.data.transforms.matrix import matrix_of
@@ -24,10 +26,10 @@ _UNIT = "k rows/s"
 
 def figures(rows: int = 65_536, rounds: int = 3) -> list[Figure]:
     """Return the speeds of all kinds, whose matrix is yet to be made, and of peers that have their matrix ready."""
-    made = list(chunks(rows, day_rows=_DAY_ROWS))
+    wide = list(chunks(rows, day_rows=_DAY_ROWS))
     # The matrices of peers are no wider than these rows need.
-    columns = 1 + max(int(csr_parts(chunk.X).indices.max()) for chunk in made)
-    stream = [Chunk(chunk.X, chunk.y, columns) for chunk in made]
+    columns = 1 + max(int(to_csr(chunk.X).indices.max()) for chunk in wide)
+    stream = [Chunk(chunk.X, chunk.y, columns) for chunk in wide]
     bare = _bare(stream, columns)
     table = [bare]
     for kind, density in (("gaussian", None), ("sparse", 1 / 3), ("very-sparse", columns**-0.5)):
@@ -57,13 +59,9 @@ def _bare(stream: Sequence[Chunk], columns: int) -> Contestant:
 
 
 def _sklearn(chunk: Chunk, kind: str, density: float | None) -> Contestant:
-    import scipy.sparse
     from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-    X = csr_parts(chunk.X)
-    span = slice(int(X.indptr[0]), int(X.indptr[-1]))
-    parts = np.array(X.data[span]), np.array(X.indices[span]), (X.indptr - X.indptr[0]).astype(np.int32)
-    rows: Any = scipy.sparse.csr_matrix(parts, shape=(len(chunk), chunk.columns))
+    rows = to_scipy(chunk)
     model: Any = GaussianRandomProjection(_WIDTH, random_state=0)
     if density is not None:
         model = SparseRandomProjection(_WIDTH, density=density, dense_output=True, random_state=0)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +20,7 @@ from typing import Any
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.linear import feed, untrained
 from olscale.bench.workloads import generate, generate_archive
 from olscale.bench.workloads.url_like import ROWS as URL_ROWS
 from olscale.bench.workloads.webspam_like import ROWS as WEBSPAM_ROWS
@@ -27,14 +29,11 @@ from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import DatasetSpec, parse_experiment
 from olscale.evaluation.pipelines import load_pipeline
 from olscale.execution.evaluate import evaluate
-from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.registry import make_learner
 
-__all__ = ["MemoryWatch", "figures"]
+__all__ = ["figures"]
 
 _WATCH_SECONDS = 0.05
 _VW = "Vowpal Wabbit --sgd"
-_PA1 = "PA-I from {}"
 
 
 def figures(rows: int = 100_000, rounds: int = 3) -> list[Figure]:
@@ -63,27 +62,27 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
     """Return how fast an archive becomes a dataset: in turns, and what came out in the round that does not count."""
     few = str(folder / "few.tar.gz")
     generate_archive("url-like", few, rows=200)
-    watches: dict[str, list[MemoryWatch]] = {}
+    usages: dict[str, list[Usage]] = {}
 
     def contestant(layout: str, cores: str) -> Contestant:
         name, dest = f"ingest to {layout}, {cores}", folder / layout
-        watches[name] = []
+        usages[name] = []
         # Compiles the compiled loops, or loads them.
         ingest(few, folder / f"few-{layout}-{cores}", segments="files", layout=layout)
 
         def run(_: object) -> None:
             # The watch is not on the core that is timed.
-            with MemoryWatch() as watch, one_core() if cores == "one core" else nullcontext():
+            with measured() as usage, one_core() if cores == "one core" else nullcontext():
                 ingest(archive, dest, segments="files", layout=layout)
-            watches[name].append(watch)
+            usages[name].append(usage)
 
         return Contestant(name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True))
 
     table = [contestant(*how) for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))]
     found = compare(table, "MB/s", rounds)
     notes = [
-        f"{megabytes / watch[0].seconds:.0f} in the round before; {max(watch, key=attrgetter('peak')).note}"
-        for watch in watches.values()
+        f"{megabytes / of[0].seconds:.0f} in the round before; {max(of, key=attrgetter('peak')).note}"
+        for of in usages.values()
     ]
     return [replace(figure, note=note) for figure, note in zip(found, notes, strict=True)]
 
@@ -116,19 +115,9 @@ def _spread(dataset: Dataset) -> Iterator[Any]:
 
 
 def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Contestant:
-    def untrained() -> Any:
-        model = make_learner("pa1", {"C": 1.0})
-        model.begin(dataset.columns, 2)
-        compile_loops(model, dataset.chunk("train", 0).X)
-        for array in model.state_.values():
-            array.fill(array.flat[0])  # the same numbers, but in pages that are there
-        return model
-
-    def learn(model: Any) -> None:
-        for chunk in dataset.chunks():
-            model.learn(chunk.X, chunk.y)
-
-    return Contestant(_PA1.format(name), learn, dataset.rows() / 1e6, untrained, peer, target)
+    fresh = partial(untrained, "pa1", {"C": 1.0}, dataset.chunk("train", 0))
+    work = dataset.rows() / 1e6
+    return Contestant(f"PA-I from {name}", lambda model: feed(model, dataset.chunks()), work, fresh, peer, target)
 
 
 def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
@@ -140,13 +129,12 @@ def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     few = generate(name, folder / f"{name}-few", rows=200)  # compiles the compiled loops, or loads them
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)
-    with MemoryWatch() as watch:
+    with measured() as usage:
         done = evaluate(experiment, folder / f"{name}-store", workers=2)
     failed = sum(outcome != "ok" for outcome in done.store.read(["outcome"])["outcome"].to_pylist())
-    note = f"{dataset.rows():,} rows, {watch.note}, start of the cluster included" + (
-        f", {failed} failed" if failed else ""
-    )
-    return [Figure(f"{name} through {len(learners)} learners, 2 workers", watch.seconds, "s", note=note)]
+    note = f"{dataset.rows():,} rows, {usage.note}, start of the cluster included"
+    note += f", {failed} failed" if failed else ""
+    return [Figure(f"{name} through {len(learners)} learners, 2 workers", usage.seconds, "s", note=note)]
 
 
 def stream_learners() -> list[dict[str, Any]]:
@@ -169,55 +157,40 @@ def one_core() -> Iterator[None]:
 
 
 @dataclass
-class MemoryWatch:
-    """Watches the resident memory of this process and all below it, and the time.
-
-    Attributes
-    ----------
-    seconds : float
-    peak : int
-        Most bytes at a time.
-    """
+class Usage:
+    """The seconds of a block, and the most bytes that this process and all below it held at a time."""
 
     seconds: float = 0.0
     peak: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _close: Callable[[], None] = lambda: None
-
-    def __enter__(self) -> MemoryWatch:
-        import psutil
-
-        own = psutil.Process()
-
-        def resident() -> int:
-            total = own.memory_info().rss
-            for process in own.children(recursive=True):
-                try:
-                    total += process.memory_info().rss
-                except psutil.Error:
-                    continue
-            return int(total)
-
-        def watch() -> None:
-            while not self._stop.wait(_WATCH_SECONDS):
-                self.peak = max(self.peak, resident())
-
-        self.peak, start = resident(), perf_counter()
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-
-        def close() -> None:
-            self.seconds = perf_counter() - start
-            self._stop.set()
-            thread.join()
-
-        self._close = close
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._close()
 
     @property
     def note(self) -> str:
         """The memory in words."""
         return f"at most {self.peak / 1e9:.2f} GB resident"
+
+
+@contextmanager
+def measured() -> Iterator[Usage]:
+    """Measure the block; what is yielded is filled in meanwhile, and complete at the end."""
+    import psutil
+
+    own, usage, stop, start = psutil.Process(), Usage(), threading.Event(), perf_counter()
+
+    def watch() -> None:
+        while True:
+            total = own.memory_info().rss
+            for process in own.children(recursive=True):
+                with suppress(psutil.Error):
+                    total += process.memory_info().rss
+            usage.peak = max(usage.peak, int(total))
+            if stop.wait(_WATCH_SECONDS):
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield usage
+    finally:
+        usage.seconds = perf_counter() - start
+        stop.set()
+        thread.join()

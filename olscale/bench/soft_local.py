@@ -1,4 +1,4 @@
-"""soft-lol beside one-vs-all LOL on generated rows of the shapes of the data sets in docs/soft-local.md."""
+"""soft-lol beside LOL: rows of the shapes of the data sets in docs/soft-local.md, and wide ones of many classes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from olscale.bench.base import Figure, compare
 from olscale.bench.linear import learner
-from olscale.compiled.csr import to_csr
+from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.chunk import Chunk
 
-__all__ = ["figures"]
+__all__ = ["figures", "wide_figures"]
 
 # Features with the bias, classes, share of nonzeros, distance of the centres: the one that gives LOL some mistakes.
 _SHAPES = {
@@ -22,6 +22,7 @@ _SHAPES = {
     "a9a": (124, 2, 0.11, 8),
     "w7a": (301, 2, 0.04, 20),
 }
+_WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 
 
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
@@ -55,3 +56,35 @@ def _rows(rows: int, features: int, classes: int, share: float, distance: float)
     X[rng.random(X.shape) >= share] = 0.0
     X[:, -1] = 1.0
     return Chunk(X if share == 1.0 else to_csr(X), y, features)
+
+
+def wide_figures(rows: int = 400, rounds: int = 3, features: int = 50_000, classes: int = 105) -> list[Figure]:
+    """Return the speeds of both multi-class forms of LOL and of soft-lol, otherwise at their defaults, where it costs most.
+
+    The rows are sparse ones with many classes, such as texts in a hundred categories. The models take 6 GB at these sizes.
+    """
+    stream = [_texts(rows, features, classes)]
+    size = f"{features:,} features, {classes} classes"
+    ova, best = f"lol, one-vs-all, {size}", f"lol, max-score, {size}"
+    table = [
+        learner("lol", {}, stream, title=ova, unit=1.0, classes=classes),
+        learner("lol", {"multiclass": "max-score"}, stream, title=best, unit=1.0, classes=classes),
+        learner("soft-lol", {}, stream, ova, title=f"soft-lol, {size}", unit=1.0, classes=classes),
+    ]
+    return compare(table, "rows/s", rounds)
+
+
+def _texts(rows: int, features: int, classes: int) -> Chunk:
+    """Return rows of about `_WORDS` words of a Zipf law, half of them from the tenth of all words that a class prefers."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, classes, rows)
+    orders = np.stack([rng.permutation(features) for _ in range(classes)])
+    lists = []
+    for label in y:
+        ranks = (features ** rng.random(_WORDS)).astype(np.int64) - 1  # log-uniform: the law of Zipf
+        own = rng.random(_WORDS) < 0.5
+        lists.append(np.unique(np.where(own, orders[label, ranks // 10], ranks)))
+    indptr = np.cumsum([0, *map(len, lists)])
+    values = 1.0 + rng.random(indptr[-1])
+    X = CSR(read_only(indptr), read_only(np.concatenate(lists).astype(np.int32)), read_only(values))
+    return Chunk(X, y, features)

@@ -6,20 +6,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-__all__ = ["Check", "check_list"]
+__all__ = ["Check", "check_list", "name_check"]
 
 Check: TypeAlias = tuple[str, Callable[[], None]]
 """A name for people, and what to call: it raises `AssertionError` where the contract does not hold."""
 
 
-def check_list(checks: Sequence[Callable[..., None]], *arguments: Any) -> list[Check]:
-    """Return each check with its arguments bound, under the words of its name.
+def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Check:
+    """Return a check with its arguments bound, under the words of its name and what it is `of`.
 
     Examples
     --------
     >>> def check_sums_are_small(most): assert most < 3
-    >>> [(name, check)] = check_list([check_sums_are_small], 2)
-    >>> name
-    'sums are small'
+    >>> name_check(check_sums_are_small, 2, of="integers")[0]
+    'sums are small (integers)'
     """
-    return [(check.__name__.removeprefix("check_").replace("_", " "), partial(check, *arguments)) for check in checks]
+    words = check.__name__.removeprefix("check_").replace("_", " ")
+    return f"{words} ({of})" if of else words, partial(check, *arguments)
+
+
+def check_list(checks: Sequence[Callable[..., None]], *arguments: Any) -> list[Check]:
+    """Return checks that take the same arguments."""
+    return [name_check(check, *arguments) for check in checks]

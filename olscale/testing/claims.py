@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
@@ -17,9 +15,9 @@ from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import UNKNOWN, Learner
-from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
-from olscale.learners.contract.parameters import Real
+from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
+from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
@@ -31,7 +29,6 @@ from olscale.testing.small_streams import (
     start,
     start_with,
     stream,
-    title,
 )
 
 __all__ = ["claim_checks"]
@@ -39,31 +36,20 @@ __all__ = ["claim_checks"]
 CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
 
 
-def claim_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]:
+def claim_checks(learner: type[Learner]) -> list[Check]:
     """Return a check for each claim of the class `learner`, with a readable name; `learner_checks` has them all."""
-    declared, unusable = check_capabilities_are_declared, check_rows_that_cannot_be_used_end_learning
-    checks: list[tuple[str, Callable[[], None]]] = [(title(declared), partial(declared, learner))]
+    checks = [name_check(check_capabilities_are_declared, learner)]
     if learner.layout_exact:
-        same_bits = check_dense_and_csr_give_the_same_bits
-        checks.append((title(same_bits), partial(same_bits, learner)))
+        checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
     for params in choices(learner):
         words = ", ".join(map(str, params.values()))
-        if learner.takes_unknown:
-            unknown = check_rows_of_unknown_class_are_only_scored
-            checks += [
-                (
-                    f"{title(unknown)} ({', '.join(filter(None, (words, text)))})",
-                    partial(unknown, learner, params, n, kind),
-                )
-                for text, n, kind in VARIANTS
-            ]
-        checks.append((f"{title(unusable)} ({words or 'no choices'})", partial(unusable, learner, params)))
+        for text, n, kind in VARIANTS if learner.takes_unknown else ():
+            of = ", ".join(filter(None, (words, text)))
+            checks.append(name_check(check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of))
+        unusable = check_rows_that_cannot_be_used_end_learning
+        checks.append(name_check(unusable, learner, params, of=words or "no choices"))
         if class_axes(learner(**params), CLASSES) is not None:
-            whole = check_class_shards_are_the_whole
-            checks.append((f"{title(whole)} ({words})", partial(whole, learner, params)))
-        if grid_key(learner(**params)) is not None:
-            fused = check_fused_settings_have_the_bits_of_settings_alone
-            checks.append((f"{title(fused)} ({words})", partial(fused, learner, params)))
+            checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
     return checks
 
 
@@ -85,11 +71,7 @@ def check_rows_of_unknown_class_are_only_scored(
     """Among rows that are learned from, as if a call of their own had scored them; for learners with `takes_unknown`."""
     chunk = stream(classes, kind)[:100]
     learning = np.random.default_rng(1).random(len(chunk)) < 0.6
-    apart, together = learner(**params), learner(**params)
-    for fresh in (apart, together):
-        fresh.begin(COLUMNS, classes, (3, 1))
-        if looks_ahead(fresh):
-            fresh.prepare(chunk.X)
+    apart, together = (start_with(learner, params, chunk.X, classes, (3, 1)) for _ in range(2))
     expected = []
     for i in range(len(chunk)):
         row = slice_rows(chunk.X, i, i + 1)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from olscale.testing.check_list import Check, name_check
 
 __all__ = ["foreign_checks", "predictions_digest"]
 
@@ -31,7 +32,7 @@ PROCESS_SECONDS = 120
 _Make = Callable[[], Any]
 
 
-def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[tuple[str, Callable[[], None]]]:
+def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[Check]:
     """Return the checks that a learner from elsewhere should pass, with a readable name for each.
 
     Parameters
@@ -53,8 +54,7 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[t
     """
     make = partial(make_learner, name, dict(params or {}))
     make()
-    checks: list[tuple[str, Callable[[], None]]] = []
-    for check in (
+    of_streams = (
         check_an_untrained_model_predicts_a_class_or_says_it_cannot,
         check_predictions_are_classes,
         check_the_same_stream_gives_the_same_predictions,
@@ -64,14 +64,13 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[t
         check_a_stream_that_begins_with_one_class_is_fine,
         check_a_separable_stream_is_learned,
         check_a_row_of_nan_ends_its_run,
-    ):
-        for classes in _class_counts(make):
-            checks.append((f"{_title(check)} ({classes} classes)", partial(check, make, classes)))
-    copies = check_a_copy_has_the_same_parameters
-    checks.append((_title(copies), partial(copies, make)))
-    elsewhere = check_another_process_gives_the_same_predictions
-    checks.append((_title(elsewhere), partial(elsewhere, name, dict(params or {}))))
-    return checks
+    )
+    counts = _class_counts(make)
+    return [
+        *(name_check(check, make, count, of=f"{count} classes") for check in of_streams for count in counts),
+        name_check(check_a_copy_has_the_same_parameters, make),
+        name_check(check_another_process_gives_the_same_predictions, name, dict(params or {})),
+    ]
 
 
 def check_an_untrained_model_predicts_a_class_or_says_it_cannot(make: _Make, classes: int) -> None:
@@ -160,9 +159,8 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     learner = start(make, classes)
     learner.learn(X, y)
     error = float(np.mean(codes_of(learner.scores(X)) != y))
-    assert error < 0.2, (
-        f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {_chance(classes):.0f} %"
-    )
+    chance = 100.0 * (1.0 - 1.0 / classes)
+    assert error < 0.2, f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
 
 
 def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
@@ -189,11 +187,8 @@ def check_a_copy_has_the_same_parameters(make: _Make) -> None:
         return
     from sklearn.base import clone
 
-    copy_of_model = clone(copy.deepcopy(model))
-    arguments, copies = (one.get_params(deep=False) for one in (model, copy_of_model))
-    assert arguments.keys() == copies.keys(), (
-        f"a copy has the parameters {sorted(copies)}, expected {sorted(arguments)}"
-    )
+    expected, got = (sorted(one.get_params(deep=False)) for one in (model, clone(copy.deepcopy(model))))
+    assert got == expected, f"a copy has the parameters {got}, expected {expected}"
 
 
 def check_another_process_gives_the_same_predictions(name: str, params: dict[str, Any]) -> None:
@@ -250,12 +245,4 @@ def _class_counts(make: _Make) -> tuple[int, ...]:
     return (2, CLASSES)
 
 
-def _chance(classes: int) -> float:
-    return 100.0 * (1.0 - 1.0 / classes)
-
-
 _NOT_FINITE = "its scores or weights are not finite"
-
-
-def _title(check: Callable[..., None]) -> str:
-    return check.__name__.removeprefix("check_").replace("_", " ")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,23 +12,14 @@ from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import Learner, codes_of, score_columns
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
+from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.claims import claim_checks
-from olscale.testing.small_streams import (
-    CLASSES,
-    COLUMNS,
-    ROWS,
-    VARIANTS,
-    assert_same_state,
-    cut,
-    start,
-    stream,
-    title,
-)
+from olscale.testing.small_streams import CLASSES, COLUMNS, ROWS, VARIANTS, assert_same_state, cut, start, stream
 
 __all__ = ["learner_checks"]
 
 
-def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]]]:
+def learner_checks(learner: type[Learner]) -> list[Check]:
     """Return the checks that the class `learner` must pass, with a readable name for each.
 
     Parameters
@@ -42,24 +31,22 @@ def learner_checks(learner: type[Learner]) -> list[tuple[str, Callable[[], None]
     -------
     list of (str, callable)
     """
-    checks: list[tuple[str, Callable[[], None]]] = []
-    for check in (
+    of_variants = (
         check_label_comes_after_the_prediction,
         check_any_cut_into_chunks_gives_the_same_bits,
         check_saving_and_restoring_in_mid_stream_is_exact,
         check_empty_rows_break_nothing,
         check_the_stream_is_left_as_it_was,
         check_scoring_learns_nothing,
-    ):
-        checks += [(f"{title(check)} ({text})", partial(check, learner, n, kind)) for text, n, kind in VARIANTS]
-    for single in (
+    )
+    others = (
         check_dense_and_csr_make_the_same_mistakes,
         check_state_is_plain_arrays,
         check_parameters_are_checked,
         check_a_separable_stream_is_learned,
-    ):
-        checks.append((title(single), partial(single, learner)))
-    return checks + claim_checks(learner)
+    )
+    variants = [name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in VARIANTS]
+    return variants + check_list(others, learner) + claim_checks(learner)
 
 
 def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:
@@ -145,11 +132,9 @@ def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     """The layout of the rows does not change a prediction."""
     for classes in (2, CLASSES):
-        codes = [
-            codes_of(start(learner, classes).learn(chunk.X, chunk.y))
-            for chunk in (stream(classes, "dense"), stream(classes, "csr"))
-        ]
-        np.testing.assert_array_equal(codes[0], codes[1])
+        chunks = stream(classes, "dense"), stream(classes, "csr")
+        dense, csr = (codes_of(start(learner, classes).learn(chunk.X, chunk.y)) for chunk in chunks)
+        np.testing.assert_array_equal(dense, csr)
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
@@ -160,9 +145,8 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
         assert isinstance(array, np.ndarray), f"state {name} is a {type(array).__name__}"
         assert array.dtype.kind in "fiub", f"state {name} has dtype {array.dtype}"
     measures = fresh.measures()
-    assert measures["model_bytes"] == sum(array.nbytes for array in state.values()), (
-        "model_bytes is not the state's size"
-    )
+    size = sum(array.nbytes for array in state.values())
+    assert measures["model_bytes"] == size, "model_bytes is not the state's size"
     assert "updates" in measures, "measures() has no 'updates'"
     json.dumps(fresh.resolved_params(), allow_nan=False)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any
 
@@ -26,7 +26,6 @@ __all__ = [
     "start",
     "start_with",
     "stream",
-    "title",
 ]
 
 ROWS, COLUMNS, CLASSES = 240, 7, 4
@@ -47,17 +46,15 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
 
 def start(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
-    fresh = learner()
-    fresh.begin(COLUMNS, classes)
-    if looks_ahead(fresh):
-        fresh.prepare(stream(classes, "dense").X)
-    return fresh
+    return start_with(learner, {}, stream(classes, "dense").X, classes)
 
 
-def start_with(learner: type[Learner], params: dict[str, Any], X: Rows, classes: int) -> Learner:
+def start_with(
+    learner: type[Learner], params: dict[str, Any], X: Rows, classes: int, entropy: Sequence[int] = ()
+) -> Learner:
     """Return a learner with `params` at the start of a stream; one that looks ahead is shown `X`."""
     fresh = learner(**params)
-    fresh.begin(COLUMNS, classes)
+    fresh.begin(COLUMNS, classes, entropy)
     if looks_ahead(fresh):
         fresh.prepare(X)
     return fresh
@@ -85,13 +82,7 @@ def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]
 def assert_same_state(got: Learner, expected: Learner) -> None:
     """Refuse states that differ in a bit."""
     got_state, expected_state = got.state(), expected.state()
-    assert got_state.keys() == expected_state.keys(), (
-        f"state has {sorted(got_state)}, expected {sorted(expected_state)}"
-    )
+    names = sorted(expected_state)
+    assert sorted(got_state) == names, f"state has {sorted(got_state)}, expected {names}"
     for name in expected_state:
         np.testing.assert_array_equal(got_state[name], expected_state[name], err_msg=f"state array {name}")
-
-
-def title(check: Callable[..., None]) -> str:
-    """Return the readable name of a check."""
-    return check.__name__.removeprefix("check_").replace("_", " ")

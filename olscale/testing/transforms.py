@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.testing.check_list import Check, check_list
 
@@ -102,7 +102,7 @@ def check_the_width_is_that_of_the_rows(make: Make) -> None:
         assert result.indices.max(initial=-1) < width, f"index {result.indices.max()} in rows of width {width}"
     else:
         assert result.shape == (ROWS, width), f"rows have shape {result.shape}, expected {(ROWS, width)}"
-    values = result.data if isinstance(result, CSR) else result
+    values = _values(result)
     assert values.dtype == np.float64, f"rows are {values.dtype}, expected float64"
 
 
@@ -120,9 +120,7 @@ def check_no_rows_give_no_rows(make: Make) -> None:
 
 def check_usable_rows_stay_usable(make: Make) -> None:
     """Finite numbers stay finite, in constant features and in rows of zeros too."""
-    result = fit(make).apply(table(), COLUMNS)
-    values = result.data if isinstance(result, CSR) else result
-    assert np.isfinite(values).all(), "a number is not finite"
+    assert np.isfinite(_values(fit(make).apply(table(), COLUMNS))).all(), "a number is not finite"
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:
@@ -148,12 +146,12 @@ def check_draws_differ_by_their_number(make: Make) -> None:
     assert not np.array_equal(draws[0], draws[2]), "projections 0 and 1 are the same"
 
 
+def _values(X: Rows) -> NDArray[np.float64]:
+    return X.data if isinstance(X, CSR) else X
+
+
 def _same(got: Rows, expected: Rows) -> None:
     assert isinstance(got, CSR) == isinstance(expected, CSR), "rows are dense at one time and sparse at another"
-    if isinstance(got, CSR) and isinstance(expected, CSR):
-        np.testing.assert_array_equal(np.diff(got.indptr), np.diff(expected.indptr))
-        for mine, theirs in ((got.indices, expected.indices), (got.data, expected.data)):
-            ours = mine[got.indptr[0] : got.indptr[-1]]
-            np.testing.assert_array_equal(ours, theirs[expected.indptr[0] : expected.indptr[-1]])
-    else:
-        np.testing.assert_array_equal(got, expected)
+    arrays = (trim(rows) if isinstance(rows, CSR) else (rows,) for rows in (got, expected))
+    for mine, theirs in zip(*arrays, strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -90,12 +90,21 @@ def test_soft_lol_is_measured_beside_lol_for_every_shape() -> None:
 
 def test_soft_lol_is_measured_where_it_costs_most() -> None:
     """Sparse rows with many classes, both forms of LOL beside it."""
-    from olscale.bench.soft_local_wide import figures
+    from olscale.bench.soft_local import wide_figures
 
-    *peers, soft = figures(rows=30, rounds=1, features=2_000, classes=20)
+    *peers, soft = wide_figures(rows=30, rounds=1, features=2_000, classes=20)
     assert [figure.name.split(",")[1].strip() for figure in peers] == ["one-vs-all", "max-score"]
     assert soft.peer == peers[0].name
     assert soft.ratio is not None
+
+
+def test_reading_is_measured_on_rows_of_both_kinds() -> None:
+    from olscale.bench.parse import _rows_like_adult, figures
+
+    assert _rows_like_adult().count(b":") == 28_000
+    found = figures(megabytes=1, rounds=1)
+    assert [figure.name.rpartition(" ")[2] for figure in found] == ["a9a"] * 3 + ["URL"] * 3
+    assert all(figure.value is not None and figure.value > 0.0 for figure in found)
 
 
 def test_the_numpy_versions_are_the_learners() -> None:
