@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
+import inspect
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import FunctionType
 
 from sklearn.base import BaseEstimator
 
@@ -118,6 +121,34 @@ def test_the_core_of_the_learner_contract_is_small() -> None:
     assert set(Learner.__mro__) - set(BaseEstimator.__mro__) == {Learner}
 
 
+def undocumented(namespace: Mapping[str, object], module: str) -> set[str]:
+    """Return the public methods, of public classes that a module defines, without a docstring of their own or a base's."""
+    found = set()
+    for kind in [value for value in namespace.values() if isinstance(value, type) and value.__module__ == module]:
+        for name in [] if kind.__name__.startswith("_") else vars(kind):
+            method = inspect.getattr_static(kind, name)
+            known = isinstance(method, FunctionType | property | classmethod | staticmethod | cached_property)
+            if known and not name.startswith("_") and not inspect.getdoc(getattr(kind, name)):
+                found.add(f"{kind.__name__}.{name}")
+    return found
+
+
+def test_every_public_method_has_a_docstring_of_its_own_or_of_its_base() -> None:
+    names = set(modules()) - {"olscale.__main__"}
+    assert {name: found for name in names if (found := undocumented(vars(importlib.import_module(name)), name))} == {}
+
+
+class Base:
+    def heir(self) -> None:
+        """Do."""
+
+
+class Mine(Base):
+    def heir(self) -> None: ...
+
+    def orphan(self) -> None: ...
+
+
 def test_these_rules_can_be_broken() -> None:
     """Each finds what it is for, in imports within functions and for type checkers too."""
     trees = {
@@ -133,3 +164,4 @@ def test_these_rules_can_be_broken() -> None:
     assert set(circle(imports(trees))) == {"a", "b", "c"}
     assert doubles(trees) == {"Same": ["a", "c"]}
     assert strangers(trees) == {"Lost", "Worse"}
+    assert undocumented({"Mine": Mine}, __name__) == {"Mine.orphan"}

@@ -200,7 +200,6 @@ class LinearLearner(Classifier, ShardsClasses, FusesSettings, EstimatesCost):
         return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
         return self._learn(X, y, self.state_, self._rule(), 1)
 
     def _learn(self, X: Rows, y: NDArray[np.int64], state: State, rule: NamedTuple, settings: int) -> FloatArray:
@@ -222,7 +221,6 @@ class LinearLearner(Classifier, ShardsClasses, FusesSettings, EstimatesCost):
         return type(self), self.multiclass, self.dtype
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
-        """Return `learners` in one pass."""
         return FusedLinear(learners)
 
     @property
@@ -275,13 +273,11 @@ class FusedLinear(FusedSettings):
         self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
-        """Predict, then update, row by row; return each learner's scores before each update."""
         settings = len(self._learners)
         scores = self._learners[0]._learn(X, y, self._state, self._rule, settings)
         return np.split(scores, settings, axis=1)
 
     def release(self) -> None:
-        """Bring the learners up to date."""
         blocks = np.split(self._state["W"], len(self._learners), axis=1)
         for s, learner in enumerate(self._learners):
             learner.state_ = {

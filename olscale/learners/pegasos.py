@@ -195,7 +195,6 @@ class Pegasos(Classifier, ShardsClasses, EstimatesCost):
         return {"V": class_axis(1, outputs), "c": class_axis(0, outputs), "norms": class_axis(0, outputs)}
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
         state = self.state_
         V, c, norms = state["V"], state["c"], state["norms"]
         scores = np.empty((rows_of(X), V.shape[1]))

@@ -47,7 +47,6 @@ class LocalStorage(Storage):
         self.local = Path(path)
 
     def make(self) -> None:
-        """Make the directory."""
         self.local.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
@@ -78,40 +77,33 @@ class LocalStorage(Storage):
                 _sync(above.parent)
 
     def replace(self, name: str, data: bytes) -> None:
-        """Write a file whole, by renaming."""
         part = self.local / f"{name}.part"
         part.write_bytes(data)
         part.replace(self.local / name)
 
     def write(self, name: str, data: Any) -> None:
-        """Write a file in its place, in steps."""
         target = self.local / name
         self._need(target.parent)
         with target.open("wb") as file:
             write_in_steps(file, data)
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file to read it from end to end."""
         return (self.local / name).open("rb")
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file for Arrow."""
         import pyarrow as pa
 
         opened: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
         return opened
 
     def map(self, name: str) -> memoryview:
-        """Return the bytes of a file, memory-mapped; what is written to them stays in this process."""
         with self.open(name) as file:
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file."""
         return (self.local / name).read_bytes()
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
-        """Yield each name with the file's bytes, or with the error that reading it gave."""
         for name in names:
             try:
                 yield name, self.read(name)
@@ -119,26 +111,21 @@ class LocalStorage(Storage):
                 yield name, fault
 
     def exists(self, name: str = "") -> bool:
-        """Return whether a file or folder is there; no where nobody can tell."""
         return os.path.exists(self.local / name)  # noqa: PTH110 - Path.exists raises where it cannot tell
 
     def is_file(self, name: str) -> bool:
-        """Return whether a file is there; that nobody can tell is an `OSError`."""
         return (self.local / name).is_file()
 
     def is_folder(self, name: str = "") -> bool:
-        """Return whether a folder is there."""
         return (self.local / name).is_dir()
 
     def entries(self) -> list[str]:
-        """Return the names of the files and folders directly inside, sorted."""
         try:
             return sorted(entry.name for entry in self.local.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder and one folder down, sorted."""
         if not self.local.is_dir():
             raise FileNotFoundError(errno.ENOENT, "the store's directory is gone")
         found: list[str] = []
@@ -150,7 +137,6 @@ class LocalStorage(Storage):
         return sorted(found)
 
     def size(self) -> int:
-        """Return the bytes of all files."""
         total = 0
         for folder, _, files in os.walk(self.local):
             for file in files:
@@ -159,11 +145,9 @@ class LocalStorage(Storage):
         return total
 
     def discard(self, name: str) -> None:
-        """Remove a file, if there is one of that name."""
         (self.local / name).unlink(missing_ok=True)
 
     def remove(self, name: str = "") -> None:
-        """Remove a file, or a folder with all below it; absent is fine."""
         target = self.local / name
         if target.is_dir():
             with suppress(FileNotFoundError):
@@ -172,13 +156,11 @@ class LocalStorage(Storage):
             target.unlink(missing_ok=True)
 
     def move(self, source: str, target: str) -> None:
-        """Rename a file or folder."""
         self._need((self.local / target).parent)
         (self.local / source).rename(self.local / target)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[bool]:
-        """Make a file, and the place if need be, and hold its lock; yields False where another process holds it."""
         self.make()
         with (self.local / name).open("a") as file:
             try:
@@ -189,7 +171,6 @@ class LocalStorage(Storage):
                 yield True
 
     def stale_temporaries(self) -> list[str]:
-        """Return the files in `temporaries` that writers have left half written for longer than a day."""
         found = []
         for entry in _scan(self.local / self.temporaries) if self.temporaries else ():
             with suppress(FileNotFoundError):
@@ -198,28 +179,23 @@ class LocalStorage(Storage):
         return found
 
     def is_vacant(self) -> bool:
-        """Return whether nothing is here but hidden files and `temporaries`."""
         if self.local.exists() and not self.local.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "it is a file", str(self.local))
         # Temporaries may be the work of another process that is making the same store right now.
         return all(entry.name.startswith(".") or entry.name == self.temporaries for entry in _scan(self.local))
 
     def is_writable(self) -> bool:
-        """Return whether files can be written."""
         return os.access(self.local, os.W_OK | os.X_OK)
 
     def missing(self) -> list[str]:
-        """Return what of the directory and those above it is not there, the innermost first."""
         return [str(folder) for folder in (self.local, *self.local.parents) if not folder.exists()]
 
     def remove_empty(self, folders: list[str]) -> None:
-        """Remove those of `folders` that hold nothing."""
         with suppress(OSError):  # not empty: somebody else uses it by now
             for folder in folders:
                 Path(folder).rmdir()
 
     def zarr_store(self, name: str, *, read_only: bool) -> Any:
-        """Return the zarr store rooted at a folder."""
         from zarr.storage import LocalStore
 
         return LocalStore(str(self.local / name), read_only=read_only)

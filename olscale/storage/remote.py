@@ -26,7 +26,6 @@ class RemoteStorage(Storage):
         self._opened: tuple[Any, str] | None = None
 
     def connect(self) -> None:
-        """Open the file system."""
         self._open()
 
     def _open(self) -> tuple[Any, str]:
@@ -57,7 +56,6 @@ class RemoteStorage(Storage):
         self.fs.pipe_file(self._at(name), bytes(data))
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        """Open a file to read it from end to end."""
         opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb")
         return opened
 
@@ -67,11 +65,9 @@ class RemoteStorage(Storage):
         return opened
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file."""
         return bytes(self.fs.cat_file(self._at(name)))
 
     def read_many(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | Exception]]:
-        """Yield each name with the file's bytes, or with the error that reading it gave."""
         waiting = iter(names)
         # One by one in threads: fsspec's cat of many paths would take a bracket in the store's path for a pattern.
         with ThreadPoolExecutor(self.requests) as threads:
@@ -85,11 +81,9 @@ class RemoteStorage(Storage):
             return fault
 
     def exists(self, name: str = "") -> bool:
-        """Return whether a file or folder is there."""
         return bool(self.fs.exists(self._at(name)))
 
     def is_file(self, name: str) -> bool:
-        """Return whether a file is there."""
         self.fs.invalidate_cache()
         return bool(self.fs.isfile(self._at(name)))
 
@@ -98,7 +92,6 @@ class RemoteStorage(Storage):
         return bool(self.fs.isdir(self._at(name)))
 
     def entries(self) -> list[str]:
-        """Return the names of the files and folders directly inside, sorted."""
         self.fs.invalidate_cache()
         try:
             found = self.fs.ls(self._at(""), detail=False)
@@ -107,7 +100,6 @@ class RemoteStorage(Storage):
         return sorted(str(entry).rstrip("/").rsplit("/", 1)[-1] for entry in found)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files below a folder, sorted."""
         self.fs.invalidate_cache()  # a cached listing hides what other writers have finished
         top = f"{self._at('')}/{folder}"
         try:
@@ -117,12 +109,10 @@ class RemoteStorage(Storage):
         return sorted(f"{folder}{path[path.index(top) + len(top) :]}" for path in paths)
 
     def size(self) -> int:
-        """Return the bytes of all files."""
         self.fs.invalidate_cache()
         return int(self.fs.du(self._at("")))
 
     def discard(self, name: str) -> None:
-        """Remove a file, if there is one of that name."""
         with suppress(FileNotFoundError):
             self.fs.rm_file(self._at(name))
 
@@ -133,7 +123,6 @@ class RemoteStorage(Storage):
                 pass
 
     def remove(self, name: str = "") -> None:
-        """Remove a file, or a folder with all below it; absent is fine."""
         self.discard_all(self.names(name))
         # Folders too, where there are any; fsspec's rm would take a bracket in the path for a pattern.
         if not set("*?[").intersection(self._at(name)):
@@ -163,7 +152,6 @@ class RemoteStorage(Storage):
             return True
 
     def zarr_store(self, name: str, *, read_only: bool) -> Any:
-        """Return the zarr store rooted at a folder."""
         from zarr.storage import FsspecStore
 
         return FsspecStore.from_url(f"{self.path}/{name}", read_only=read_only)

@@ -80,7 +80,6 @@ class ParquetReader(SplitReader):
     """Reads one Parquet file a chunk."""
 
     def read(self, i: int) -> Block:
-        """Return chunk `i`."""
         name = _file(i)
         file = self.directory.map(f"{self.shape.split}/{name}")
         self.check(name, file)

@@ -210,7 +210,6 @@ class ZarrReader(SplitReader):
         return self._arrays
 
     def read(self, i: int) -> Block:
-        """Return chunk `i`."""
         arrays, (start, stop) = self._open(), self.shape.span(i)
         label = arrays["label"].read(start, stop)
         if self.shape.kind == "dense":

@@ -27,11 +27,9 @@ class Drop(Transform):
         self.column = column
 
     def width(self, columns: int) -> int:
-        """Return one less."""
         return columns - 1
 
     def apply(self, X: Rows, columns: int) -> Rows:
-        """Return the rows without the column."""
         del columns
         if not isinstance(X, CSR):
             return np.delete(X, self.column, axis=1)

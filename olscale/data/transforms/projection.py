@@ -74,7 +74,6 @@ class RandomProjection(Transform):
         self.features, self.kind, self.seed = features, kind, seed
 
     def width(self, columns: int) -> int:
-        """Return the number of dimensions."""
         return self.features
 
     def apply(self, X: Rows, columns: int) -> Rows:

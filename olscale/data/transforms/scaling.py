@@ -171,7 +171,6 @@ class UnitNorm(Transform):
     takes_sparse = True
 
     def apply(self, X: Rows, columns: int) -> Rows:
-        """Return ``x / |x|`` for each row."""
         if not isinstance(X, CSR):
             squares = _square_norms(X)
             odd = np.flatnonzero(_beyond(squares))
@@ -220,11 +219,9 @@ class Bias(Transform):
     takes_sparse = True
 
     def width(self, columns: int) -> int:
-        """Return one feature more."""
         return columns + 1
 
     def apply(self, X: Rows, columns: int) -> Rows:
-        """Return the rows with the last feature 1."""
         if not isinstance(X, CSR):
             return np.hstack([X, np.ones((len(X), 1))])
         indptr, indices, data = trim(X)

@@ -55,7 +55,6 @@ class DriftAlarms(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        """Return whether there is a detector."""
         return scoring.drift is not None
 
     def __init__(self, shape: StreamShape) -> None:
@@ -89,7 +88,6 @@ class DriftAlarms(Metric):
         return np.array(alarms, dtype=np.int64)
 
     def values(self) -> dict[str, float]:
-        """Return `drift_alarms`."""
         return {"drift_alarms": float(len(self.sums["alarms"]))} if self.sums["rows"][0] else {}
 
     def series(self) -> list[Series]:

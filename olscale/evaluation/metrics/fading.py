@@ -32,7 +32,6 @@ class FadingError(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        """Return whether there is a fading factor."""
         return scoring.fading is not None
 
     def __init__(self, shape: StreamShape) -> None:
@@ -58,11 +57,9 @@ class FadingError(Metric):
         self.sums["rows"] += len(y)
 
     def values(self) -> dict[str, float]:
-        """Return `fading_error` at the end."""
         errors = self.series()[0].values
         return {"fading_error": float(errors[-1])} if len(errors) else {}
 
     def series(self) -> list[Series]:
-        """Return the curve of `fading_error`."""
         at = self._points[self._points <= self.sums["rows"][0]]
         return [Series("fading_error", at, self.sums["curve"][: len(at)])]

@@ -24,6 +24,5 @@ class FinalError(Metric):
         self.sums["mistakes"] += int((codes != y).sum())
 
     def values(self) -> dict[str, float]:
-        """Return `test_error`, if there was a test split."""
         rows = int(self.sums["rows"][0])
         return {"test_error": int(self.sums["mistakes"][0]) / rows} if rows else {}

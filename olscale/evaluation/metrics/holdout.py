@@ -33,7 +33,6 @@ class HoldoutError(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        """Return whether rows are held out."""
         return scoring.holdout_every is not None
 
     def __init__(self, shape: StreamShape) -> None:
@@ -57,7 +56,6 @@ class HoldoutError(Metric):
         self.sums["seen"] += len(y)
 
     def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        """Count rows of the test split."""
         self._count(np.full(len(y), self.sums["seen"][0] // self._period - 1), codes != y)
 
     def _count(self, point: NDArray[np.int64], wrong: NDArray[np.bool_]) -> None:
@@ -70,6 +68,5 @@ class HoldoutError(Metric):
         return {"holdout_error": float(errors.mean())} if len(errors) else {}
 
     def series(self) -> list[Series]:
-        """Return the curve of `holdout_error`."""
         known = self.sums["rows"] > 0
         return [Series("holdout_error", self._at[known], self.sums["mistakes"][known] / self.sums["rows"][known])]

@@ -51,7 +51,6 @@ class Prequential(Metric):
         self.sums["mistakes"] += int(wrong.sum())
 
     def values(self) -> dict[str, float]:
-        """Return `mistakes` and `cumulative_error`."""
         rows, mistakes = int(self.sums["rows"][0]), int(self.sums["mistakes"][0])
         return {"mistakes": float(mistakes), "cumulative_error": mistakes / rows} if rows else {}
 

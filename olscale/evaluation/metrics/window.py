@@ -32,7 +32,6 @@ class WindowError(Metric):
 
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
-        """Return whether there is a window."""
         return scoring.window is not None
 
     def __init__(self, shape: StreamShape) -> None:
@@ -55,11 +54,9 @@ class WindowError(Metric):
         self.sums["rows"] += len(y)
 
     def values(self) -> dict[str, float]:
-        """Return `window_error` at the end."""
         last = self.sums["last"]
         return {"window_error": int(last.sum()) / len(last)} if len(last) else {}
 
     def series(self) -> list[Series]:
-        """Return the curve of `window_error`."""
         at = self._points[self._points <= self.sums["rows"][0]]
         return [Series("window_error", at, self.sums["curve"][: len(at)] / np.minimum(at, self._window))]

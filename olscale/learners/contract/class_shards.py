@@ -102,7 +102,6 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         self.learner.restore(state)
 
     def norm_limits(self) -> tuple[float, float]:
-        """Return those of the learner."""
         return self.learner.norm_limits()
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -135,5 +134,4 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         return self.learner.scores(X)
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from a shard's `state`; call `begin` first."""
         self.learner.restore(state)

@@ -29,24 +29,19 @@ class OldLearner(Learner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCos
 
     @property
     def looks_ahead(self) -> bool:
-        """False: one-pass."""
         return False
 
     def prepare(self, X: Rows) -> None:
-        """Refuse: one-pass."""
         raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
 
     def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return None: the classes are learned together."""
         del outputs
         return None
 
     def grid_key(self) -> object:
-        """Return None: it runs alone."""
         return None
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
-        """Refuse: it runs alone."""
         raise TypeError(f"learner {self.name} runs alone: its grid_key() is None")
 
 

@@ -22,11 +22,9 @@ class OnePassLearner(Classifier):
         """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
         return self._run(X, y, learning=True)
 
     def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of rows without learning from them, shape (rows, outputs)."""
         return self._run(X, NO_LABELS, learning=False)
 
     def _run(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:

@@ -85,7 +85,6 @@ class ForeignLearner(Learner, EstimatesCost):
         return {}
 
     def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then learn, row by row; return the scores before each update, shape (rows, outputs)."""
         with self._unchecked():
             return self._learn(X, y)
 
@@ -104,7 +103,6 @@ class ForeignLearner(Learner, EstimatesCost):
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of rows without learning from them, shape (rows, outputs)."""
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
                 return self._answer(self._matrix(X), X)
