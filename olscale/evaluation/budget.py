@@ -54,15 +54,7 @@ class Budget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    max_memory: (
-        Annotated[int, BeforeValidator(lambda size: parse_size(size) if isinstance(size, str) else size), Field(gt=0)]
-        | None
-    ) = None
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is any limit."""
-        return self.max_seconds is not None or self.max_memory is not None
+    max_memory: Annotated[int, BeforeValidator(_bytes), Field(gt=0)] | None = None
 
     def out_of_time(self) -> BudgetExceeded:
         """Return what a run ends with that has taken more than `max_seconds`."""

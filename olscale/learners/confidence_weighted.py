@@ -32,16 +32,12 @@ class StdevRule(NamedTuple):
     phi: float
 
 
-class VarianceRule(NamedTuple):
-    """Confidence `phi`, the normal quantile of eta."""
-
-    phi: float
+class VarianceRule(StdevRule):
+    """The same for the diagonal form."""
 
 
-class MaxScoreRule(NamedTuple):
-    """Confidence `phi`, the normal quantile of eta."""
-
-    phi: float
+class MaxScoreRule(StdevRule):
+    """The same for the max-score form."""
 
 
 def _needed(rule, square):  # type: ignore[no-untyped-def]
@@ -103,19 +99,15 @@ class CW(SecondOrderLearner):
     ----------
     eta : float
         Confidence, a probability in [0.5, 1).
-    covariance : {"full", "diagonal"}
-        All of Sigma, or the diagonal of its inverse.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
+    covariance, multiclass
+        As in `AROW`.
     dtype : {"float64", "float32"}
         Precision of the state; sums are float64 in both, each number is rounded when it is stored. The diagonal form makes
         the same mistakes on a9a in both; the full form breaks down in both.
 
     Notes
     -----
-    State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances (K for "ova", else 1):
-    full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full ``O(d^2)`` an update, and ``O(d nonzeros)`` for
-    v; diagonal ``O(nonzeros (K + S))``. A row with ``m >= phi |x|`` costs its scores only.
+    State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
     CW allows for no noise: on rows that cannot be separated it shrinks Sigma until rounding makes a variance negative, or
     the steps overflow. Such a run ends as ``diverged`` with the row (from 0). On a9a with eta = 0.7, full, that is row

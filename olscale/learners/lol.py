@@ -225,12 +225,8 @@ class ILOL(_Local):
         Aggressiveness, the largest step ``min(C, l / |x|^2)``; > 0.
     multiclass : {"ova", "max-score"}
         As in `LOL`, with ``|x|^2`` for ``(1 + 1/lam) |x|^2``.
-    prototypes : {"sequential", "offline"}
-        As in `LOL`; with ``offline`` I-LOL is NOT one-pass.
-    count_rule : {"macqueen", "paper"}
-        As in `LOL`.
-    dtype : {"float64", "float32"}
-        As in `LOL`.
+    prototypes, count_rule, dtype
+        As in `LOL`; with ``prototypes="offline"`` I-LOL is NOT one-pass.
 
     References
     ----------

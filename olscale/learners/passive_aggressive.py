@@ -20,10 +20,8 @@ class PA1Rule(NamedTuple):
     C: FloatArray
 
 
-class PA2Rule(NamedTuple):
-    """Aggressiveness `C`."""
-
-    C: FloatArray
+class PA2Rule(PA1Rule):
+    """Aggressiveness `C` of the squared slack."""
 
 
 @implements(PARule)
@@ -85,17 +83,13 @@ class PA1(AggressiveLearner):
     ----------
     C : float
         Aggressiveness, the largest step; > 0.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary learner a class.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
+    multiclass, dtype
+        As in `PA`.
 
     Notes
     -----
-    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)`` to score and
-    ``O(nonzeros)`` a column that moves. LIBOL's ``PA1`` and ``M_PA1`` are this form;
-    scikit-learn's ``SGDClassifier(learning_rate="pa1", eta0=C,
-    penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+    State and time are as in `PA`. LIBOL's ``PA1`` and ``M_PA1`` are this form; scikit-learn's
+    ``SGDClassifier(learning_rate="pa1", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
 
     References
     ----------
@@ -122,17 +116,13 @@ class PA2(AggressiveLearner):
     ----------
     C : float
         Aggressiveness; > 0.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class, or one binary learner a class.
-    dtype : {"float64", "float32"}
-        Precision of the weights; sums are float64 in both.
+    multiclass, dtype
+        As in `PA`.
 
     Notes
     -----
-    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)`` to score and
-    ``O(nonzeros)`` a column that moves. LIBOL's ``PA2`` and ``M_PA2`` are this form;
-    scikit-learn's ``SGDClassifier(learning_rate="pa2", eta0=C,
-    penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+    State and time are as in `PA`. LIBOL's ``PA2`` and ``M_PA2`` are this form; scikit-learn's
+    ``SGDClassifier(learning_rate="pa2", eta0=C, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
 
     References
     ----------

@@ -16,31 +16,22 @@ __all__ = ["SCW1", "SCW2"]
 
 
 class SCW1Rule(NamedTuple):
-    """Confidence `phi` and largest step `C`."""
+    """Confidence `phi`, and largest step or weight of the squared loss `C`."""
 
     phi: float
     C: float
 
 
-class SCW1MaxScoreRule(NamedTuple):
-    """Confidence `phi` and largest step `C`."""
-
-    phi: float
-    C: float
+class SCW1MaxScoreRule(SCW1Rule):
+    """The same for the max-score form."""
 
 
-class SCW2Rule(NamedTuple):
-    """Confidence `phi` and weight of the squared loss `C`."""
-
-    phi: float
-    C: float
+class SCW2Rule(SCW1Rule):
+    """The same for the squared slack."""
 
 
-class SCW2MaxScoreRule(NamedTuple):
-    """Confidence `phi` and weight of the squared loss `C`."""
-
-    phi: float
-    C: float
+class SCW2MaxScoreRule(SCW1Rule):
+    """The same for the max-score form of it."""
 
 
 def _needed(rule, square):  # type: ignore[no-untyped-def]
@@ -108,19 +99,15 @@ class SCW1(SecondOrderLearner):
         Confidence, a probability in [0.5, 1).
     C : float
         Largest step; > 0.
-    covariance : {"full", "diagonal"}
-        All of Sigma, or the diagonal of its inverse.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
+    covariance, multiclass
+        As in `AROW`.
     dtype : {"float64", "float32"}
         Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a the full form
         makes 5176 mistakes in float32 for 5173, the diagonal form 5384 in both.
 
     Notes
     -----
-    State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances (K for "ova", else 1):
-    full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full ``O(d^2)`` an update, and ``O(d nonzeros)`` for
-    v; diagonal ``O(nonzeros (K + S))``. A row with ``m >= phi |x|`` costs its scores only.
+    State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
     Other implementations: LIBOL's ``SCW`` and ``M_SCW1`` are the full forms; figures agree to the last mistake. In its
     max-score step psi stands where the binary one has xi; it is kept so, to be comparable.
@@ -185,19 +172,15 @@ class SCW2(SecondOrderLearner):
         Confidence, a probability in [0.5, 1).
     C : float
         Weight of the squared loss; > 0.
-    covariance : {"full", "diagonal"}
-        All of Sigma, or the diagonal of its inverse.
-    multiclass : {"max-score", "ova"}
-        True class against the best wrong class with one Sigma, or one binary learner a class, each with its own.
+    covariance, multiclass
+        As in `AROW`.
     dtype : {"float64", "float32"}
         Precision of the state; sums are float64 in both, each number is rounded when it is stored. On a9a both forms make
         the same mistakes in both precisions; norms differ by 1e-3 (full).
 
     Notes
     -----
-    State, in numbers of 8 (float32: 4) bytes, with K outputs (1 for two classes) and S covariances (K for "ova", else 1):
-    full ``d K + d^2 S``, diagonal ``d (K + S)``. Time a row that moves: full ``O(d^2)`` an update, and ``O(d nonzeros)`` for
-    v; diagonal ``O(nonzeros (K + S))``. A row with ``m >= phi |x|`` costs its scores only.
+    State and time are as in `AROW`; a row with ``m >= phi |x|`` costs its scores only.
 
     Other implementations: LIBOL's ``SCW2`` has two typing slips in the root: it computes ``v * 2`` for ``v^2`` and
     ``phi * 2`` for ``phi^2``, and prints 5335 mistakes on a9a (eta = 0.9) where the paper's formula makes 5254. Ours is the
