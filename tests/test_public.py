@@ -29,7 +29,7 @@ def test_all_agrees_with_the_module(module: str) -> None:
 def test_names_of_the_package_are_all_public() -> None:
     assert set(olscale._HOMES) | {"__version__"} == set(olscale.__all__)
     for name, home in olscale._HOMES.items():
-        assert name in importlib.import_module(home).__all__
+        assert hasattr(importlib.import_module(home), name)
 
 
 def test_versions_agree() -> None:

@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["Aggregate", "Moments", "aggregate"]
-
 _KEYS = ("dataset", "fingerprint", "transforms", "learner", "version", "params", "protocol")
 _BETWEEN = "\x1f"
 

@@ -13,8 +13,6 @@ from olscale.analysis.summary import Summary, without_replicate
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
-__all__ = ["CURVES", "Curve", "SegmentErrors", "curves", "segment_errors"]
-
 CURVES = ("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms")
 """What there are curves of: the first of every run, the others where the protocol asked for them."""
 

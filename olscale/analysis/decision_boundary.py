@@ -20,8 +20,6 @@ from olscale.learners.contract.learner import FloatArray, State, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import make_learner
 
-__all__ = ["DecisionBoundary", "Snapshot", "errors_of_starts", "features", "plane_of", "principal_plane", "snapshots"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionBoundary:

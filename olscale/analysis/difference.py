@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from olscale.analysis.published import PublishedCell
 
-__all__ = ["BETTER", "CLOSE", "LEVEL", "LIMIT", "NOT_REPRODUCED", "REPRODUCED", "WIDE", "Difference", "difference"]
-
 REPRODUCED, WIDE, BETTER, NOT_REPRODUCED = "reproduced", "compatible, wide", "better", "not reproduced"
 
 LIMIT = 2.0

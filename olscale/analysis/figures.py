@@ -10,8 +10,6 @@ from olscale.errors import StoreError
 from olscale.results.record import canonical_json
 from olscale.results.settings import SettingKey, setting_key
 
-__all__ = ["Figures", "figures"]
-
 Figures = Mapping[SettingKey, Mapping[str, Summary]]
 """The summaries of a store: of each setting, by metric."""
 

@@ -19,8 +19,6 @@ from olscale.errors import UnknownNameError
 from olscale.results import Store, read_plans
 from olscale.results.settings import ExperimentSettings, Setting
 
-__all__ = ["DIFFERING", "VERDICTS", "Cell", "Trial", "make_ledger"]
-
 DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
 VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
 """In the order of reports."""

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from olscale.results import Plan, PlannedDataset, canonical_json
 
-__all__ = ["UNNAMED", "UNPLACED", "Name", "Names"]
-
 UNPLACED = 2**31
 """Place of what no experiment of the store has: behind everything else."""
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from olscale.errors import FormatError
 
-__all__ = ["PublishedCell", "read_published"]
-
 COLUMNS = ["source", "table", "dataset", "learner", "metric", "mean_percent", "std_percent"]
 METRICS = ("test_error", "cumulative_error")
 _JOINED = "(train+test)"

@@ -12,8 +12,6 @@ import numpy as np
 
 from olscale.analysis.ledger import Cell
 
-__all__ = ["Ranks", "rank_methods"]
-
 ALPHA = 0.05
 
 

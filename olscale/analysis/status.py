@@ -15,9 +15,6 @@ from olscale.analysis.names import Names
 from olscale.results import OUTCOMES, Store, read_plans
 from olscale.results.store import OnDamage
 
-__all__ = ["ExperimentProgress", "FailureGroup", "Status", "store_status"]
-
-
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 

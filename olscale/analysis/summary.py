@@ -22,8 +22,6 @@ from olscale.results.selections import Selection, read_selections
 from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
 
-__all__ = ["Summary", "aggregated", "natural", "summarise", "without_replicate"]
-
 _COLUMNS = (
     "id",
     "dataset",

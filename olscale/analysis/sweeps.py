@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from olscale.analysis.summary import Summary
 from olscale.results import canonical_json
 
-__all__ = ["Sweep", "find_sweeps", "sweep"]
-
 LEAST = 3
 """Values of a parameter that make a sweep."""
 

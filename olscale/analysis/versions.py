@@ -12,8 +12,6 @@ import pyarrow.compute as pc
 from olscale.results import Store
 from olscale.results.store import OnDamage
 
-__all__ = ["last_versions"]
-
 
 def last_versions(
     store: Store, versions: Iterable[tuple[str, str]], on_damage: OnDamage = "raise"

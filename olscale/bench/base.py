@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 
-__all__ = ["Contestant", "Figure", "compare", "one_thread"]
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:

@@ -17,8 +17,6 @@ from olscale.learners.registry import make_learner
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 from olscale.storage.open import open_storage
 
-__all__ = ["figures"]
-
 MEGABYTES = 100
 
 

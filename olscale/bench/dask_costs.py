@@ -11,8 +11,6 @@ from olscale.bench.base import Figure
 from olscale.bench.workloads.url_like import chunks
 from olscale.learners.registry import make_learner
 
-__all__ = ["figures"]
-
 _CALLS = 100
 _ROWS, _STREAM_CALLS = 4_000, 20
 

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-__all__ = ["Costs", "Forecast", "Load", "forecast"]
-
 
 @dataclass(frozen=True, slots=True)
 class Costs:

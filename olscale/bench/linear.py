@@ -19,8 +19,6 @@ from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.registry import make_learner
 
-__all__ = ["feed", "figures", "learner", "untrained"]
-
 _BARE = "bare dot + axpy, prefetch"
 _UNIT = "M rows/s"
 

@@ -16,8 +16,6 @@ from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
 from olscale.learners.registry import make_learner
 
-__all__ = ["figures"]
-
 _K = 60
 _SOFT = ">= 0.333"  # at most three times LOL's cost of a row
 _H, _PLANES = 64, 2

@@ -9,8 +9,6 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
-__all__ = ["bare_gather", "bare_max_out", "bare_pa1", "gemv_float32", "lol_numpy", "prototype_major", "symv_syr"]
-
 _AHEAD, _STREAM_AHEAD, _LINE = np.uint64(128), np.uint64(512), np.uint64(8)
 
 

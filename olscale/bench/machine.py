@@ -8,8 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["machine"]
-
 _PACKAGES = ("olscale", "numpy", "scipy", "numba", "scikit-learn", "dask", "distributed", "vowpalwabbit", "river")
 
 

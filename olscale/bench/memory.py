@@ -14,8 +14,6 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Silent
 
-__all__ = ["figures"]
-
 LEARNERS = ({"name": "pa1"}, {"name": "arow"}, {"name": "lol", "params": {"k": 16}})
 PROTOCOL = {"order": "time", "window": 1000, "fading": 0.999, "drift": "ddm"}
 TENTHS = 10

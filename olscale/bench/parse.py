@@ -16,8 +16,6 @@ from olscale.bench.workloads.url_like import chunks
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.svmlight import read_svmlight
 
-__all__ = ["figures"]
-
 
 def figures(megabytes: float = 48, rounds: int = 3) -> list[Figure]:
     """Return the speed of both readers on made-up files like a9a and like URL.

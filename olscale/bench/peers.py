@@ -15,8 +15,6 @@ from olscale.bench.base import Contestant, Figure
 from olscale.compiled.csr import entries_of, to_csr, trim
 from olscale.data.chunk import Chunk
 
-__all__ = ["missing", "river_pa1", "scratch", "sklearn_pa1", "to_scipy", "vowpal_wabbit"]
-
 _RIVER_ROWS = 500
 _VW_ROWS = 30_000
 

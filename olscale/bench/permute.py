@@ -16,8 +16,6 @@ from olscale.bench.workloads import generate, url_like
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.stream import Shuffle, open_streams
 
-__all__ = ["figures"]
-
 
 def figures(rounds: int = 5, rows: int = 300_000) -> list[Figure]:
     """Return speeds and peaks of memory for rows like URL's, in both layouts, with a limit of an eighth of their size."""

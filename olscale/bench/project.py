@@ -16,8 +16,6 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms import fit_transforms
 from olscale.data.transforms.matrix import matrix_of
 
-__all__ = ["figures"]
-
 _WIDTH = 100
 _DAY_ROWS = 19_803
 _PEER_ROWS = 4_096

@@ -30,8 +30,6 @@ from olscale.evaluation.experiment import DatasetSpec, parse_experiment
 from olscale.evaluation.pipelines import load_pipeline
 from olscale.execution.evaluate import evaluate
 
-__all__ = ["figures"]
-
 _WATCH_SECONDS = 0.05
 _VW = "Vowpal Wabbit --sgd"
 

@@ -9,8 +9,6 @@ from olscale.bench.linear import learner
 from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.chunk import Chunk
 
-__all__ = ["figures", "wide_figures"]
-
 # Features with the bias, classes, share of nonzeros, distance of the centres: the one that gives LOL some mistakes.
 _SHAPES = {
     "svmguide1": (5, 2, 1.0, 3),

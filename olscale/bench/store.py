@@ -20,8 +20,6 @@ from olscale.results.compact import compact
 from olscale.results.compacted import compacted_bytes, compacted_name
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA, run_bytes, run_row, timing_bytes, timing_row
 
-__all__ = ["figures", "fill_compacted", "fill_loose", "records"]
-
 LOOSE, COMPACTED = 10_000, 100_000
 _WHEN = datetime(2026, 1, 1, tzinfo=UTC)
 _METRICS = ("cumulative_error", "mistakes", "model_bytes", "norm_w", "test_error", "updates")

@@ -9,8 +9,6 @@ from typing import Any
 
 from olscale.bench.base import Figure
 
-__all__ = ["as_json", "cells"]
-
 TITLES = ("what", "value", "unit", "ratio", "to", "target", "note")
 
 

@@ -36,8 +36,6 @@ from olscale.execution.on_worker import TOPIC, run_as_task
 from olscale.execution.settings import SETTINGS
 from olscale.results.store import open_store
 
-__all__ = ["figures"]
-
 _SHORT, _LONG = 20, 220
 _REPORTS, _RECORDS, _TRIPS = 500, 200, 50
 _WORKERS = (10, 100, 1_000)

@@ -9,22 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "CSR",
-    "Rows",
-    "entries_of",
-    "nbytes",
-    "read_only",
-    "rows_of",
-    "slice_rows",
-    "stack_rows",
-    "take_rows",
-    "to_csr",
-    "to_dense",
-    "trim",
-    "values_of",
-]
-
 
 class CSR(NamedTuple):
     """Sparse rows: row `i` has ``indices[indptr[i]:indptr[i+1]]`` and the same span of `data`.

@@ -18,8 +18,6 @@ from numba import types
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import intrinsic
 
-__all__ = ["scaled"]
-
 _SMALLEST, _LARGEST = -342, 308
 _EXACT_POWERS = np.array([float(10**n) for n in range(23)])
 _TWO_53 = np.uint64(2**53)

@@ -12,8 +12,6 @@ from numba.extending import register_jitable
 from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
 
-__all__ = ["compiled", "inlined", "is_ours", "uncached"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -43,8 +43,6 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["copy_square", "dot", "dot_both"]
-
 _GROUPS = 8
 _SUMS = ir.VectorType(DOUBLE, _GROUPS)
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import intrinsic
 
-__all__ = ["byte_at", "digit_run", "trailing_zeros", "word_at"]
-
 _ZEROS = np.uint64(0x3030303030303030)
 _PAST_NINE = np.uint64(0x7676767676767676)
 _HIGH_BITS = np.uint64(0x8080808080808080)

@@ -9,8 +9,6 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 
-__all__ = ["gather"]
-
 _AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
 _LINE, _ONE = np.uint64(8), np.uint64(1)
 

@@ -11,8 +11,6 @@ from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.np.arrayobj import make_array, populate_array
 
-__all__ = ["borrowed", "flat", "intrinsic", "prefetch"]
-
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     """Make `function`, which writes LLVM code, callable from compiled loops; type checkers see no signature of it."""

@@ -28,8 +28,6 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, is_csr, prefetch_rows
 from olscale.compiled.simd.columns import move_csr, move_multiply_dense, multiply_csr, multiply_dense
 
-__all__ = ["csr_scores", "move_multiply", "multiply"]
-
 
 def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
     """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.

@@ -26,8 +26,6 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import is_csr
 from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
 
-__all__ = ["Mixture", "add_mixed", "mixed_scores", "set_gates"]
-
 _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
 
 _REST = np.uint32(GROUPS - 1)

@@ -10,8 +10,6 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import prefetch
 from olscale.compiled.simd.packing import LANES, fill_ones, first_bit, join_halves, others, split_halves
 
-__all__ = ["LANES", "find_rows", "pack_rows", "unpack_rows"]
-
 _AHEAD = 4  # rows asked for ahead: rows taken in no order would each be waited for
 _LINE = np.uint64(8)  # words of a cache line
 _HEADER, _MOST = np.uint64(3), np.uint64(5)

@@ -17,18 +17,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from olscale.compiled.decorator import compiled
 
-__all__ = [
-    "BLOCK",
-    "aligned_copy",
-    "aligned_zeros",
-    "copy_of",
-    "filled_blocks",
-    "filled_bytes",
-    "put",
-    "put_blocks",
-    "take_blocks",
-]
-
 BLOCK = 256
 """Bytes of a block, the unit in which zeros are left out.
 

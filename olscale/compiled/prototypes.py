@@ -48,22 +48,6 @@ from olscale.compiled.simd.columns import multiply_csr_fused
 from olscale.compiled.simd.lowest import AT_ONCE, few_lowest, lowest
 from olscale.compiled.simd.prototypes import add_multiply_dense
 
-__all__ = [
-    "PROTOTYPES",
-    "Prototypes",
-    "allocate_prototypes",
-    "begin",
-    "flush",
-    "means_of",
-    "measure",
-    "move",
-    "nearest",
-    "nearest_few",
-    "open_prototypes",
-    "replace",
-    "row_space",
-]
-
 Array = NDArray[np.float64]
 
 PROTOTYPES = ("S", "members", "squares")

@@ -15,20 +15,6 @@ from olscale.compiled.csr import CSR, Rows
 from olscale.compiled.decorator import inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
 
-__all__ = [
-    "FOUR",
-    "LINE",
-    "ONE",
-    "PREFETCH_AHEAD",
-    "STREAM_AHEAD",
-    "THREE",
-    "TWO",
-    "borrowed_rows",
-    "is_csr",
-    "prefetch_rows",
-    "prefetch_weights",
-]
-
 # All of these are unsigned, as positions and features of nonzeros are: a signed one would be asked at each use whether it
 # counts from the end, a third of the time of a loop. Unsigned and signed do not mix, for their sum is a float.
 

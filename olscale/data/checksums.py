@@ -23,8 +23,6 @@ from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block
 from olscale.data.manifest import FORMAT_VERSION, Segment
 
-__all__ = ["SplitHash", "decoded_crc32", "fingerprint"]
-
 _HASHES: dict[int, Callable[..., Any]] = {1: hashlib.sha256, 2: blake3, 3: blake3}
 _WITH_SEGMENTS = 3
 """First format version whose fingerprints cover the segments."""

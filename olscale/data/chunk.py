@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows  # noqa: F401, learners written for 0.1
 
-__all__ = ["Chunk"]
-
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

@@ -22,8 +22,6 @@ from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
 from olscale.system.allocation import keep_freed_memory
 
-__all__ = ["Dataset", "Progress", "open_dataset"]
-
 Progress = Callable[[str, int, int], None]
 """Called with the name of what is being read, how many rows were read since the last call and their bytes in memory."""
 

@@ -22,8 +22,6 @@ from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
 
-__all__ = ["export"]
-
 _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".csv": "csv", ".npz": "npz"}
 _CSV_COLUMNS = 65_536
 _CSV_ROWS = 1_024

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from olscale.errors import DatasetError, FormatError
 
-__all__ = ["ClassCodes", "Labels"]
-
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
 _MOST_COUNTED = 10_000

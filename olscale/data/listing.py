@@ -8,8 +8,6 @@ from olscale.data.manifest import MANIFEST, MARKER
 from olscale.errors import DatasetError
 from olscale.storage.open import open_storage
 
-__all__ = ["datasets_under"]
-
 
 def datasets_under(root: str) -> list[tuple[str, Dataset | str]]:
     """Return name and dataset of every dataset directly under `root`, in natural order.

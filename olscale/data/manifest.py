@@ -12,20 +12,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MANIFEST",
-    "MARKER",
-    "ORDER",
-    "ChunkEntry",
-    "Manifest",
-    "Segment",
-    "SourceEntry",
-    "SplitEntry",
-    "TableEntry",
-    "manifest_checksum",
-]
-
 MANIFEST = "manifest.json"
 MARKER = "ingest.json"
 """There from the start of a build to its end; alone it means that the build did not finish."""

@@ -9,8 +9,6 @@ import numpy as np
 from olscale.compiled.csr import CSR, slice_rows, stack_rows, trim
 from olscale.data.layouts.base import Block, StoredRows
 
-__all__ = ["DEFAULT_CHUNK_ROWS", "Rebatch", "cut", "default_chunk_rows", "join"]
-
 DEFAULT_CHUNK_ROWS = 16_384
 _DENSE_BYTES = 32 << 20
 

@@ -19,20 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.compiled.packed_rows import LANES, find_rows, pack_rows, unpack_rows
-
-__all__ = [
-    "ENTRY_BYTES",
-    "ROW_BYTES",
-    "SPARE_WORDS",
-    "Packed",
-    "PackedRows",
-    "Pieces",
-    "find",
-    "pack",
-    "row_words",
-    "unpack",
-]
+from olscale.compiled.packed_rows import find_rows, pack_rows, unpack_rows
+from olscale.compiled.simd.packing import LANES
 
 ENTRY_BYTES = 15
 """Bytes of an entry at most."""

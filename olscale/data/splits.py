@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from olscale.errors import ExperimentError
 
-__all__ = ["PARTS", "Part"]
-
 Rows = NDArray[np.int64]
 
 

@@ -17,18 +17,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from olscale.system.sizes import parse_size
 
-__all__ = [
-    "NO_BUDGET",
-    "Budget",
-    "BudgetExceeded",
-    "Meter",
-    "Metered",
-    "Spent",
-    "TimeUp",
-    "Watch",
-    "resident_bytes",
-]
-
 
 def _bytes(size: Any) -> Any:
     return parse_size(size) if isinstance(size, str) else size

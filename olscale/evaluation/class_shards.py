@@ -30,8 +30,6 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
-__all__ = ["ShardPass", "array_name", "can_shard", "cut_shards"]
-
 FEWEST_CLASSES = 16
 """Classes that a shard has at least when nobody asked for shards: below, most of the work is what all shards repeat."""
 

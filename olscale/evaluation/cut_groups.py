@@ -13,8 +13,6 @@ from olscale.evaluation.run_group import RunGroup, StreamSource
 from olscale.learners.registry import is_restorable
 from olscale.system.memory import default_limit
 
-__all__ = ["GROUP_NUMBERS", "PROJECTED_RUNS", "cut_groups"]
-
 GROUP_NUMBERS = 2e8
 """Numbers (values of rows, times runs) that a group of several runs on a permutation or fold goes through at most."""
 

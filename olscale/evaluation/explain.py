@@ -13,8 +13,6 @@ from pydantic import BaseModel, ValidationError
 from olscale.data.transforms import split_transforms
 from olscale.errors import ExperimentError, UnknownNameError
 
-__all__ = ["check_numbers", "explain"]
-
 _TABLES = {"datasets": "path", "learners": "name"}
 """Lists of tables, each with the key that a plain word stands for."""
 

@@ -10,8 +10,6 @@ from olscale.evaluation.run import Run
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, make_learner
 
-__all__ = ["LONG_SECONDS", "NUMBERS_A_SECOND", "check_workers", "long_runs"]
-
 NUMBERS_A_SECOND = 1e9
 """Numbers that a core goes through in a second, within a small factor: the state of a large model comes from memory."""
 

@@ -10,8 +10,6 @@ from olscale.evaluation.guard import attempt, guarded
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.fused_settings import fuse, group_fusible
 
-__all__ = ["FusedRuns", "fuse_runs"]
-
 
 class FusedRuns:
     """Runs of one learner in several settings; the time of the pass is shared evenly among them.

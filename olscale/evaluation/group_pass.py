@@ -23,8 +23,6 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.results.record import Record
 
-__all__ = ["LOOK_AHEAD_ROWS", "GroupPass", "stream_shape"]
-
 LOOK_AHEAD_ROWS = 65_536
 """Rows that learners which look ahead are shown: all of a shorter stream, else a uniform sample."""
 

@@ -21,8 +21,6 @@ from olscale.evaluation.budget import Meter, Metered, TimeUp
 from olscale.learners.contract.learner import FloatArray
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = ["Failure", "GlobalRandom", "Guarded", "attempt", "check_scores", "failure_of", "guarded"]
-
 T = TypeVar("T")
 
 

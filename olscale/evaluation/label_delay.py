@@ -23,8 +23,6 @@ from olscale.evaluation.protocol import Scoring
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 
-__all__ = ["Schedule", "Scored", "follow"]
-
 
 class Scored(NamedTuple):
     """Scores of a chunk.

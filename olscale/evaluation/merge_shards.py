@@ -20,8 +20,6 @@ from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
-__all__ = ["merge_shards"]
-
 
 def merge_shards(group: RunGroup, scratch: Scratch) -> Record:
     """Return the record of a run whose shards have all ended: the one it would have in one piece.

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ONLINE_FOLDS", "OnlineFolds"]
-
 _TAG = 0x464F4C4453  # keeps these draws apart from those of permutations and parts, which have the same seed
 _DRAWS_A_STEP = 4  # Philox makes four numbers for each value of its counter
 

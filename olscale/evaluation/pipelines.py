@@ -13,8 +13,6 @@ import olscale
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import Experiment, load_experiment
 
-__all__ = ["CAUSES", "QUICK", "has_pipeline", "load_pipeline", "pipeline_names"]
-
 _PACKAGE = Path(olscale.__file__).parent
 FOLDERS = (_PACKAGE / "pipelines", _PACKAGE.parent / "pipelines")
 """Where pipelines are looked for, the first that has one wins."""

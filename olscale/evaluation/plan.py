@@ -26,8 +26,6 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 
-__all__ = ["PlannedExperiment", "RunPlan", "make_plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:

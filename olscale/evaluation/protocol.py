@@ -19,16 +19,6 @@ from olscale.errors import ExperimentError
 if TYPE_CHECKING:
     from olscale.evaluation.online_folds import OnlineFolds
 
-__all__ = [
-    "DEFAULT_REPEATS",
-    "PLAIN",
-    "ProtocolSpec",
-    "Scoring",
-    "ScoringOptions",
-    "StreamOptions",
-    "check_stream",
-]
-
 DEFAULT_REPEATS = 10
 
 

@@ -14,8 +14,6 @@ from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.learners.registry import learner_class
 from olscale.results.plans import LeftOut
 
-__all__ = ["resolve"]
-
 
 def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experiment, tuple[LeftOut, ...]]:
     """Return `experiment` with a path for every dataset, without the optional parts that cannot be had, and those.

@@ -10,8 +10,6 @@ from olscale.learners.registry import ask
 from olscale.results.plans import PlannedDataset, PlannedLearner
 from olscale.results.record import canonical_json
 
-__all__ = ["Roster"]
-
 
 class Roster:
     """The datasets and learners of an experiment in its order, under the names by which people see them.

@@ -10,8 +10,6 @@ from olscale.data.stream import Part, Shuffle
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import run_id
 
-__all__ = ["Run", "StreamKey"]
-
 
 @dataclass(frozen=True, slots=True)
 class StreamKey:

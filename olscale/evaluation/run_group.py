@@ -8,8 +8,6 @@ from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import run_id
 
-__all__ = ["RunGroup", "StreamSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class StreamSource:

@@ -13,8 +13,6 @@ from olscale.evaluation.metrics import Metric, Prequential
 from olscale.evaluation.run import Run
 from olscale.results.record import Record
 
-__all__ = ["make_record", "metric_results"]
-
 
 def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
     """Return the part of a record that metrics make; `measures` are the learner's own."""

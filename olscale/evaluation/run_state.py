@@ -34,8 +34,6 @@ from olscale.learners.registry import is_ours, make_learner
 from olscale.results.record import Record
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = ["RunState"]
-
 T = TypeVar("T")
 
 

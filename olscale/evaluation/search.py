@@ -12,8 +12,6 @@ from olscale.evaluation.run import Run
 from olscale.results.record import run_id
 from olscale.results.selections import Point, Selection
 
-__all__ = ["Search"]
-
 
 @dataclass(frozen=True, slots=True)
 class Search:

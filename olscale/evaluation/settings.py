@@ -14,8 +14,6 @@ from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
 from olscale.results.settings import REPLICATES, ExperimentSettings, Setting
 
-__all__ = ["dataset_name", "settings"]
-
 
 def settings(experiment: Experiment, selections: Iterable[Selection]) -> ExperimentSettings:
     """Return the settings of an experiment; no dataset is opened.

@@ -13,8 +13,6 @@ from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import DEFAULT_REPEATS, ProtocolSpec, Scoring, ScoringOptions
 from olscale.evaluation.run import StreamKey
 
-__all__ = ["stream_keys"]
-
 
 def stream_keys(
     dataset: str, fingerprint: str, transforms: tuple[str, ...], protocol: ProtocolSpec, seed: int

@@ -9,8 +9,6 @@ from olscale.evaluation.run import Run
 from olscale.learners.contract.version import check_unedited, learner_version, source_note
 from olscale.learners.registry import is_ours, learner_class, learner_path
 
-__all__ = ["check_learners", "check_sources", "learner_versions"]
-
 
 def check_sources(names: Iterable[str]) -> list[str]:
     """Return a line for each learner whose edits go unnoticed.

@@ -8,8 +8,6 @@ from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
-__all__ = ["AROW"]
-
 
 class AROWRule(NamedTuple):
     """Regularisation `r`."""

@@ -12,8 +12,6 @@ from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
-__all__ = ["CW", "confidence_gained"]
-
 
 @compiled
 def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> float:

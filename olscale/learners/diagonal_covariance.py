@@ -32,8 +32,6 @@ from olscale.learners.second_order_rule import (
     step,
 )
 
-__all__ = ["learn_diagonal"]
-
 
 def learn_diagonal(
     X: Rows,

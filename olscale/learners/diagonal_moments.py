@@ -19,8 +19,6 @@ from olscale.compiled.row_layout import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_
 from olscale.compiled.simd.mean_variance import move_four, sum_moments
 from olscale.learners.contract.learner import FloatArray
 
-__all__ = ["moments", "move", "move_pairs", "pair_moments"]
-
 
 def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> tuple[float, float, float]:
     """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, mu_1, ...)``."""

@@ -35,8 +35,6 @@ from olscale.learners.second_order_rule import (
     step,
 )
 
-__all__ = ["learn_full"]
-
 
 @compiled
 def subtract_outer(S: Any, h: FloatArray) -> None:

@@ -9,8 +9,6 @@ import numpy as np
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear import AggressiveLearner, implements, setting
 
-__all__ = ["OGD"]
-
 
 class OGDRule(NamedTuple):
     """First step `C`."""

@@ -31,8 +31,6 @@ from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, Stat
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["AggressiveLearner", "LinearLearner", "implements", "linear_scores"]
-
 
 def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
     """Return the step of `rule` for setting `s`; compiled loops resolve it to the rule's own function at compile time."""

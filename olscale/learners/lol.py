@@ -23,9 +23,6 @@ from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
 from olscale.learners.offline_prototypes import offline_prototypes
 
-__all__ = ["ILOL", "LOL"]
-
-_ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
 class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost):

@@ -29,8 +29,6 @@ from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["Hyperplanes", "LOLRule", "Places", "assign", "learn_and_score", "learn_assigned", "open_places"]
-
 
 class Hyperplanes(NamedTuple):
     """The common hyperplanes ``W[feature, output]`` and those around each prototype, ``U[prototype, feature, output]``."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.learners.contract.learner import FloatArray
 
-__all__ = ["offline_prototypes"]
-
 
 def offline_prototypes(X: Rows, k: int, random: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
     """Return the features that occur in `X` and the means of `k` clusters in those; the means are 0 elsewhere.

@@ -18,8 +18,6 @@ from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["OLLC"]
-
 
 @compiled
 def _softplus(v: float) -> float:

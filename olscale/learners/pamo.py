@@ -21,8 +21,6 @@ from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["PAMO1", "PAMO2"]
-
 
 @compiled
 def _project(g: FloatArray, first: int, k: int, scale: float, raw: FloatArray, winner: Any, z: FloatArray) -> bool:

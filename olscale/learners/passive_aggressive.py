@@ -7,8 +7,6 @@ from typing import NamedTuple
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.linear import AggressiveLearner, LinearLearner, implements, setting
 
-__all__ = ["PA", "PA1", "PA2"]
-
 
 class PARule(NamedTuple):
     """No parameters."""

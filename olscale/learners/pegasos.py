@@ -25,8 +25,6 @@ from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Who
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.linear import linear_scores
 
-__all__ = ["Pegasos"]
-
 FOLD_BELOW = 1e-12
 """Projections are multiplied into the weights when their product falls below this, far from where ``1/c`` overflows."""
 

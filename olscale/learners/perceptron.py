@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from olscale.learners.linear import LinearLearner, implements
 
-__all__ = ["Perceptron"]
-
 
 class PerceptronRule(NamedTuple):
     """No parameters."""

@@ -19,18 +19,6 @@ from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = [
-    "LEARNERS",
-    "ask",
-    "is_learner",
-    "is_ours",
-    "is_restorable",
-    "learner_class",
-    "learner_names",
-    "learner_path",
-    "make_learner",
-]
-
 T = TypeVar("T")
 
 LEARNERS: Registry[Any] = Registry(

@@ -39,8 +39,6 @@ from olscale.learners.second_order_rule import FINE, STEP_NOT_FINITE, VARIANCE_O
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
-__all__ = ["SecondOrderLearner"]
-
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     """Base of the second-order learners; a subclass gives its parameters and `_rule`."""

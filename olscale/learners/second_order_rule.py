@@ -13,17 +13,6 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-__all__ = [
-    "FINE",
-    "MEAN_NOT_FINITE",
-    "STEP_NOT_FINITE",
-    "VARIANCE_OF_FEATURE",
-    "VARIANCE_OF_ROW",
-    "margin_needed",
-    "moves",
-    "step",
-]
-
 FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
 """What the loops say has broken down."""
 

@@ -12,8 +12,6 @@ from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
-__all__ = ["SCW1", "SCW2"]
-
 
 class SCW1Rule(NamedTuple):
     """Confidence `phi`, and largest step or weight of the squared loss `C`."""

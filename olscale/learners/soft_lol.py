@@ -18,8 +18,6 @@ from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score
 
-__all__ = ["SoftLOL"]
-
 
 class SoftLOL(OnePassLearner, EstimatesCost):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.

@@ -27,8 +27,6 @@ from olscale.compiled.rows import borrowed_rows
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 
-__all__ = ["EXPONENT", "MEAN", "NO_CHOICE", "SoftLOLRule", "learn_and_score"]
-
 EXPONENT = 3  # of the mean in the adaptive form
 _LEAD = 16  # errors fewer than the form in force with which the other takes over
 

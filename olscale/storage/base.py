@@ -15,8 +15,6 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["Storage"]
-
 
 class Storage(ABC):
     """Files below one place; pickles as its path, and is opened at first use.

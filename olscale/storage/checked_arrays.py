@@ -20,8 +20,6 @@ from olscale.compiled.pages import BLOCK, aligned_zeros, filled_blocks, put_bloc
 from olscale.errors import OlscaleError
 from olscale.storage.npz import read_npz, write_member
 
-__all__ = ["LaterFormatError", "read_arrays", "write_arrays"]
-
 FORMAT = 2
 _SPARSE = "sparse/"
 _PIECE = 1 << 24

@@ -14,8 +14,6 @@ from typing import Any
 
 from olscale.errors import DatasetError, OlscaleError
 
-__all__ = ["Client", "open_remote", "split_url"]
-
 _EXTRAS = {"s3": "s3"}
 """Protocol -> the extra of olscale that brings its client."""
 

@@ -20,8 +20,6 @@ from uuid import uuid4
 
 from olscale.storage.base import Storage
 
-__all__ = ["LocalStorage", "write_in_steps"]
-
 _STEP_BYTES = 1 << 18
 """Of one write. Linux gives a longer one longer pages, which it has to find first: for files of 8 MB, written one after
 another, the whole took 2.5 to 13 times as long."""

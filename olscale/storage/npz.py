@@ -20,8 +20,6 @@ from numpy.lib.format import (
 )
 from numpy.typing import NDArray
 
-__all__ = ["check_size", "read_npz", "write_member"]
-
 
 def read_npz(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     """Return all arrays of an archive; of a damaged one, zipfile, its decompressors and NumPy raise nearly anything.

@@ -14,8 +14,6 @@ from olscale.storage.base import Storage
 from olscale.storage.local import LocalStorage
 from olscale.storage.remote import RemoteStorage
 
-__all__ = ["UNWRITABLE", "open_output", "open_storage"]
-
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
 

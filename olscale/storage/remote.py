@@ -12,8 +12,6 @@ from typing import IO, Any
 from olscale.storage.base import Storage
 from olscale.storage.clients import split_url
 
-__all__ = ["RemoteStorage"]
-
 
 class RemoteStorage(Storage):
     """Files below a URL; see `olscale.storage.base`. What a killed writer has uploaded of a file is not there."""

@@ -6,8 +6,6 @@ import ctypes
 import sys
 from functools import cache
 
-__all__ = ["keep_freed_memory"]
-
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _LARGEST_MMAP_THRESHOLD = 32 << 20
 _KEPT = 512 << 20

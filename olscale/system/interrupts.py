@@ -10,8 +10,6 @@ import threading
 
 from olscale.errors import one_line
 
-__all__ = ["UserInterrupt", "let_interrupt_out", "text_of"]
-
 
 class UserInterrupt(KeyboardInterrupt):
     """Ctrl-C of the user, as the handlers of an evaluation raise it; no learner does."""

@@ -9,8 +9,6 @@ from pathlib import Path
 from olscale.errors import ParameterError
 from olscale.system.sizes import parse_size
 
-__all__ = ["default_limit", "memory_bytes", "parse_limit"]
-
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 

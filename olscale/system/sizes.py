@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["parse_size", "size_text"]
-
 _SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")
 _UNITS = ("", "k", "m", "g", "t", "p")
 

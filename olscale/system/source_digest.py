@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-__all__ = ["package_digest", "text_digest"]
-
 _PACKAGE = Path(__file__).parents[1]
 
 

@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 
 from olscale.system.source_digest import text_digest
 
-__all__ = ["edited", "is_installed", "source_digest"]
-
 DIGITS = 12
 _INSTALLED = {"site-packages", "dist-packages"}
 

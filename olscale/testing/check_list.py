@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-__all__ = ["Check", "check_list", "name_check"]
-
 Check: TypeAlias = tuple[str, Callable[[], None]]
 """A name for people, and what to call: it raises `AssertionError` where the contract does not hold."""
 

@@ -31,8 +31,6 @@ from olscale.testing.small_streams import (
     stream,
 )
 
-__all__ = ["claim_checks"]
-
 CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
 
 

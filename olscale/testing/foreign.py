@@ -24,8 +24,6 @@ from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
 
-__all__ = ["foreign_checks", "predictions_digest"]
-
 ROWS, COLUMNS, CLASSES = 300, 6, 4
 PROCESS_SECONDS = 120
 

@@ -15,8 +15,6 @@ from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.errors import OlscaleError
 from olscale.testing.check_list import Check, check_list
 
-__all__ = ["format_checks"]
-
 DENSE = ("uint8", "int8", "uint16", "int16", "float32", "float64")
 
 

@@ -15,8 +15,6 @@ from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWrite
 from olscale.storage.open import open_storage
 from olscale.testing.check_list import Check, check_list
 
-__all__ = ["layout_checks"]
-
 ROWS, COLUMNS, CHUNK_ROWS = 70, 6, 16
 KINDS = ("uint8", "int8", "uint16", "int16", "float32", "float64", "csr")
 """Types in which dense rows are stored, and sparse rows."""

@@ -16,8 +16,6 @@ from olscale.testing.check_list import Check, check_list, name_check
 from olscale.testing.claims import claim_checks
 from olscale.testing.small_streams import CLASSES, COLUMNS, ROWS, VARIANTS, assert_same_state, cut, start, stream
 
-__all__ = ["learner_checks"]
-
 
 def learner_checks(learner: type[Learner]) -> list[Check]:
     """Return the checks that the class `learner` must pass, with a readable name for each.

@@ -14,8 +14,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing.check_list import Check, check_list
 
-__all__ = ["metric_checks"]
-
 ROWS, CLASSES, TEST_ROWS = 200, 3, 40
 SEGMENTS = (("monday", 0), ("tuesday", 80), ("wednesday", 150))
 

@@ -15,19 +15,6 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Whole
 
-__all__ = [
-    "CLASSES",
-    "COLUMNS",
-    "ROWS",
-    "VARIANTS",
-    "assert_same_state",
-    "choices",
-    "cut",
-    "start",
-    "start_with",
-    "stream",
-]
-
 ROWS, COLUMNS, CLASSES = 240, 7, 4
 
 VARIANTS = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLASSES) for kind in ("dense", "csr")]

@@ -15,8 +15,6 @@ from collections.abc import Callable
 
 from olscale.storage.base import Storage
 
-__all__ = ["storage_checks"]
-
 Check = Callable[[Storage], None]
 _CHECKS: list[tuple[str, Check]] = []
 

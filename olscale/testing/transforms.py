@@ -13,8 +13,6 @@ from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_c
 from olscale.data.transforms.base import FloatArray, Transform
 from olscale.testing.check_list import Check, check_list
 
-__all__ = ["transform_checks"]
-
 Make: TypeAlias = Callable[[], Transform]
 ROWS, COLUMNS = 60, 5
 CUTS = ((0, ROWS), tuple(range(ROWS + 1)), (0, 1, 1, 17, 40, ROWS))

@@ -6,8 +6,6 @@ from typing import Any
 
 from olscale.compiled.decorator import compiled
 
-__all__ = ["DECIMALS", "PAIR_BYTES", "ROW_BYTES", "write_rows"]
-
 DECIMALS = 1_000_000
 """Values are whole multiples of 1 / `DECIMALS`, from 1 / `DECIMALS` to 1."""
 PAIR_BYTES, ROW_BYTES = 20, 3

@@ -9,8 +9,6 @@ import numpy as np
 from olscale.bench.workloads._text_loop import DECIMALS
 from olscale.compiled.decorator import compiled
 
-__all__ = ["MOST_NONZEROS", "fill"]
-
 _REAL = 64
 _VALUES, _USUAL = 12, 0.8
 _LEVELS, _LEVEL_SPREAD = 7, np.uint64(9)

@@ -18,8 +18,6 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
 from olscale.storage.open import open_output
 
-__all__ = ["svmlight_text", "write_archive"]
-
 _LEVEL = 6
 """What ``tar czf`` takes, as the publishers did."""
 _BLOCK_BYTES = 1 << 18

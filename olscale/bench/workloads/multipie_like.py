@@ -17,8 +17,6 @@ import numpy as np
 
 from olscale.data.formats.base import Batch
 
-__all__ = ["ROWS", "SEGMENTS", "batches"]
-
 ROWS = 74_700
 COLUMNS = 100
 CLASSES = 249

@@ -39,8 +39,6 @@ from olscale.data.chunk import Chunk
 from olscale.data.formats.base import Batch
 from olscale.errors import ParameterError
 
-__all__ = ["COLUMNS", "DAYS", "DAY_ROWS", "REAL", "ROWS", "SEGMENTS", "batches", "chunks", "members"]
-
 ROWS = 2_396_130
 COLUMNS = 3_231_961
 DAYS = 121

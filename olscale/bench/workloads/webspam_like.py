@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
 
-__all__ = ["ROWS", "SEGMENTS", "batches"]
-
 ROWS = 350_000
 COLUMNS = 254
 SEGMENTS = False

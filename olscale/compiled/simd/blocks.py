@@ -29,8 +29,6 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["BLOCKS", "ColumnBlock", "for_each_block", "pad_columns"]
-
 # 64 doubles fill the 16 registers of AVX2; 16 fill a cache line of float32; below, what is left is a sum of powers of two.
 BLOCKS = (64, 16, 8, 4, 2, 1)
 _LINE = 64  # bytes

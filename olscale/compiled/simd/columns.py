@@ -28,8 +28,6 @@ from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
 
-__all__ = ["move_csr", "move_multiply_dense", "multiply_csr", "multiply_csr_fused", "multiply_dense"]
-
 # Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8 cache lines, so fewer than
 # with one column are on their way at a time.
 _AHEAD = 160

@@ -33,8 +33,6 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["subtract_multiply"]
-
 # Columns whose sums and steps stay in registers, at the price of going through all rows once for each 64 columns.
 _BLOCK = 64
 _DOUBLES = ir.VectorType(DOUBLE, VECTOR)

@@ -23,8 +23,6 @@ from numba.core import cgutils
 from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.vectors import DOUBLE, INT8, INT32, INT64, VECTOR, broadcast, load_vector, open_arrays
 
-__all__ = ["AT_ONCE", "few_lowest", "lowest"]
-
 _VECTORS = 8
 AT_ONCE = _VECTORS * VECTOR
 """Numbers that `few_lowest` holds in registers at once."""

@@ -36,8 +36,6 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["move_four", "sum_moments"]
-
 _FOUR = 4
 _DOUBLES, _BOTH = ir.VectorType(DOUBLE, _FOUR), ir.VectorType(DOUBLE, 2)
 

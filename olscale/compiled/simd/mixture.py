@@ -39,8 +39,6 @@ from olscale.compiled.simd.vectors import (
     zero_slot,
 )
 
-__all__ = ["GROUPS", "mix_move", "mix_multiply", "multiply_add_numbers"]
-
 GROUPS = 4
 """Groups of features: those whose number is n modulo 4 are summed by themselves, ascending. Sparse rows do so too."""
 

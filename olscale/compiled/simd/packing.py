@@ -14,8 +14,6 @@ from numba import types
 
 from olscale.compiled.intrinsics import intrinsic
 
-__all__ = ["LANES", "fill_ones", "first_bit", "join_halves", "others", "split_halves"]
-
 LANES = 16
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)

@@ -25,8 +25,6 @@ from olscale.compiled.intrinsics import intrinsic
 from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
 from olscale.compiled.simd.vectors import INT64, convert, open_arrays
 
-__all__ = ["add_multiply_dense"]
-
 # Features by which the added row is ahead of the products. A processor hands a number that was just written on to a load
 # of that number, but not to one of the whole vector it is in: that load would wait until the write is in the cache.
 _FAR = 16

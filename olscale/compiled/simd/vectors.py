@@ -11,23 +11,6 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-__all__ = [
-    "DOUBLE",
-    "INT8",
-    "INT32",
-    "INT64",
-    "VECTOR",
-    "accumulate",
-    "broadcast",
-    "convert",
-    "fill_vectors",
-    "load_vector",
-    "multiply_add",
-    "open_arrays",
-    "store_vector",
-    "zero_slot",
-]
-
 DOUBLE, INT8, INT32, INT64 = ir.DoubleType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 VECTOR = 8

@@ -14,8 +14,6 @@ from olscale.data.catalogue.entries import CatalogueEntry, CatalogueFile
 from olscale.data.ingest.sources import sha256_and_size
 from olscale.errors import DatasetError
 
-__all__ = ["MIRROR", "Say", "mirrored", "obtain"]
-
 MIRROR = "OLSCALE_DATA"
 """Environment variable that names the mirror."""
 

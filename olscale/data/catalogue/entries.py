@@ -16,8 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from olscale.data.manifest import Sha256
 from olscale.errors import UnknownNameError
 
-__all__ = ["CatalogueEntry", "CatalogueFile", "catalogue", "find_entry"]
-
 
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

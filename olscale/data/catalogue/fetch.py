@@ -19,8 +19,6 @@ from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
 from olscale.storage.open import open_storage
 
-__all__ = ["HOME", "availability", "data_home", "fetch", "locate"]
-
 HOME = "OLSCALE_DATASETS"
 """Environment variable that names the data home."""
 

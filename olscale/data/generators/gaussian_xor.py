@@ -16,8 +16,6 @@ import numpy as np
 
 from olscale.data.formats.base import Batch
 
-__all__ = ["ROWS", "SEGMENTS", "batches"]
-
 ROWS = 2_000
 SEGMENTS = False
 

@@ -21,8 +21,6 @@ import numpy as np
 
 from olscale.data.formats.base import Batch
 
-__all__ = ["ROWS", "SEGMENTS", "batches"]
-
 ROWS = 1_000
 SEGMENTS = True
 

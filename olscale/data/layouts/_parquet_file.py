@@ -25,8 +25,6 @@ from olscale.compiled.decorator import compiled
 from olscale.data.layouts._parquet_pages import CREATED_BY
 from olscale.data.layouts.base import Block
 
-__all__ = ["sparse_file"]
-
 _MAGIC = b"PAR1"
 _PAGE_ENTRIES = 1 << 19
 """Entries of a page: 4 MB of values. A page has some 10 us of its own when it is read, whatever its size."""

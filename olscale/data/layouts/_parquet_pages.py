@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, trailing_zeros, word_at
 
-__all__ = ["CREATED_BY", "read_plain"]
-
 CREATED_BY = b"olscale parquet 2"
 _WRITERS = (CREATED_BY, b"parquet-cpp-arrow")
 _TYPES: dict[int, np.dtype[Any]] = {1: np.dtype("<i4"), 4: np.dtype("<f4"), 5: np.dtype("<f8")}

@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.storage.base import Storage
 
-__all__ = ["Block", "SplitReader", "SplitShape", "SplitWriter", "StoredRows", "crc32"]
-
 StoredRows: TypeAlias = NDArray[Any] | CSR
 """Rows as stored: dense of any small numeric type, or CSR."""
 

@@ -20,8 +20,6 @@ from olscale.data.layouts._parquet_pages import read_plain
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.data.rebatch import join
 
-__all__ = ["ParquetReader", "ParquetWriter", "Reader", "Writer"]
-
 
 def _file(i: int) -> str:
     return f"{i:05d}.parquet"

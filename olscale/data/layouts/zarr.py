@@ -22,8 +22,6 @@ from olscale.compiled.csr import CSR, trim
 from olscale.data.layouts.base import Block, SplitReader, SplitWriter
 from olscale.storage.base import Storage
 
-__all__ = ["Reader", "Writer", "ZarrReader", "ZarrWriter"]
-
 _PIECE = 1 << 19
 """Most entries of one piece of ``data`` and ``indices`` (4 MB and 2 MB)."""
 _LEVEL = 5

@@ -19,8 +19,6 @@ from olscale.data.shuffle.spill_file import SpillFile
 from olscale.errors import ParameterError
 from olscale.system.sizes import size_text
 
-__all__ = ["ExternalShuffle", "chunk_bytes"]
-
 _Rows: TypeAlias = Iterator[tuple[NDArray[Any], Block]]
 _Bucket: TypeAlias = tuple[RowsInMemory, NDArray[np.int64]]
 

@@ -14,8 +14,6 @@ from olscale.data.dataset import Dataset
 from olscale.data.layouts.base import Block
 from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, unpack
 
-__all__ = ["RowsInMemory", "most_bytes", "release", "split_in_memory"]
-
 
 class RowsInMemory:
     """Rows that are taken in any order, dense ones in their stored type and sparse ones packed.

@@ -30,8 +30,6 @@ from olscale.data.shuffle.in_memory import RowsInMemory
 from olscale.data.shuffle.write_buffer import WriteBuffer, open_pieces, record_type, words_of
 from olscale.errors import DatasetError
 
-__all__ = ["SpillFile", "scratch_folder"]
-
 
 class SpillFile:
     """Rows by bucket, in a scratch file without a name.

@@ -17,8 +17,6 @@ from olscale.data.dataset import Dataset
 from olscale.data.shuffle.external import ExternalShuffle, chunk_bytes
 from olscale.data.shuffle.in_memory import most_bytes, split_in_memory
 
-__all__ = ["OrderedRows", "ordered_rows"]
-
 
 class OrderedRows(Protocol):
     """Chunks by number."""

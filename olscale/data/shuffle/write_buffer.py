@@ -13,8 +13,6 @@ from olscale.data.layouts.base import Block, StoredRows
 from olscale.data.row_codec import Pieces, find, pack, row_words
 from olscale.data.shuffle.in_memory import RowsInMemory
 
-__all__ = ["WriteBuffer", "open_pieces", "record_type", "words_of"]
-
 
 @compiled
 def _dense_words(octets: Any) -> Any:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 
-__all__ = ["FloatArray", "Transform"]
-
 FloatArray = NDArray[np.float64]
 
 

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, trim
 from olscale.data.transforms.base import Transform
 
-__all__ = ["Drop", "column_of"]
-
 
 class Drop(Transform):
     """Leave out the column `column`, counted from 0; those behind it move up. Experiments do not name it.

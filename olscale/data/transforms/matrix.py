@@ -19,8 +19,6 @@ from olscale.compiled.intrinsics import flat
 from olscale.data.transforms.normal import gaussian, quantiles
 from olscale.data.transforms.philox import fill_words, philox
 
-__all__ = ["TABLE_BYTES", "Listed", "MatrixRows", "matrix_of", "matrix_row", "word_gaps"]
-
 TABLE_BYTES = 64 << 20
 """Bytes of matrix rows that are kept, with whose they are, at most."""
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from olscale.compiled.decorator import compiled
 
-__all__ = ["fill_words", "philox"]
-
 _ROUNDS = 10
 _WORD, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _MULTIPLY0, _MULTIPLY1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

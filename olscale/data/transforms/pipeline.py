@@ -14,19 +14,6 @@ from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.named_parameters import parse_named, parse_value
 from olscale.registry import Registry
 
-__all__ = [
-    "TRANSFORMS",
-    "Pipeline",
-    "canonical_transform",
-    "fit_transforms",
-    "has_projection",
-    "make_transform",
-    "size_after",
-    "split_transforms",
-    "transform_names",
-    "width_after",
-]
-
 _WIDEST_DENSE = 65_536
 
 TRANSFORMS: Registry[type[Transform]] = Registry(

@@ -9,8 +9,6 @@ from olscale.data.transforms.base import Transform
 from olscale.data.transforms.matrix import matrix_of
 from olscale.errors import ParameterError, UnknownNameError
 
-__all__ = ["KINDS", "RandomProjection"]
-
 KINDS = ("gaussian", "sparse", "very-sparse")
 _BLOCK_ROWS = 1024
 

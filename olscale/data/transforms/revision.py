@@ -16,8 +16,6 @@ from olscale.data.dataset import Dataset
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.data.transforms.scaling import Standardize
 
-__all__ = ["transforms_version"]
-
 
 def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     """Return 2 where `texts`, fitted on the training split, differ from what version 0.1 made of them, else 1.

@@ -15,9 +15,6 @@ from olscale.compiled.csr import CSR, Rows, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import FloatArray, Transform
 
-__all__ = ["Bias", "MinMax", "Standardize", "UnitNorm"]
-
-
 _LEAST, _EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 _LOST = 0.5
 """Part of its deviation by which the mean of a feature may be wrong: beyond, the sum of its values has lost the mean."""

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import Series
 
-__all__ = ["CURVE_POINTS", "Metric", "StreamShape"]
-
 CURVE_POINTS = 1000
 
 

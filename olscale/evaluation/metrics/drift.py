@@ -13,8 +13,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
-__all__ = ["DETECTORS", "DriftAlarms", "detector_version"]
-
 DETECTORS = {"adwin": "ADWIN", "ddm": "binary.DDM", "page-hinkley": "PageHinkley"}
 """Detectors by name, each with its place in `river.drift`; they run with River's own defaults."""
 

@@ -9,8 +9,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
-__all__ = ["FadingError"]
-
 
 class FadingError(Metric):
     """`fading_error`: ``S_t / N_t`` with ``S_t = e_t + alpha S_{t-1}`` and ``N_t = 1 + alpha N_{t-1}``.

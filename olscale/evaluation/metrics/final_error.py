@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 
-__all__ = ["FinalError"]
-
 
 class FinalError(Metric):
     """`test_error`: fraction of the test rows that the model predicts wrongly after its pass over the training rows."""

@@ -9,8 +9,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
-__all__ = ["HoldoutError"]
-
 
 class HoldoutError(Metric):
     """`holdout_error`: error of the model as it is after every `holdout_every` rows, on rows that it does not learn from.

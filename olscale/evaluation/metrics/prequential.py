@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 
-__all__ = ["Prequential"]
-
 
 class Prequential(Metric):
     """`mistakes` (a count) and `cumulative_error` (a fraction of the rows seen), as in Zhou et al. 2016, section 5.2.

@@ -9,8 +9,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
-__all__ = ["WindowError"]
-
 
 class WindowError(Metric):
     """`window_error`: fraction of the last `window` rows that was predicted wrongly; of all rows while there are fewer.

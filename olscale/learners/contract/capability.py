@@ -17,8 +17,6 @@ from __future__ import annotations
 from abc import ABCMeta
 from typing import Any
 
-__all__ = ["Capability"]
-
 
 class Capability(metaclass=ABCMeta):  # noqa: B024, its subclasses have abstract methods
     """Base of the capabilities. A class with an abstract method of a capability declares it without inheriting."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from olscale.compiled.pages import aligned_zeros, copy_of, filled_blocks
 from olscale.learners.contract.capability import Capability
 
-__all__ = ["ClassAxes", "ClassAxis", "ShardsClasses", "class_axes", "class_axis", "cut_classes", "join_classes"]
-
 
 class ClassAxis(NamedTuple):
     """The axis of a state array along which the classes lie.

@@ -21,8 +21,6 @@ from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost, cost_of
 from olscale.learners.contract.learner import FloatArray, Learner, State
 
-__all__ = ["ClassShard", "count_update", "cut_ranges"]
-
 
 @compiled
 def count_update(updates: Any, row: int) -> None:

@@ -8,8 +8,6 @@ from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import NO_LABELS, Learner
 
-__all__ = ["CompilesLoops", "compile_loops"]
-
 
 class CompilesLoops(Capability):
     """A learner with compiled loops, as every `Classifier` is."""

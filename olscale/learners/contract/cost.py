@@ -5,8 +5,6 @@ from __future__ import annotations
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import score_columns
 
-__all__ = ["EstimatesCost", "cost_of"]
-
 
 class EstimatesCost(Capability):
     """A learner that says what it costs; the defaults are those of a linear learner with a small state."""

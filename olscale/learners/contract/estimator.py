@@ -21,8 +21,6 @@ from olscale.learners.contract.learner import FloatArray, Learner, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
-__all__ = ["Classifier", "to_rows"]
-
 
 def to_rows(X: Any) -> Rows:
     """Return a validated array or sparse matrix as rows for compiled loops."""

@@ -16,8 +16,6 @@ from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import NO_LABELS, FloatArray, Learner
 
-__all__ = ["FusedSettings", "FusesSettings", "fuse", "grid_key", "group_fusible"]
-
 
 class FusedSettings(ABC):
     """Learners on their way through one stream together.

@@ -27,8 +27,6 @@ from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.contract.parameters import Domain
 
-__all__ = ["NO_LABELS", "UNKNOWN", "FloatArray", "Learner", "State", "codes_of", "frobenius_norm", "score_columns"]
-
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 

@@ -8,8 +8,6 @@ from typing import TypeGuard
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.capability import Capability
 
-__all__ = ["LooksAhead", "looks_ahead"]
-
 
 class LooksAhead(Capability):
     """A learner that is shown rows of the stream, without labels, between `begin` and the first `learn`."""

@@ -12,8 +12,6 @@ from typing import Any
 from olscale.errors import ParameterError
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = ["look_up"]
-
 
 def look_up(target: str) -> Any:
     """Return the class, function or model that ``module:name`` names; `name` may have dots, as a nested class does.

@@ -21,8 +21,6 @@ from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.one_pass import OnePassLearner
 
-__all__ = ["OldClassifier", "OldLearner", "SweepLearner"]
-
 
 class OldLearner(Learner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops):
     """`Learner` with every hook that version 0.1 had."""

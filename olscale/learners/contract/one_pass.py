@@ -11,8 +11,6 @@ from olscale.compiled.csr import Rows, rows_of
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import NO_LABELS, FloatArray, State
 
-__all__ = ["OnePassLearner"]
-
 
 class OnePassLearner(Classifier):
     """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from olscale.errors import ParameterError
 
-__all__ = ["Choice", "Domain", "Flag", "Real", "Whole"]
-
 
 class Domain(Protocol):
     """What a parameter may be: `accept` returns the value in its one canonical type, or raises `ParameterError`."""

@@ -22,8 +22,6 @@ from olscale.compiled.row_layout import is_csr
 from olscale.errors import DivergedError
 from olscale.learners.contract.learner import FloatArray, Learner
 
-__all__ = ["diverged_at", "learn_usable", "score_usable", "unusable", "usable_rows", "why_unusable"]
-
 
 def unusable(X: Rows, i: int, square: float, low: float, high: float) -> bool:
     """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""

@@ -12,8 +12,6 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.learner import Learner
 from olscale.system.user_source import DIGITS, edited, is_installed, source_digest
 
-__all__ = ["check_unedited", "learner_version", "source_note"]
-
 
 def learner_version(path: str, target: Any) -> int | str:
     """Return the version that stands in the definition of a learner's runs.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows
 from olscale.learners.contract.foreign.numbers import NumberWatch, models_within, numbers_of
 
-__all__ = ["Soundness", "class_codes"]
-
 
 def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     """Return predictions as class codes, shape (rows,).

@@ -23,8 +23,6 @@ from olscale.learners.contract.foreign.answers import Soundness, class_codes
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 
-__all__ = ["ForeignLearner"]
-
 
 class ForeignLearner(Learner, EstimatesCost):
     """A scikit-learn or River estimator as a learner.

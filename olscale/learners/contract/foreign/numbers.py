@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["NumberWatch", "models_within", "numbers_of"]
-
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
 

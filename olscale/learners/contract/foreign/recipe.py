@@ -10,8 +10,6 @@ from typing import Any
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 
-__all__ = ["check_arguments", "make_model"]
-
 _SEEDS = ("random_state", "seed")
 """scikit-learn's and River's word for it."""
 
