@@ -46,10 +46,6 @@ def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Fi
     rows : int, optional
         Rows of the streams of those benchmarks whose size can be chosen; their own when left out.
 
-    Returns
-    -------
-    dict of str to list of Figure
-
     Raises
     ------
     UnknownNameError

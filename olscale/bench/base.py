@@ -89,10 +89,6 @@ def compare(contestants: Sequence[Contestant], unit: str, rounds: int = 5) -> li
         Unit of ``work / second``.
     rounds : int
         Rounds that count.
-
-    Returns
-    -------
-    list of Figure
     """
     speeds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for number in range(rounds + 1):
@@ -108,18 +104,10 @@ def compare(contestants: Sequence[Contestant], unit: str, rounds: int = 5) -> li
 
 
 def _figure(contestant: Contestant, speeds: dict[str, list[float]], unit: str) -> Figure:
-    own, ratio = speeds[contestant.name], None
-    if contestant.peer:
-        ratio = statistics.median(a / b for a, b in zip(own, speeds[contestant.peer], strict=True))
-    return Figure(
-        contestant.name,
-        statistics.median(own),
-        unit,
-        ratio,
-        contestant.peer,
-        contestant.target,
-        contestant.note,
-    )
+    one, own, ratio = contestant, speeds[contestant.name], None
+    if one.peer:
+        ratio = statistics.median(a / b for a, b in zip(own, speeds[one.peer], strict=True))
+    return Figure(one.name, statistics.median(own), unit, ratio, one.peer, one.target, one.note)
 
 
 @contextmanager

@@ -148,7 +148,5 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
             written = max(computed + mine.runs * costs.record, files.serve(computed, mine.runs * costs.file))
             heappush(events, (written, waiting.popleft(), "written"))
     busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": worked / workers}
-    work = sum(group.seconds for group in groups)
-    return Forecast(
-        now, work / (now * workers) if now else 1.0, {part: time / now for part, time in busy.items()} if now else {}
-    )
+    efficiency = sum(group.seconds for group in groups) / (now * workers) if now else 1.0
+    return Forecast(now, efficiency, {part: time / now for part, time in busy.items()} if now else {})

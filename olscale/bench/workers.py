@@ -15,12 +15,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from time import perf_counter, process_time, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import psutil
 
 from olscale.bench.base import Figure
 from olscale.bench.forecast import Costs, Load, forecast
@@ -59,17 +62,16 @@ def _generate(path: Path, rows: int) -> None:
     ingest([f"{path}.npz"], str(path))
 
 
-class _Running:
+class _Running(NamedTuple):
     """A scheduler with workers in processes of their own."""
 
-    def __init__(self, address: str, pid: int) -> None:
-        import psutil
+    address: str
+    scheduler: psutil.Process
 
-        self.address, self._scheduler = address, psutil.Process(pid)
-
-    def scheduler_seconds(self) -> float:
-        times = self._scheduler.cpu_times()
-        return float(times.user + times.system)
+    def processor_seconds(self) -> tuple[float, float]:
+        """Return those of this process, the driver's, and of the scheduler."""
+        times = self.scheduler.cpu_times()
+        return process_time(), float(times.user + times.system)
 
 
 @contextmanager
@@ -90,7 +92,7 @@ def _cluster(folder: Path, workers: int) -> Iterator[_Running]:
                 subprocess.Popen(whole, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             )
         address = asyncio.run(_started(file, workers))
-        yield _Running(address, running[0].pid)
+        yield _Running(address, psutil.Process(running[0].pid))
     finally:
         for process in reversed(running):
             process.terminate()
@@ -124,56 +126,44 @@ def _groups(experiment: Experiment) -> list[RunGroup]:
 
 
 def _measure(here: Path, cluster: _Running) -> Costs:
-    driver, scheduler = _per_pack(here, cluster)
-    driver_report, scheduler_report, trip = asyncio.run(_asked(cluster))
-    record = _record_seconds(here)
+    driver, scheduler = _seconds_a_group(here, cluster)
+    driver_report, scheduler_report, trip = asyncio.run(_seconds_a_message(cluster))
+    record = _write_again(str(here / "groups-0"), str(here / "records"), _RECORDS)
     groups = _groups(_experiment(here / "tiny", {"name": "perceptron"}, _SHORT))
-    tiny = _timed(groups, here / "started")
-    return Costs(
-        driver=driver,
-        scheduler=scheduler,
-        driver_report=driver_report,
-        scheduler_report=scheduler_report,
-        start=max(0.0, statistics.median(tiny) - record),
-        trip=max(0.0, trip - driver - scheduler),
-        record=record,
-        file=asyncio.run(_files(here, cluster)),
-    )
+    start = max(0.0, statistics.median(_run_all(groups, here / "started")) - record)
+    trip, file = max(0.0, trip - driver - scheduler), asyncio.run(_files(here, cluster))
+    return Costs(driver, scheduler, driver_report, scheduler_report, start, trip, record, file)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _seconds(work: Callable[..., object], *arguments: object) -> float:
     start = perf_counter()
-    work()
+    work(*arguments)
     return perf_counter() - start
 
 
-def _timed(groups: list[RunGroup], store: Path) -> list[float]:
+def _run(group: RunGroup, store: str) -> None:
+    report = run_as_task(group, store, lambda rows, error: None)
+    if report.fault:
+        raise ExecutionError(report.fault)
+
+
+def _run_all(groups: list[RunGroup], store: Path) -> list[float]:
     """Run groups in this process; return the seconds of each, the first having been run once before."""
-    open_store(store, create=True)
-    open_store(f"{store}-before", create=True)
-    run_as_task(groups[0], f"{store}-before", _deaf)
-    seconds = []
-    for group in groups:
-        start = perf_counter()
-        report = run_as_task(group, str(store), _deaf)
-        seconds.append(perf_counter() - start)
-        if report.fault:
-            raise ExecutionError(report.fault)
-    return seconds
+    for path in (store, f"{store}-before"):
+        open_store(path, create=True)
+    _run(groups[0], f"{store}-before")
+    return [_seconds(_run, group, str(store)) for group in groups]
 
 
-def _deaf(rows: int, error: float) -> None:
-    pass
-
-
-def _per_pack(here: Path, cluster: _Running) -> tuple[float, float]:
+def _seconds_a_group(here: Path, cluster: _Running) -> tuple[float, float]:
     """Return processor seconds of driver and scheduler for a group: what a long plan takes more than a short one."""
     spent: list[tuple[float, float]] = []
     for permutations in (_SHORT, _SHORT, _LONG):  # the first for what is done once a process
         experiment = _experiment(here / "tiny", {"name": "perceptron"}, permutations)
-        before = process_time(), cluster.scheduler_seconds()
+        before = cluster.processor_seconds()
         evaluate(experiment, here / f"groups-{len(spent)}", scheduler=cluster.address)
-        spent.append((process_time() - before[0], cluster.scheduler_seconds() - before[1]))
+        after = cluster.processor_seconds()
+        spent.append((after[0] - before[0], after[1] - before[1]))
     (_, _), (driver, scheduler), (driver_long, scheduler_long) = spent
     more = _LONG - _SHORT
     return max(0.0, driver_long - driver) / more, max(0.0, scheduler_long - scheduler) / more
@@ -191,48 +181,34 @@ def _report_often(count: int) -> None:
         get_worker().log_event(TOPIC, {"group": "bench", "rows": number, "error": 0.0})
 
 
-async def _asked(cluster: _Running) -> tuple[float, float, float]:
+async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:
     """Return the driver's and the scheduler's seconds a report, and the seconds of a task that does nothing."""
     from olscale.execution.cluster import connect
 
     async with connect(ClusterOptions(scheduler=cluster.address)) as client:
-        heard = 0
-
-        def hear(event: Any) -> None:
-            nonlocal heard
-            heard += 1
-
-        client.subscribe_topic(TOPIC, hear)
+        events: list[object] = []
+        client.subscribe_topic(TOPIC, events.append)
         await client.submit(_nothing, -1)
-        before = process_time(), cluster.scheduler_seconds()
+        before = cluster.processor_seconds()
         await client.submit(_report_often, _REPORTS)
-        while heard < _REPORTS:
+        while len(events) < _REPORTS:
             await asyncio.sleep(0.02)
-        spent = process_time() - before[0], cluster.scheduler_seconds() - before[1]
+        after = cluster.processor_seconds()
         trips = []
         for number in range(_TRIPS):
             start = perf_counter()
             await client.submit(_nothing, number, pure=False)
             trips.append(perf_counter() - start)
-    return spent[0] / _REPORTS, spent[1] / _REPORTS, statistics.median(trips)
+    return (after[0] - before[0]) / _REPORTS, (after[1] - before[1]) / _REPORTS, statistics.median(trips)
 
 
 def _write_again(source: str, store: str, count: int) -> float:
     """Write copies of one record; return the seconds a record."""
-    from dataclasses import replace
-
     records = open_store(source)
     (run, *_) = records.done()
     record, target = records.get(run), open_store(store, create=True)
     copies = [replace(record, id=f"{number:032x}") for number in range(count)]
-    start = perf_counter()
-    for copy in copies:
-        target.write(copy)
-    return (perf_counter() - start) / count
-
-
-def _record_seconds(here: Path) -> float:
-    return _write_again(str(here / "groups-0"), str(here / "records"), _RECORDS)
+    return _seconds(lambda: [target.write(copy) for copy in copies]) / count
 
 
 async def _files(here: Path, cluster: _Running) -> float:
@@ -250,17 +226,17 @@ async def _files(here: Path, cluster: _Running) -> float:
 
 
 def _listed(costs: Costs) -> list[Figure]:
-    rows = {
-        "driver, a group": costs.driver,
-        "scheduler, a group": costs.scheduler,
-        "driver, a report of progress": costs.driver_report,
-        "scheduler, a report of progress": costs.scheduler_report,
-        "worker, a group beside its work": costs.start,
-        "a group on its way, there and back": costs.trip,
-        "worker, a record": costs.record,
-        "file system, a record of two workers at once": costs.file,
-    }
-    return [Figure(name, 1e3 * seconds, "ms") for name, seconds in rows.items()]
+    names = (
+        "driver, a group",
+        "scheduler, a group",
+        "driver, a report of progress",
+        "scheduler, a report of progress",
+        "worker, a group beside its work",
+        "a group on its way, there and back",
+        "worker, a record",
+        "file system, a record of two workers at once",
+    )
+    return [Figure(name, 1e3 * seconds, "ms") for name, seconds in zip(names, astuple(costs), strict=True)]
 
 
 def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Figure]:
@@ -271,20 +247,19 @@ def _checked(here: Path, costs: Costs, clusters: dict[int, _Running]) -> list[Fi
     experiment = _experiment(here / "plan", {"name": "lol"}, 40)
     groups = _groups(experiment)
     loads = []
-    for group, seconds in zip(groups, _timed(groups, here / "timed"), strict=True):
+    for group, seconds in zip(groups, _run_all(groups, here / "timed"), strict=True):
         work = max(0.0, seconds - costs.start - costs.record * len(group.runs))
         loads.append(Load(work, len(group.runs), 1 + int(2 * seconds)))
     found = []
     for workers, cluster in clusters.items():
-        evaluate(_experiment(here / "plan", {"name": "lol"}, 2), here / f"warm-{workers}", scheduler=cluster.address)
+        run = partial(evaluate, scheduler=cluster.address)
+        run(_experiment(here / "plan", {"name": "lol"}, 2), here / f"warm-{workers}")
         least = _experiment(here / "tiny", {"name": "perceptron"}, 1)
-        begin = _seconds(lambda: evaluate(least, here / f"least-{workers}", scheduler=cluster.address))  # noqa: B023
-        measured = _seconds(lambda: evaluate(experiment, here / f"run-{workers}", scheduler=cluster.address))  # noqa: B023
+        begin = _seconds(run, least, here / f"least-{workers}")
+        measured = _seconds(run, experiment, here / f"run-{workers}")
         predicted = begin + forecast(loads, workers, costs).seconds
-        peer = f"the predicted {predicted:.2f} s"
-        found.append(
-            Figure(f"{len(groups)} groups of lol, {workers} workers", measured, "s", predicted / measured, peer)
-        )
+        name, peer = f"{len(groups)} groups of lol, {workers} workers", f"the predicted {predicted:.2f} s"
+        found.append(Figure(name, measured, "s", predicted / measured, peer))
     return found
 
 

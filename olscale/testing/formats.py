@@ -30,10 +30,6 @@ def format_checks(format: Format, source: str, options: ReadOptions | None = Non
     options : ReadOptions, optional
         What the source needs to be read, such as the label's column.
 
-    Returns
-    -------
-    list of (str, callable)
-
     Examples
     --------
     >>> from olscale.data.formats.sklearn import SklearnFormat

@@ -28,10 +28,6 @@ def layout_checks(writer: type[SplitWriter], reader: type[SplitReader]) -> list[
     writer, reader : type
         The layout's subclasses of `olscale.data.layouts.base.SplitWriter` and `SplitReader`.
 
-    Returns
-    -------
-    list of (str, callable)
-
     Examples
     --------
     >>> from olscale.data.layouts.parquet import Reader, Writer

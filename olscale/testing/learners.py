@@ -24,10 +24,6 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
     ----------
     learner : type
         A subclass of `olscale.learners.contract.learner.Learner` that can be made without arguments.
-
-    Returns
-    -------
-    list of (str, callable)
     """
     of_variants = (
         check_label_comes_after_the_prediction,

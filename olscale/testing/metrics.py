@@ -28,10 +28,6 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
     scoring : Scoring
         Options of a protocol that ask for it.
 
-    Returns
-    -------
-    list of (str, callable)
-
     Examples
     --------
     >>> from olscale.evaluation.metrics import Prequential

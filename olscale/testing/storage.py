@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from contextlib import suppress
 
 from olscale.storage.base import Storage
 
@@ -86,12 +87,9 @@ def _a_writer_that_fails_leaves_nothing(storage: Storage) -> None:
     storage.make()
     storage.put("old", b"old")
     for name in ("old", "new"):
-        try:
-            with storage.writing(name) as file:
-                file.write(b"half")
-                raise _FaultError
-        except _FaultError:
-            pass
+        with suppress(_FaultError), storage.writing(name) as file:
+            file.write(b"half")
+            raise _FaultError
     assert storage.read("old") == b"old"
     assert not storage.is_file("new")
     assert storage.size() == 3

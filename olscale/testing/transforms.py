@@ -26,10 +26,6 @@ def transform_checks(make: Make) -> list[Check]:
     make : callable
         Returns a new transform that is not fitted: the class, or a function for one with parameters.
 
-    Returns
-    -------
-    list of (str, callable)
-
     Examples
     --------
     >>> from olscale.data.transforms.scaling import MinMax
