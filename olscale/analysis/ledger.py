@@ -6,18 +6,19 @@ It is a function of the store, the settings to look for and the published cells:
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
-from olscale.analysis.figures import Figures, figures
 from olscale.analysis.published import PublishedCell
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.catalogue.entries import find_entry
 from olscale.data.catalogue.fetch import HOME
-from olscale.errors import UnknownNameError
+from olscale.errors import StoreError, UnknownNameError
 from olscale.results import Store, read_plans
-from olscale.results.settings import ExperimentSettings, Setting
+from olscale.results.record import canonical_json
+from olscale.results.settings import ExperimentSettings, Setting, SettingKey, setting_key
 
 DATA_ABSENT, METHOD_ABSENT, NOT_RUN = "data absent", "method absent", "not run"
 VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT, NOT_RUN)
@@ -25,6 +26,9 @@ VERDICTS = (REPRODUCED, WIDE, BETTER, NOT_REPRODUCED, DATA_ABSENT, METHOD_ABSENT
 
 DIFFERING = (WIDE, BETTER, NOT_REPRODUCED)
 """Verdicts of cells with a figure that is not the published one."""
+
+Figures = Mapping[SettingKey, Mapping[str, Summary]]
+"""The summaries of a store: of each setting, by metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,3 +185,35 @@ def _trials(cell: PublishedCell, tried: Sequence[Setting], found: Figures) -> tu
         if ours is not None and not math.isnan(ours.mean):
             trials.append(Trial(setting, ours, difference(ours.mean, ours.std, ours.n, cell)))
     return tuple(sorted(trials, key=lambda trial: abs(trial.summary.mean - cell.mean)))
+
+
+def figures(summaries: Iterable[Summary]) -> Figures:
+    """Arrange the summaries of a store by setting and metric.
+
+    Raises
+    ------
+    StoreError
+        If the store has results on two datasets of one name: figures of both would be taken for one.
+    """
+    fingerprints: dict[str, str] = {}
+    found: dict[SettingKey, dict[str, Summary]] = defaultdict(dict)
+    for s in summaries:
+        if fingerprints.setdefault(s.dataset, s.fingerprint) != s.fingerprint:
+            raise StoreError(
+                f"the store has results on two different datasets called {s.dataset} (fingerprints "
+                f"{fingerprints[s.dataset][:12]} and {s.fingerprint[:12]}): take a store of its own"
+            )
+        key = setting_key(s.dataset, s.transforms, s.learner, s.version, canonical_json(dict(s.params)), s.protocol)
+        other = found[key].setdefault(s.metric, s)
+        if _version(other) != _version(s):
+            found[key][s.metric] = max(s, other, key=_version)
+        elif other.protocol != s.protocol:
+            raise StoreError(
+                f"the store has results on {s.dataset} with two columns called {s.protocol['delay']} (numbers "
+                f"{other.protocol.get('delay_position')} and {s.protocol.get('delay_position')}): take a store of its own"
+            )
+    return dict(found)
+
+
+def _version(s: Summary) -> int:
+    return int(s.protocol.get("transforms_version", 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
-from olscale.analysis.versions import last_versions
 from olscale.results import Store, canonical_json
 from olscale.results.plans import read_plans
 from olscale.results.selections import Selection, read_selections
@@ -149,7 +148,7 @@ def summarise(
     for metric, moments in sorted(made.moments.items()):
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
-    last = last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
+    last = _last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
     params, protocols = cache(json.loads), cache(json.loads)
     datasets = [names.dataset(*key[:3]) for key in made.keys]
     learners = [names.learner(key[:3], *key[3:6]) for key in made.keys]
@@ -194,6 +193,27 @@ def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[t
         compared |= {(*_setting(selection, point.params), canonical_json(protocol)) for point in selection.points}
         chosen[_setting(selection, selection.chosen)] = selection.summary()
     return compared, chosen
+
+
+def _last_versions(store: Store, versions: Iterable[tuple[str, str]], on_damage: OnDamage) -> Mapping[str, str]:
+    """Return the version whose run finished last, of each learner that has several: a user's own gets one with each edit."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for learner, version in versions:
+        found[learner].add(version)
+    several = [learner for learner, those in found.items() if len(those) > 1]
+    if not several:
+        return {}
+    runs = store.read(("id", "learner", "version"), on_damage)
+    runs = runs.filter(pc.is_in(runs["learner"], value_set=pa.array(several)))
+    finished = dict(
+        zip(*(column.to_pylist() for column in store.timings(on_damage, ("id", "finished_at"))), strict=True)
+    )
+    last: dict[str, tuple[Any, str]] = {}
+    for run in runs.to_pylist():
+        when = finished.get(run["id"])
+        if when is not None:
+            last[run["learner"]] = max(last.get(run["learner"], (when, "")), (when, run["version"]))
+    return {learner: version for learner, (_, version) in last.items()}
 
 
 def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]:

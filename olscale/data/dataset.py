@@ -20,7 +20,7 @@ from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
-from olscale.system.allocation import keep_freed_memory
+from olscale.system.memory import keep_freed_memory
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of what is being read, how many rows were read since the last call and their bytes in memory."""

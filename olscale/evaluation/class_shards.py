@@ -128,15 +128,10 @@ class _ShardState(RunState):
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
     ) -> None:
-        super().__init__(
-            run,
-            shape,
-            columns,
-            lambda: ClassShard(make_learner(run.learner, run.params), classes),
-            (),
-            meter,
-            exceeded,
-        )
+        def make() -> ClassShard:
+            return ClassShard(make_learner(run.learner, run.params), classes)
+
+        super().__init__(run, shape, columns, make, (), meter, exceeded)
         self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
@@ -209,9 +204,8 @@ class ShardPass(GroupPass):
 
     def _share(self) -> None:
         # Shares of the shards that add up to the rows of one run.
-        first, last = (
-            self._streamed * bound // self._shape.classes for bound in (self._classes.start, self._classes.stop)
-        )
+        bounds = self._classes.start, self._classes.stop
+        first, last = (self._streamed * bound // self._shape.classes for bound in bounds)
         self.rows = last - first
 
     def error(self) -> float:
@@ -232,11 +226,8 @@ class ShardPass(GroupPass):
     def finish(self) -> list[Record]:
         """Run the test split through the shard, write what the merge needs, and return no record."""
         self._close()
-        stream = {
-            "rows": np.array([self._shape.rows]),
-            "columns": np.array([self._columns]),
-            "read_seconds": np.array([self._read_seconds]),
-        }
+        numbers = {"rows": self._shape.rows, "columns": self._columns, "read_seconds": self._read_seconds}
+        stream = {name: np.array([number]) for name, number in numbers.items()}
         self._scratch.write(array_name(self._classes, "end"), self._shard.end() | stream)
         return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
@@ -70,18 +71,10 @@ class GroupPass:
         self.group = group
         self._meter, self._exceeded = meter or Meter(group.budget), exceeded
         self._read_seconds = 0.0
-        start = perf_counter()
-        streams = open_streams(
-            group.path,
-            key.transforms,
-            key.shuffle,
-            key.part,
-            key.projection or 0,
-            group.memory_limit,
-            key.scoring.delay_position,
-        )
+        options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
+        with self._reading():
+            streams = open_streams(group.path, key.transforms, key.shuffle, key.part, *options)
         self._stream, self._test = streams.train, streams.test
-        self._read_seconds += perf_counter() - start
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
@@ -91,6 +84,12 @@ class GroupPass:
         self.within = 0  # rows of the next chunk that are fed already
         self._chunk: Chunk | None = None
         self.rows = 0  # row-passes: one row learned by one learner is one
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        start = perf_counter()
+        yield
+        self._read_seconds += perf_counter() - start
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         """Return the states of the runs before the first row."""
@@ -108,10 +107,8 @@ class GroupPass:
         """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
         if self._learning is None:
             if ahead := [state for state in self.states if state.looks_ahead]:
-                # One reading of the stream for all of them.
-                start = perf_counter()
-                sample = self._stream.sample(LOOK_AHEAD_ROWS)
-                self._read_seconds += perf_counter() - start
+                with self._reading():  # once for all of them
+                    sample = self._stream.sample(LOOK_AHEAD_ROWS)
                 for state in ahead:
                     state.prepare(sample)
             self._learning = fuse_runs(self.states)
@@ -126,9 +123,8 @@ class GroupPass:
         """Feed the next rows, of one chunk and for a second or so, to every run."""
         learning = self._started()
         if self._chunk is None:
-            start = perf_counter()
-            self._chunk = self._stream.chunk(self.position % len(self._stream))
-            self._read_seconds += perf_counter() - start
+            with self._reading():
+                self._chunk = self._stream.chunk(self.position % len(self._stream))
         chunk, start_row = self._chunk, self.within
         stop = min(len(chunk), start_row + self._piece_rows(chunk))
         passed, number = divmod(self.position, len(self._stream))

@@ -39,23 +39,12 @@ class Scored(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    """Rows whose labels are still to arrive, in the order of the stream.
-
-    Parameters
-    ----------
-    rows : Chunk
-    arrival : int64 array of shape (rows,)
-        After the prediction of which row of the stream each label arrives.
-    weights : int64 array of shape (rows,)
-        How often each is learned from.
-    numbers : int64 array of shape (rows,)
-        Which row of the stream each is.
-    """
+    """Rows whose labels are still to arrive, in the order of the stream."""
 
     rows: Chunk
-    arrival: NDArray[np.int64]
-    weights: NDArray[np.int64]
-    numbers: NDArray[np.int64]
+    arrival: NDArray[np.int64]  # after the prediction of which row of the stream each label arrives
+    weights: NDArray[np.int64]  # how often each row is learned from
+    numbers: NDArray[np.int64]  # which row of the stream each is
 
 
 class Schedule:
@@ -124,8 +113,7 @@ class Schedule:
         order = np.argsort(when, kind="stable")
         row = np.concatenate([alone + before, trained])[order]
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
-        rows = known.rows
-        events = Chunk(take_rows(rows.X, row), rows.y[row], rows.columns)
+        rows, events = known.rows, _take(known.rows, row)
         if learner.takes_unknown:
             scores = learn(events.X, read_only(np.where(learning, events.y, UNKNOWN)))
         else:
@@ -134,7 +122,9 @@ class Schedule:
         kept = np.searchsorted(when[order] // 2, tested)
         _check(learner, events.X, scores, kept, known.numbers[row])
         if late:
-            self._keep(known, (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0))
+            waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0)
+            index = np.flatnonzero(waits)
+            self._waiting = _Waiting(_take(rows, index), *(array[index] for array in known[1:]))
         return Scored(tested, scores[kept])
 
     def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
@@ -145,11 +135,9 @@ class Schedule:
         return chunk.delays
 
     def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
-        folds = self._scoring.folds
-        if folds is None:
+        if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
-        tested: NDArray[np.bool_] = self._weights(first, stop) == 0
-        return tested
+        return np.equal(self._weights(first, stop), 0)
 
     def _weights(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
@@ -167,14 +155,7 @@ class Schedule:
         if old is None:
             return new
         X, y = stack_rows([old.rows.X, new.rows.X]), np.concatenate([old.rows.y, new.rows.y])
-        arrival = np.concatenate([old.arrival, new.arrival])
-        weights, numbers = (np.concatenate([getattr(old, name), getattr(new, name)]) for name in ("weights", "numbers"))
-        return _Waiting(Chunk(X, y, new.rows.columns), arrival, weights, numbers)
-
-    def _keep(self, known: _Waiting, waits: NDArray[np.bool_]) -> None:
-        index, rows = np.flatnonzero(waits), known.rows
-        kept = Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
-        self._waiting = _Waiting(kept, known.arrival[index], known.weights[index], known.numbers[index])
+        return _Waiting(Chunk(X, y, new.rows.columns), *map(np.concatenate, zip(old[1:], new[1:], strict=True)))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the rows whose labels are still to arrive as plain arrays; nothing if there are none."""
@@ -182,14 +163,8 @@ class Schedule:
             return {}
         rows, arrival, weights, numbers = self._waiting
         X = rows.X._asdict() if isinstance(rows.X, CSR) else {"X": rows.X}
-        return {
-            **X,
-            "y": rows.y,
-            "columns": np.array([rows.columns]),
-            "arrival": arrival,
-            "weights": weights,
-            "numbers": numbers,
-        }
+        arrays = {"arrival": arrival, "weights": weights, "numbers": numbers}
+        return {**X, "y": rows.y, "columns": np.array([rows.columns]), **arrays}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a `state`."""
@@ -203,17 +178,14 @@ class Schedule:
             self._waiting = _Waiting(rows, state["arrival"], state["weights"], numbers)
 
 
+def _take(rows: Chunk, index: NDArray[np.int64]) -> Chunk:
+    return Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
+
+
 def _check(learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
     """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
 
-    Parameters
-    ----------
-    scores : float64 array of shape (n_events, outputs)
-        Scores of all events; those of rows that are only learned from count for nothing.
-    scored : int64 array
-        Events whose scores count.
-    rows : int64 array of shape (n_events,)
-        Rows of the stream.
+    Only the scores of the events `scored` count; `rows` says which row of the stream each event is of.
     """
     odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if not len(odd):

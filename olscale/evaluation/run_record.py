@@ -1,17 +1,15 @@
-"""The record of a run: what its metrics have counted, how it ended, and where and how fast it ran."""
+"""Parts of the record of a run: what its metrics have counted, and where it ran."""
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from olscale.evaluation.metrics import Metric, Prequential
-from olscale.evaluation.run import Run
-from olscale.results.record import Record
 
 
 def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
@@ -28,23 +26,8 @@ def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> 
     }
 
 
-def make_record(
-    run: Run, outcome: str, reason: str, results: Mapping[str, Any], timings: Mapping[str, float]
-) -> Record:
-    """Return the record of a run that has ended."""
-    return Record(
-        id=run.id,
-        run=run.definition(),
-        outcome=outcome,
-        reason=reason,
-        **results,
-        timings=dict(timings),
-        environment=_environment(),
-    )
-
-
 @cache
-def _environment() -> dict[str, str]:
-    packages: Iterable[str] = ("olscale", "numpy", "numba", "scikit-learn", "dask")
-    found = {package: version(package) for package in packages}
+def environment() -> dict[str, str]:
+    """Return versions and machine: where a run ran."""
+    found = {package: version(package) for package in ("olscale", "numpy", "numba", "scikit-learn", "dask")}
     return {**found, "python": platform.python_version(), "host": platform.node(), "cpus": str(os.cpu_count())}

@@ -23,7 +23,7 @@ from olscale.evaluation.guard import GlobalRandom, attempt, check_scores, guarde
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.run import Run
-from olscale.evaluation.run_record import make_record, metric_results
+from olscale.evaluation.run_record import environment, metric_results
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
@@ -228,7 +228,15 @@ class RunState:
         }
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
-        return make_record(self.run, self.outcome, self.reason, counted, own | dict(timings or {}))
+        return Record(
+            self.run.definition(),
+            self.run.id,
+            self.outcome,
+            self.reason,
+            **counted,
+            timings=own | dict(timings or {}),
+            environment=environment(),
+        )
 
     @property
     def filled_bytes(self) -> int:

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from olscale.analysis.difference import CLOSE, LEVEL, LIMIT, REPRODUCED
-from olscale.analysis.figures import figures
-from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial
+from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
 from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.summary import summarise
 from olscale.report.tables import Entry, Table, select, tables

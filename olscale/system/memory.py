@@ -1,8 +1,13 @@
-"""Memory of this machine, and how much of it a stream may take."""
+"""Memory of this machine, how much of it a stream may take, and keeping what is freed of it.
+
+Chunks come and go by the ten megabytes, and fresh pages cost more than what is done with them.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +15,9 @@ from olscale.errors import ParameterError
 from olscale.system.sizes import parse_size
 
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_LARGEST_MMAP_THRESHOLD = 32 << 20
+_KEPT = 512 << 20
 
 
 def memory_bytes() -> int:
@@ -49,3 +57,19 @@ def parse_limit(limit: str | int) -> int:
     if size <= 0:
         raise ParameterError(f"memory limit was {limit!r}, expected a size such as '2GB' or '512MiB'")
     return size
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Let glibc keep up to 512 MB of freed memory for the next chunk, for the rest of the process.
+
+    By default it gives the memory of every large array back to the system and asks for new, which is zeroed page by
+    page. Returns False, and does nothing, where the C library is another one.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except AttributeError:
+        return False
+    return bool(mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD) and mallopt(_M_TRIM_THRESHOLD, _KEPT))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from olscale.analysis.figures import figures
+from olscale.analysis.ledger import figures
 from olscale.analysis.summary import summarise
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import StoreError

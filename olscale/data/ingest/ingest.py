@@ -24,7 +24,7 @@ from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
-from olscale.system.allocation import keep_freed_memory
+from olscale.system.memory import keep_freed_memory
 
 __all__ = ["ingest"]
 
