@@ -38,7 +38,8 @@ class MaxScoreRule(StdevRule):
     """The same for the max-score form."""
 
 
-def _needed(rule, square):  # type: ignore[no-untyped-def]
+def needed(rule, square):  # type: ignore[no-untyped-def]
+    """Return a margin at which no rule of this family moves: ``phi |x|``."""
     return rule.phi * np.sqrt(square)
 
 
@@ -46,7 +47,7 @@ def _needed_variance(rule, square):  # type: ignore[no-untyped-def]
     return rule.phi * square
 
 
-@moves(StdevRule, _needed)
+@moves(StdevRule, needed)
 def _stdev(rule, m, v):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     xi = 1.0 + phi2
@@ -63,7 +64,7 @@ def _variance(rule, m, v):  # type: ignore[no-untyped-def]
     return alpha, 2.0 * alpha * rule.phi
 
 
-@moves(MaxScoreRule, _needed)
+@moves(MaxScoreRule, needed)
 def _max_score(rule, m, v):  # type: ignore[no-untyped-def]
     if m >= rule.phi * np.sqrt(v):
         return 0.0, 0.0

@@ -52,10 +52,8 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
 
     def norm_limits(self) -> tuple[float, float]:
         """Return the least and the greatest squared norm of a row: products with prototypes are squares in `dtype`."""
-        number = np.finfo(self.dtype)
-        return float(number.tiny) / float(number.eps), float(number.max) * 2.0 ** (
-            -80 if self.dtype == "float64" else -40
-        )
+        number, room = np.finfo(self.dtype), 2.0 ** (-80 if self.dtype == "float64" else -40)
+        return float(number.tiny) / float(number.eps), float(number.max) * room
 
     def _inverse_lam(self) -> float:
         """Return ``1/lambda``; 0 leaves the common component out."""

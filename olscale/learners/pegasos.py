@@ -207,14 +207,12 @@ class Pegasos(Classifier, ShardsClasses, EstimatesCost):
 
     def _factors(self) -> FloatArray:
         steps = max(int(self.state_["seen"][0]) + int(self.offset), 1)
-        factors: FloatArray = self.state_["c"] / (self.lam * steps)
-        return factors
+        return np.asarray(self.state_["c"] / (self.lam * steps))
 
     @property
     def coef_(self) -> FloatArray:
         """Weights, shape (1 or n_classes, n_features)."""
-        weights: FloatArray = (self.state_["V"] * self._factors()).T
-        return weights
+        return np.asarray(self.state_["V"] * self._factors()).T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""

@@ -78,10 +78,8 @@ def learner_path(name: str) -> str:
     if ":" in name:
         return name
     if "." in name and name not in LEARNERS:
-        module, _, last = name.rpartition(".")
-        raise ParameterError(
-            f"unknown learner {name!r}; one of your own is named module:Class, perhaps {module}:{last}"
-        )
+        guess = ":".join(name.rsplit(".", 1))
+        raise ParameterError(f"unknown learner {name!r}; one of your own is named module:Class, perhaps {guess}")
     return LEARNERS.target(name)
 
 

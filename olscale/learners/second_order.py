@@ -63,7 +63,6 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         return outputs if self.multiclass == "ova" else 1
 
     def state_bytes(self, columns: int, classes: int) -> int:
-        """Return the bytes of means and covariances for a stream of `columns` features and `classes` classes."""
         outputs = score_columns(classes)
         each = columns * fill_vectors(columns) if self.covariance == "full" else columns
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
@@ -84,24 +83,14 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         )
 
     def check_memory(self, columns: int, classes: int) -> None:
-        """Refuse a state that this machine could not hold.
-
-        Raises
-        ------
-        ParameterError
-            With the size that would be needed and what to do instead.
-        """
-        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        needed, there, outputs = self.state_bytes(columns, classes), memory_bytes(), score_columns(classes)
         if needed > there:
+            diagonal = columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
             raise ParameterError(
                 f"learner {self.name}: covariance={self.covariance} of {columns} features needs {size_text(needed)}"
                 f" ({self.dtype}), this machine has {size_text(there)}; use covariance=diagonal"
-                f" ({size_text(self._diagonal_bytes(columns, classes))}) or project the features to fewer dimensions first"
+                f" ({size_text(diagonal)}) or project the features to fewer dimensions first"
             )
-
-    def _diagonal_bytes(self, columns: int, classes: int) -> int:
-        outputs = score_columns(classes)
-        return columns * (outputs + self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Check parameters and memory, then allocate the state."""

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from olscale.learners.confidence_weighted import confidence_gained
+from olscale.learners.confidence_weighted import confidence_gained, needed
 from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
@@ -32,11 +32,7 @@ class SCW2MaxScoreRule(SCW1Rule):
     """The same for the max-score form of it."""
 
 
-def _needed(rule, square):  # type: ignore[no-untyped-def]
-    return rule.phi * np.sqrt(square)
-
-
-@moves(SCW1Rule, _needed)
+@moves(SCW1Rule, needed)
 def _scw1(rule, m, v):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     xi = 1.0 + phi2
@@ -45,7 +41,7 @@ def _scw1(rule, m, v):  # type: ignore[no-untyped-def]
     return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
 
 
-@moves(SCW1MaxScoreRule, _needed)
+@moves(SCW1MaxScoreRule, needed)
 def _scw1_max_score(rule, m, v):  # type: ignore[no-untyped-def]
     if m >= rule.phi * np.sqrt(v):
         return 0.0, 0.0
@@ -56,7 +52,7 @@ def _scw1_max_score(rule, m, v):  # type: ignore[no-untyped-def]
     return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
 
 
-@moves(SCW2Rule, _needed)
+@moves(SCW2Rule, needed)
 def _scw2(rule, m, v):  # type: ignore[no-untyped-def]
     phi2 = rule.phi * rule.phi
     n = v + 0.5 / rule.C
@@ -65,7 +61,7 @@ def _scw2(rule, m, v):  # type: ignore[no-untyped-def]
     return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
 
 
-@moves(SCW2MaxScoreRule, _needed)
+@moves(SCW2MaxScoreRule, needed)
 def _scw2_max_score(rule, m, v):  # type: ignore[no-untyped-def]
     if m >= rule.phi * np.sqrt(v):
         return 0.0, 0.0

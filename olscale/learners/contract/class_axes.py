@@ -123,17 +123,12 @@ def join_classes(
         # Views with the class axis in front: filling them fills the array.
         joined[name] = np.empty(shape, dtype=first.dtype)
         target = np.moveaxis(joined[name], axis, 0)
-        shared = [
-            np.setdiff1d(np.arange(n), own) for n, own in ((size, positions), _own_positions(first, parts[0][name]))
-        ]
-        target[shared[0]] = np.moveaxis(first, axis, 0)[shared[1]]
+        sizes = ((size, positions), (first.shape[axis], parts[0][name].positions))
+        here, there = (np.setdiff1d(np.arange(n), own) for n, own in sizes)  # where what all classes share lies
+        target[here] = np.moveaxis(first, axis, 0)[there]
         start = 0
         for state, part in zip(states, parts, strict=True):
             own = part[name].positions
             target[positions[start : start + len(own)]] = np.moveaxis(state[name], axis, 0)[own]
             start += len(own)
     return joined
-
-
-def _own_positions(array: NDArray[Any], part: ClassAxis) -> tuple[int, NDArray[np.int64]]:
-    return array.shape[part.axis], part.positions

@@ -27,11 +27,8 @@ def to_rows(X: Any) -> Rows:
     if scipy.sparse.issparse(X):
         matrix = X.tocsr()
         matrix.sum_duplicates()
-        return CSR(
-            read_only(matrix.indptr.astype(np.int64)),
-            read_only(matrix.indices.astype(np.int32)),
-            read_only(matrix.data.astype(np.float64)),
-        )
+        arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+        return CSR(*map(read_only, arrays))
     return read_only(X)
 
 

@@ -29,10 +29,8 @@ def look_up(target: str) -> Any:
         value = getattr(value, name)
     if isinstance(value, type | FunctionType) or hasattr(value, "learn_one") or hasattr(value, "partial_fit"):
         return value
-    if callable(getattr(value, "func", None)) or hasattr(
-        value, "fit"
-    ):  # functools.partial; refused later, with a reason
-        return value
+    if callable(getattr(value, "func", None)) or hasattr(value, "fit"):
+        return value  # functools.partial; refused later, with a reason
     raise ParameterError(
         f"learner {target!r} is no class, nor a function that returns a model, nor a model; "
         f"it is a {type(value).__name__}"
@@ -59,13 +57,10 @@ def _why(module: str, error: BaseException) -> str:
         return f"({error}); expected module:Class"
     if isinstance(error, SyntaxError):  # it says itself where
         return f"({text_of(error)}); mend the module"
-    frames = [one for one in traceback.extract_tb(error.__traceback__) if not _is_machinery(one.filename)]
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
+    frames = [one for one in frames if "importlib" not in one.filename]
     where = f", raised in line {frames[-1].lineno} of {frames[-1].filename}" if frames else ""
     return f"({text_of(error)}); that is what importing module {module} ended in{where}"
-
-
-def _is_machinery(file: str) -> bool:
-    return file == __file__ or "importlib" in file
 
 
 def _no_name(target: str, holder: Any, name: str) -> str:

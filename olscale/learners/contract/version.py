@@ -14,21 +14,11 @@ from olscale.system.user_source import DIGITS, edited, is_installed, source_dige
 
 
 def learner_version(path: str, target: Any) -> int | str:
-    """Return the version that stands in the definition of a learner's runs.
+    """Return the version that stands in the definition of the runs of `target`, which ``module:name`` stands for.
 
-    Parameters
-    ----------
-    path : str
-        ``module:name``.
-    target : class, function or model
-        What that stands for.
-
-    Returns
-    -------
-    int or str
-        Of olscale's learners the number that they state; of an estimator that is installed the version of its package; of
-        a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it
-        another learner.
+    Of olscale's learners it is the number that they state; of an estimator that is installed the version of its package; of
+    a user's own ``VERSION+DIGEST``, with the digest of its source (`olscale.system.user_source`): an edit makes it another
+    learner.
     """
     version: int | str = target.version if _is_learner(target) else _package_version(_home(path, target))
     if not _is_own(path, target):
@@ -56,7 +46,7 @@ def check_unedited(path: str, target: Any) -> None:
     ------
     ParameterError
     """
-    edits = edited(_modules(path, target), _packages(path, target)) if _is_own(path, target) else []
+    edits = edited(*_sources(path, target)) if _is_own(path, target) else []
     if edits:
         raise ParameterError(
             f"learner {path}: {', '.join(edits)} was edited after Python had imported it; start Python anew (in a "
@@ -81,18 +71,14 @@ def _home(path: str, target: Any) -> str:
     return str(target.__module__) if has_module else path.partition(":")[0]
 
 
-def _modules(path: str, target: Any) -> list[str]:
-    """Return the modules in which it is written, those of the classes that it inherits from among them."""
-    made_of = target if isinstance(target, type) else type(target)
-    return [_home(path, target), *(base.__module__ for base in made_of.__mro__)]
-
-
-def _packages(path: str, target: Any) -> tuple[str, ...]:
-    return (_home(path, target).partition(".")[0],)
+def _sources(path: str, target: Any) -> tuple[list[str], list[str]]:
+    """Return the modules in which it is written, those of the classes that it inherits from too, and its package."""
+    kind, home = target if isinstance(target, type) else type(target), _home(path, target)
+    return [home, *(base.__module__ for base in kind.__mro__)], [home.partition(".")[0]]
 
 
 def _digest(path: str, target: Any) -> str | None:
-    return source_digest(_modules(path, target), _packages(path, target))
+    return source_digest(*_sources(path, target))
 
 
 def _cells_digest(target: Any) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows
+from olscale.compiled.csr import CSR, Rows, entries_of
 from olscale.learners.contract.foreign.numbers import NumberWatch, models_within, numbers_of
 
 
@@ -48,13 +48,9 @@ class Soundness:
     """
 
     def __init__(self, model: Any) -> None:
-        self._scores = ""
         self._watch = NumberWatch()
         words = ("predict_proba_one",) if hasattr(model, "learn_one") else ("decision_function", "predict_proba")
-        for word in words:
-            if hasattr(model, word):
-                self._scores = word
-                break
+        self._scores = next((word for word in words if hasattr(model, word)), "")
 
     def of(self, model: Any, rows: Any, X: Rows) -> NDArray[np.bool_]:
         """Return for each row of `X`, given to the model as `rows`, whether row and model are sound."""
@@ -80,16 +76,13 @@ class Soundness:
         except Exception:  # it has the method in name only; what it predicts is judged by its numbers
             self._scores = ""
             return None
-        sound: NDArray[np.bool_] = np.asarray(np.isfinite(scores).all(axis=1))
-        return sound
+        return np.asarray(np.isfinite(scores).all(axis=1))
 
 
 def _finite_rows(X: Rows) -> NDArray[np.bool_]:
     if not isinstance(X, CSR):
-        sound: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
-        return sound
-    ends = zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist(), strict=True)
-    return np.array([np.isfinite(X.data[start:stop]).all() for start, stop in ends])
+        return np.asarray(np.isfinite(X).all(axis=1))
+    return np.array([np.isfinite(values).all() for _, values in entries_of(X)])
 
 
 def _is_sound_naive_bayes(model: Any) -> bool:

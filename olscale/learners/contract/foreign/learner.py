@@ -154,19 +154,19 @@ class ForeignLearner(Learner, EstimatesCost):
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
+        scores: FloatArray = np.zeros((1, score_columns(self._classes)))  # of a model that cannot predict yet
         if not self._river:
-            scores_of_row: FloatArray = self._answer(row, X)[0] if self._fitted else self._no_scores()
-            return scores_of_row
-        prediction = self._estimator.predict_one(row)
-        if prediction is None:
-            return self._no_scores()
-        scores: FloatArray = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))[0]
-        return scores
+            scores = self._answer(row, X) if self._fitted else scores
+        elif (prediction := self._estimator.predict_one(row)) is not None:
+            scores = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))
+        return np.asarray(scores[0])
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         sound = self._soundness.of(self._estimator, rows, X)
         # A model that has broken down need not predict a class: its prediction is not read.
-        return self._as_scores(self._estimator.predict(rows), sound) if sound.any() else self._unsound(len(sound))
+        if not sound.any():
+            return np.full((len(sound), score_columns(self._classes)), np.nan)
+        return self._as_scores(self._estimator.predict(rows), sound)
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
         codes = class_codes(prediction, len(sound), max(2, self._classes))
@@ -176,12 +176,6 @@ class ForeignLearner(Learner, EstimatesCost):
             scores = np.eye(self._classes)[codes]
         scores[~sound] = np.nan
         return scores
-
-    def _no_scores(self) -> FloatArray:
-        return np.zeros(score_columns(self._classes))
-
-    def _unsound(self, rows: int) -> FloatArray:
-        return np.full((rows, score_columns(self._classes)), np.nan)
 
 
 def _takes_classes(estimator: Any) -> bool:

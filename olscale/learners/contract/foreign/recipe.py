@@ -17,13 +17,7 @@ _SEEDS = ("random_state", "seed")
 def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return a new, untrained model and its parameters, to which a seed is added where one was left open.
 
-    Parameters
-    ----------
-    name : str
-        ``module:name`` as written in the experiment.
-    target : class, function or model
-        What that stands for.
-    params : dict
+    `target` is what `name`, as written in the experiment, stands for: a class, a function or a model.
 
     Raises
     ------
@@ -125,14 +119,14 @@ def _check_kind(name: str, model: Any) -> None:
     from olscale.learners.contract.learner import Learner
 
     if isinstance(model, Learner):
-        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {_path(type(model))}")
+        path = f"{type(model).__module__}:{type(model).__qualname__}"
+        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {path}")
     if isinstance(model, type):
         raise ParameterError(f"learner {name} returns a class, {model.__qualname__}; expected a model: call it")
     learns = "learn_one" if hasattr(model, "learn_one") else "partial_fit"
     if not hasattr(model, learns):
-        raise ParameterError(
-            f"learner {name}: has neither partial_fit (scikit-learn) nor learn_one (River){_cure(model)}"
-        )
+        none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
+        raise ParameterError(f"learner {name}: {none}{_cure(model)}")
     predicts = "predict_one" if learns == "learn_one" else "predict"
     if not hasattr(model, predicts):
         raise ParameterError(f"learner {name}: has {learns} but no {predicts}; expected a classifier")
@@ -163,7 +157,3 @@ def _other_kind(model: Any) -> str:
     bases = {base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")}
     kinds = {"Regressor": "regressor", "Clusterer": "clusterer"}
     return next((word for base, word in kinds.items() if base in bases and "Classifier" not in bases), "")
-
-
-def _path(cls: type[Any]) -> str:
-    return f"{cls.__module__}:{cls.__qualname__}"
