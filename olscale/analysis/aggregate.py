@@ -97,12 +97,10 @@ def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.
     """Return the group of each row, and the keys of the groups."""
     columns: list[tuple[NDArray[np.int64], list[Any]]] = []
     for name in _KEYS:
-        values: list[Any]
-        if name == "transforms":
-            codes, texts = _codes(pc.binary_join(runs[name], _BETWEEN))
-            values = [tuple(text.split(_BETWEEN)) if text else () for text in texts]
-        else:
-            codes, values = _codes(runs[name])
+        is_list = name == "transforms"
+        codes, values = _codes(pc.binary_join(runs[name], _BETWEEN) if is_list else runs[name])
+        if is_list:
+            values = [tuple(text.split(_BETWEEN)) if text else () for text in values]
         if name == "protocol":
             without = [protocol(text) for text in values]
             values = list(dict.fromkeys(without))

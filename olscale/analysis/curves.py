@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -141,23 +143,17 @@ def _replicates(
     table = table.filter(np.array([outcome == "ok" for outcome in table["outcome"].to_pylist()], dtype=bool))
     cells = {name: table[name].to_pylist() for name in (*_KEY, "protocol")}
     # A list column of numbers stays an array: a Python object a number would take minutes in a large store.
-    data: dict[str, list[Any]] = {}
-    for name in columns:
-        if name == "segments":
-            data[name] = table[name].to_pylist()
-        elif name == "series":
-            data[name] = [_series(cell, metric) for cell in table[name]]
-        else:
-            data[name] = [cell.values.to_numpy() for cell in table[name]]
+    read: dict[str, Callable[[Any], Any]] = {"segments": lambda cell: cell.as_py(), "series": partial(_series, metric)}
+    data = {name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name])) for name in columns}
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for i in range(table.num_rows):
         setting = [tuple(cells[name][i]) if name == "transforms" else cells[name][i] for name in _KEY]
         groups[*setting, without_replicate(cells["protocol"][i])].append({name: data[name][i] for name in columns})
-    wanted = [(s, groups.get(_group(s), [])) for s in summaries if s.metric == metric]
-    return [(summary, runs) for summary, runs in wanted if runs]
+    pairs = ((s, groups.get(_group(s), [])) for s in summaries if s.metric == metric)
+    return [(summary, runs) for summary, runs in pairs if runs]
 
 
-def _series(cell: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _series(name: str, cell: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return positions and values of the series `name` of a run; none if it has no such series."""
     names = cell.values.field("name").to_pylist()
     if name not in names:
@@ -167,5 +163,5 @@ def _series(cell: Any, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 
 def _group(s: Summary) -> tuple[Any, ...]:
-    params, protocol = canonical_json(s.params), canonical_json(s.protocol)
-    return s.dataset, s.fingerprint, s.transforms, s.learner, s.version, params, protocol
+    setting = s.dataset, s.fingerprint, s.transforms, s.learner, s.version
+    return *setting, canonical_json(s.params), canonical_json(s.protocol)

@@ -23,16 +23,7 @@ from olscale.learners.registry import make_learner
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecisionBoundary:
-    """Labelled rows of two features.
-
-    Parameters
-    ----------
-    name : str
-        Where they are from.
-    X : float64 array of shape (n_rows, 2)
-    y : int64 array of shape (n_rows,)
-        Class codes.
-    """
+    """Rows `X` of two features, shape (n_rows, 2), with class codes `y`; the name says where they are from."""
 
     name: str
     X: FloatArray

@@ -63,12 +63,8 @@ def difference(mean: float, std: float, n: int, published: PublishedCell) -> Dif
     >>> round(found.distance, 9), round(found.relative, 9), round(found.p, 4), found.verdict
     (1.0, 0.25, 0.0058, 'compatible, wide')
     """
-    gap = mean - published.mean
-    return Difference(
-        _ratio(gap, math.hypot(std, published.std or 0.0)),
-        _ratio(gap, published.mean),
-        _welch(mean, std, n, published),
-    )
+    gap, spread = mean - published.mean, math.hypot(std, published.std or 0.0)
+    return Difference(_ratio(gap, spread), _ratio(gap, published.mean), _welch(mean, std, n, published))
 
 
 def _ratio(gap: float, unit: float) -> float:

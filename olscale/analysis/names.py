@@ -72,17 +72,15 @@ class Names:
         key = _key(name, fingerprint, transforms)
         return Name(self._dataset_places.get(key, UNPLACED), self._dataset_labels.get(key, ""))
 
-    def learner(
-        self, dataset: tuple[str, str, tuple[str, ...]], name: str, version: str, params: str
-    ) -> tuple[Name, ...]:
-        """Return the names of a setting of a learner on a dataset (name, fingerprint, transforms).
+    def learner(self, dataset: tuple[str, str, tuple[str, ...]], *setting: str) -> tuple[Name, ...]:
+        """Return the names of a learner's setting (name, version, params) on a dataset (name, fingerprint, transforms).
 
         There are several where an experiment asks for the same runs under several labels: a default that tuning chose too.
         """
+        name, version, params = setting
         labels = self._labels.get((_key(*dataset), (name, version, params)), [""])
-        return tuple(
-            sorted(Name(self._learner_places.get((label, name, version, params), UNPLACED), label) for label in labels)
-        )
+        places = ((self._learner_places.get((label, name, version, params), UNPLACED), label) for label in labels)
+        return tuple(sorted(Name(*place) for place in places))
 
 
 def _key(name: str, fingerprint: str, transforms: tuple[str, ...]) -> PlannedDataset:

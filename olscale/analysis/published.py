@@ -82,16 +82,9 @@ def read_published(path: Path | None = None) -> list[PublishedCell]:
             raise FormatError(source, f"expected four names and one of {', '.join(METRICS)}, got {line[:5]}", number)
         if tuple(line[:5]) in cells:
             raise FormatError(source, f"{', '.join(line[:5])} occurs a second time", number)
-        cells[tuple(line[:5])] = PublishedCell(
-            paper,
-            table,
-            dataset.replace(_JOINED, "-joined"),
-            learner,
-            metric,
-            _fraction(mean, source, number),
-            _fraction(std, source, number) if std else None,
-            _RUNS.get(paper),
-        )
+        figures = _fraction(mean, source, number), _fraction(std, source, number) if std else None
+        names = (paper, table, dataset.replace(_JOINED, "-joined"), learner, metric)
+        cells[tuple(line[:5])] = PublishedCell(*names, *figures, _RUNS.get(paper))
     return list(cells.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -59,31 +59,14 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     methods = [name for name, of in figures.items() if len(of) == len(datasets)]
     if len(methods) < 2:
         return None
-    published, ours = (
-        np.array([_ranks([figures[method][name][which] for method in methods]) for name in datasets]).T
-        for which in (0, 1)
-    )
-    pairs = [
-        (figures[a][name][0] - figures[b][name][0]) * (figures[a][name][1] - figures[b][name][1]) > 0
-        for a, b in combinations(methods, 2)
-        for name in datasets
-    ]
-    p, critical = _tests(ours)
-    return Ranks(
-        tuple(methods),
-        tuple(datasets),
-        tuple(map(tuple, published.tolist())),
-        tuple(map(tuple, ours.tolist())),
-        sum(pairs) / len(pairs),
-        p,
-        critical,
-    )
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
     from scipy.stats import rankdata
 
-    return [float(rank) for rank in rankdata(values)]
+    errors = np.array([[figures[method][name] for name in datasets] for method in methods])
+    published, ours = (rankdata(errors[..., which], axis=0) for which in (0, 1))
+    steps = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
+    agreement = float(np.mean([step[:, 0] * step[:, 1] > 0 for step in steps]))
+    ranks = (tuple(map(tuple, of.tolist())) for of in (published, ours))
+    return Ranks(tuple(methods), tuple(datasets), *ranks, agreement, *_tests(ours))
 
 
 def _tests(ranks: np.ndarray) -> tuple[float, float]:

@@ -20,15 +20,7 @@ _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
 @dataclass(frozen=True, slots=True)
 class ExperimentProgress:
-    """Runs of one experiment.
-
-    Parameters
-    ----------
-    experiment : str
-        Its name.
-    done, lost, total : int
-        Runs with a result, runs given up as lost, runs planned.
-    """
+    """Runs of the experiment of that name: those with a result, those given up as lost, and all that are planned."""
 
     experiment: str
     done: int
@@ -104,12 +96,12 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
     plans = read_plans(store, on_damage)
     done, lost = store.done(), store.lost()
     outcomes = Counter(runs["outcome"].to_pylist())
-    seen = _seen(runs.to_pylist(), Names(plans))
+    entries = _under_labels(runs.to_pylist(), Names(plans))
     return Status(
         store=store.path,
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-        datasets=_by_text(Counter(dataset for dataset, *_ in seen)),
-        learners=_by_text(Counter(learner for _, learner, *_ in seen)),
+        datasets=_by_text(Counter(dataset for dataset, *_ in entries)),
+        learners=_by_text(Counter(learner for _, learner, *_ in entries)),
         last_finished=finished,
         bytes=store.files.size(),
         experiments=tuple(
@@ -118,15 +110,15 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
             )
             for plan in plans
         ),
-        failures=_failures(seen),
+        failures=_failures(entries),
     )
 
 
-_Seen = tuple[tuple[int, str], tuple[int, str], str, str]
+_LabelledRun = tuple[tuple[int, str], tuple[int, str], str, str]
 """Place and label of dataset and learner; outcome; reason."""
 
 
-def _seen(runs: Iterable[Mapping[str, Any]], names: Names) -> list[_Seen]:
+def _under_labels(runs: Iterable[Mapping[str, Any]], names: Names) -> list[_LabelledRun]:
     """Return each run under the names by which people know it."""
 
     @cache
@@ -146,7 +138,7 @@ def _by_text(counts: Mapping[tuple[int, str], int]) -> dict[str, int]:
     return found
 
 
-def _failures(runs: Iterable[_Seen]) -> tuple[FailureGroup, ...]:
+def _failures(runs: Iterable[_LabelledRun]) -> tuple[FailureGroup, ...]:
     reasons: dict[tuple[str, tuple[int, str], str], list[str]] = defaultdict(list)
     places: dict[str, int] = {}
     for dataset, (place, learner), outcome, reason in runs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -92,15 +92,12 @@ def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:
         groups[kind].append(s)
     found = []
     for group in groups.values():
-        varied = [name for name in sorted(group[0].params) if _values(group, name) >= LEAST]
-        wanted = [(name,) for name in varied] + list(combinations(varied, 2))
-        found += [made for names in wanted if (made := sweep(group, *names)) is not None]
+        params = [summary.params for summary in group]
+        values = {name: {of[name] for of in params if _is_number(of.get(name))} for name in sorted(params[0])}
+        varied = [name for name, numbers in values.items() if len(numbers) >= LEAST]
+        choices = [(name,) for name in varied] + list(combinations(varied, 2))
+        found += [made for names in choices if (made := sweep(group, *names)) is not None]
     return found
-
-
-def _values(group: list[Summary], name: str) -> int:
-    params: list[Mapping[str, Any]] = [summary.params for summary in group]
-    return len({float(of[name]) for of in params if _is_number(of.get(name))})
 
 
 def _is_number(value: Any) -> bool:

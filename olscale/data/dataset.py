@@ -6,7 +6,6 @@ import difflib
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -30,13 +29,6 @@ class Dataset:
     """A dataset at rest; use `open_dataset`.
 
     It pickles as path and fingerprint, and opens files when rows are first asked for.
-
-    Attributes
-    ----------
-    path : str
-        Directory or URL.
-    manifest : Manifest
-        Everything known without reading rows.
     """
 
     def __init__(self, path: str, expected: str | None = None) -> None:
@@ -141,10 +133,8 @@ class Dataset:
 
     def decoded(self, block: Block) -> Chunk:
         """Return rows as they are stored as a chunk."""
-        manifest = self.manifest
-        y = self._codes(block.label)
         X = block.X if isinstance(block.X, CSR) else block.X.astype(np.float64, copy=False)
-        return Chunk(X, y, manifest.columns)
+        return Chunk(X, self._codes(block.label), self.columns)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""
@@ -178,9 +168,8 @@ class Dataset:
         if isinstance(X, CSR):
             # As unsigned numbers negative ones are large: one pass, 2 % of what reading the chunk takes.
             typed = manifest.kind == "sparse" and [array.dtype for array in X] == [np.int64, np.int32, np.float64]
-            whole = (
-                X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data) and (np.diff(X.indptr) >= 0).all()
-            )
+            ends = X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data)
+            whole = ends and (np.diff(X.indptr) >= 0).all()
             fits = typed and whole and int(X.indices.view(np.uint32).max(initial=0)) < manifest.columns
         else:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
@@ -280,15 +269,13 @@ def _nearest(directory: Storage) -> str:
 
 def _read_manifest(directory: Storage) -> Manifest:
     try:
-        content: Any = directory.read(MANIFEST)
+        return Manifest.from_json(directory.read(MANIFEST), directory.path)
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
         raise DatasetError(
             f"{directory} cannot be read ({error.strerror or error}); check its permissions, address and credentials"
         ) from error
-    else:
-        return Manifest.from_json(content, directory.path)
     if directory.exists(MARKER):
         raise DatasetError(
             f"{directory} is not finished: its ingest was interrupted or is still running; "

@@ -62,18 +62,13 @@ def export(
         For a format or split that does not exist.
     """
     path = os.fspath(file)
-    writers: dict[str, Callable[[_Rows, str | None, IO[bytes]], None]] = {
-        "svmlight": _write_svmlight,
-        "csv": _write_csv,
-        "npz": _write_npz,
-    }
     name = format or _guess(path)
-    if name not in writers:
-        raise UnknownNameError("export format", name, writers)
+    if name not in _WRITERS:
+        raise UnknownNameError("export format", name, _WRITERS)
     if split is not None:
         dataset.rows(split)
     with open_output(path) as raw, _compressed(raw, path, name) as out:
-        writers[name](_Rows(dataset, progress), split, out)
+        _WRITERS[name](_Rows(dataset, progress), split, out)
 
 
 def _guess(path: str) -> str:
@@ -197,17 +192,20 @@ def _row_ends(rows: _Rows, split: str) -> Iterator[NDArray[np.int64]]:
 
 
 def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str) -> None:
-    dataset = rows.dataset
-    names = dataset.manifest.label_names
-    if names is None:
-        labels = (block.label for block in rows.blocks(split))
-        _member(archive, member, np.dtype(np.float64), (dataset.rows(split),), labels)
-        return
-    table = np.array(names)
-    texts = (table[block.label.astype(np.int64)] for block in rows.blocks(split))
-    _member(archive, member, table.dtype, (dataset.rows(split),), texts)
+    names = rows.dataset.manifest.label_names
+    texts = None if names is None else np.array(names)
+    labels = (block.label if texts is None else texts[block.label.astype(np.int64)] for block in rows.blocks(split))
+    dtype = np.dtype(np.float64) if texts is None else texts.dtype
+    _member(archive, member, dtype, (rows.dataset.rows(split),), labels)
 
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:
     """Write array `name` from consecutive `parts`, so that the whole is never in memory."""
     write_member(archive, name, dtype, shape, (np.ascontiguousarray(part, dtype=dtype).tobytes() for part in parts))
+
+
+_WRITERS: dict[str, Callable[[_Rows, str | None, IO[bytes]], None]] = {
+    "svmlight": _write_svmlight,
+    "csv": _write_csv,
+    "npz": _write_npz,
+}

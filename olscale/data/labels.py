@@ -115,9 +115,8 @@ class Labels:
             return tuple(sorted(self._positions))
         if self.task == "regression":
             return None
-        return tuple(
-            int(value) if value.is_integer() and abs(value) < 2**53 else value for value in sorted(self._values)
-        )
+        values = sorted(self._values)
+        return tuple(int(value) if value.is_integer() and abs(value) < 2**53 else value for value in values)
 
     @property
     def unseen(self) -> tuple[float | int | str, ...]:

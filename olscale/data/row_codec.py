@@ -31,16 +31,9 @@ SPARE_WORDS = 4
 
 
 class Pieces(NamedTuple):
-    """Where pieces lie in an array of words: records in ``begin:middle``, values in ``middle:end``.
+    """Where pieces, of `rows` rows in all, lie in an array of words: records in ``begin:middle``, values in ``middle:end``.
 
     Behind the last one there is memory for `SPARE_WORDS` more.
-
-    Attributes
-    ----------
-    words : float64 array
-    begin, middle, end : int64 arrays of shape (pieces,)
-    rows : int
-        Rows of all pieces.
     """
 
     words: NDArray[np.float64]
@@ -51,15 +44,7 @@ class Pieces(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """Sparse rows in pieces, with their records found.
-
-    Attributes
-    ----------
-    words : float64 array
-    record, values : int64 arrays of shape (rows,)
-        Where the record of each row begins, and where its values end.
-    entries : int32 array of shape (rows,)
-    """
+    """Sparse rows in pieces: where the record of each row begins, where its values end, and how many entries it has."""
 
     words: NDArray[np.float64]
     record: NDArray[np.int64]

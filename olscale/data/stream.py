@@ -136,13 +136,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """The stream to learn from and, if there is one, the stream to test on.
-
-    Attributes
-    ----------
-    train : Stream
-    test : Stream or None
-    """
+    """The stream to learn from and, if there is one, the stream to test on."""
 
     train: Stream
     test: Stream | None
@@ -223,9 +217,8 @@ def delay_position(dataset: Dataset, name: str) -> int:
     if name not in names:
         raise UnknownNameError(f"column of {dataset.name}", name, names)
     if len(names) == 1:
-        raise DatasetError(
-            f"delay was the column {name!r}, the only one of dataset {dataset.path}: no feature would be left"
-        )
+        why = f"the only one of dataset {dataset.path}: no feature would be left"
+        raise DatasetError(f"delay was the column {name!r}, {why}")
     return names.index(name)
 
 

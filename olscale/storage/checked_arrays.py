@@ -77,10 +77,9 @@ class _Members:
 
     def _digested(self, parts: Iterable[NDArray[Any]]) -> Iterator[memoryview]:
         for part in parts:
-            data = _data(part)
-            for start in range(0, len(data), _PIECE):  # between two, a signal is heard
-                self._digest.update(data[start : start + _PIECE])
-                yield data[start : start + _PIECE]
+            for piece in _pieces(part):
+                self._digest.update(piece)
+                yield piece
 
     def close(self) -> None:
         self.add("checksum", np.frombuffer(self._digest.digest(), dtype=np.uint8))
@@ -90,8 +89,11 @@ def _header(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return f"{name}\0{dtype.str}\0{shape}\0".encode()
 
 
-def _data(array: NDArray[Any]) -> memoryview:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+def _pieces(array: NDArray[Any]) -> Iterator[memoryview]:
+    """Yield the bytes of an array in pieces: between two, a signal is heard."""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    for start in range(0, len(data), _PIECE):
+        yield data[start : start + _PIECE]
 
 
 def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -106,20 +108,17 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     OSError
         If it cannot be read.
     """
-    digest = hashlib.sha256()
-    file.seek(0)
     try:
         arrays = read_npz(file)
     except OSError:  # of the way to the file, which may be whole
         raise
     except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
         raise ValueError(str(fault) or type(fault).__name__) from fault
-    checksum = arrays.pop("checksum", None)
+    checksum, digest = arrays.pop("checksum", None), hashlib.sha256()
     for name, array in arrays.items():
         digest.update(_header(name, array.dtype, array.shape))
-        data = _data(array)
-        for start in range(0, len(data), _PIECE):
-            digest.update(data[start : start + _PIECE])
+        for piece in _pieces(array):
+            digest.update(piece)
     if checksum is None or checksum.tobytes() != digest.digest():
         raise ValueError("its checksum is that of other contents")
     written = int(arrays.pop("format", np.array([1]))[0])

@@ -91,8 +91,8 @@ class LocalStorage(Storage):
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         import pyarrow as pa
 
-        opened: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
-        return opened
+        file: AbstractContextManager[IO[bytes]] = pa.OSFile(str(self.local / name), "rb")
+        return file
 
     def map(self, name: str) -> memoryview:
         with self.open(name) as file:

@@ -54,13 +54,13 @@ class RemoteStorage(Storage):
         self.fs.pipe_file(self._at(name), bytes(data))
 
     def open(self, name: str) -> AbstractContextManager[IO[bytes]]:
-        opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb")
-        return opened
+        file: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb")
+        return file
 
     def ranges(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file of which each range is one GET."""
-        opened: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb", cache_type="none")
-        return opened
+        file: AbstractContextManager[IO[bytes]] = self.fs.open(self._at(name), "rb", cache_type="none")
+        return file
 
     def read(self, name: str) -> bytes:
         return bytes(self.fs.cat_file(self._at(name)))
@@ -132,12 +132,10 @@ class RemoteStorage(Storage):
         # One by one: fsspec's mv of a folder takes a bracket for a pattern, and folders inside for files of S3.
         names = self.names(source)
         with ThreadPoolExecutor(self.requests) as threads:
-            for _ in threads.map(lambda name: self._copy(name, f"{target}{name.removeprefix(source)}"), names):
+            new = (self._at(f"{target}{name.removeprefix(source)}") for name in names)
+            for _ in threads.map(self.fs.cp_file, map(self._at, names), new):
                 pass
         self.discard_all(names)
-
-    def _copy(self, source: str, target: str) -> None:
-        self.fs.cp_file(self._at(source), self._at(target))
 
     def is_vacant(self) -> bool:
         """Return whether nothing is here; that there is no such bucket is a `FileNotFoundError`."""

@@ -75,9 +75,8 @@ def fetch(
             f"{os.fspath(dest)} already is a dataset; choose another directory, or remove this one first"
         )
     if entry.generated:
-        return generate(
-            entry.generated["generator"], dest, **{k: v for k, v in entry.generated.items() if k != "generator"}
-        )
+        options = dict(entry.generated)
+        return generate(options.pop("generator"), dest, **options)
     tell: Say = say or (lambda line: None)
     paths = {file: str(_obtain(entry, file, _cache() / "downloads", tell)) for file in entry.files}
     train, test = ([paths[file] for file in entry.files if file.role == split] for split in ("train", "test"))

@@ -38,22 +38,7 @@ _MOST_ROWS = (1 << 31) - 1
 
 
 class ExternalShuffle:
-    """Puts rows down in buckets when the first of them is asked for.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    split : str
-    order : int64 array of shape (rows,)
-        Different rows of the split.
-    limit : int
-        Bytes of memory that may be taken.
-
-    Raises
-    ------
-    ParameterError
-        If `limit` is not enough for the order itself and a few chunks.
-    """
+    """Puts rows down in buckets when the first of them is asked for; parameters and errors are those of `ordered_rows`."""
 
     def __init__(self, dataset: Dataset, split: str, order: NDArray[np.int64], limit: int) -> None:
         self._dataset, self._split, self._limit = dataset, split, limit

@@ -16,15 +16,7 @@ from olscale.data.row_codec import ENTRY_BYTES, ROW_BYTES, Packed, PackedRows, u
 
 
 class RowsInMemory:
-    """Rows that are taken in any order, dense ones in their stored type and sparse ones packed.
-
-    Parameters
-    ----------
-    X : Packed or ndarray
-        Rows.
-    label : float64 array of shape (rows,)
-        Labels as they are stored.
-    """
+    """Rows that are taken in any order: dense ones in their stored type, sparse ones packed, labels as they are stored."""
 
     def __init__(self, X: Packed | NDArray[Any], label: NDArray[np.float64]) -> None:
         self.X, self.label = X, label

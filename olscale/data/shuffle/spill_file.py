@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +119,7 @@ class SpillFile:
         words, records = slots.content(slot)
         with self._one_line_errors():
             self._file.seek(self._end)
-            _write(self._file, words)
+            _all(self._file.write, words)
         rows = int(slots.rows[slot])
         self._pieces[number].append(_Piece(self._end, rows, records, len(words), crc32(_bytes(words))))
         self._end += words.nbytes
@@ -131,7 +131,7 @@ class SpillFile:
             for piece in pieces:
                 here = words[low : low + piece.words]
                 self._file.seek(piece.offset)
-                _read(self._file, here)
+                _all(self._file.readinto, here)
                 if crc32(_bytes(here)) != piece.checksum:
                     raise OSError("what is read is not what was written")
                 low += piece.words
@@ -180,16 +180,11 @@ def _bytes(words: NDArray[np.float64]) -> memoryview:
     return memoryview(words.view(np.uint8))  # type: ignore[arg-type]
 
 
-def _write(file: Any, words: NDArray[np.float64]) -> None:
+def _all(transfer: Callable[[memoryview], int], words: NDArray[np.float64]) -> None:
+    """Write or read all of `words`: a call may end early."""
     rest = _bytes(words)
     while rest:
-        rest = rest[file.write(rest) :]
-
-
-def _read(file: Any, words: NDArray[np.float64]) -> None:
-    rest = _bytes(words)
-    while rest:
-        got = file.readinto(rest)
-        if not got:
+        done = transfer(rest)
+        if not done:
             raise OSError("the scratch file is shorter than what was written")
-        rest = rest[got:]
+        rest = rest[done:]

@@ -152,17 +152,7 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Fitted transforms in their order.
-
-    Attributes
-    ----------
-    steps : tuple of Transform
-        The transforms, fitted.
-    columns : int
-        Number of features before the first.
-    width : int
-        Number of features after the last.
-    """
+    """Fitted transforms in their order, and the number of features before the first and after the last."""
 
     steps: tuple[Transform, ...]
     columns: int

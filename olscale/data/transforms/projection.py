@@ -64,9 +64,8 @@ class RandomProjection(Transform):
     def __init__(self, features: int, kind: str = "gaussian", seed: int = 0) -> None:
         for parameter, value, least in (("features", features, 1), ("seed", seed, 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ParameterError(
-                    f"transform project: {parameter} was {value!r}, expected a whole number of at least {least}"
-                )
+                expected = f"expected a whole number of at least {least}"
+                raise ParameterError(f"transform project: {parameter} was {value!r}, {expected}")
         if kind not in KINDS:
             raise UnknownNameError("kind of projection", str(kind), KINDS)
         self.features, self.kind, self.seed = features, kind, seed
