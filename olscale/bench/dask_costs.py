@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from olscale.bench.base import Figure
+from olscale.bench.linear import feed
 from olscale.bench.workloads.url_like import chunks
 from olscale.learners.registry import make_learner
 
@@ -30,8 +31,7 @@ class _Stream:
 
     def advance(self, number: int) -> int:
         """Learn from the rows."""
-        for chunk in self._rows:
-            self._learner.learn(chunk.X, chunk.y)
+        feed(self._learner, self._rows)
         return number
 
 
@@ -72,15 +72,13 @@ async def _measured() -> list[Figure]:
             stop = perf_counter()
             shares.append((middle - start) / (stop - middle))
             seconds.append((stop - middle) / _STREAM_CALLS)
+    call, share, note = (
+        statistics.median(seconds[1:]),
+        statistics.median(shares[1:]),
+        "the longer a call, the nearer to 1",
+    )
     return [
         Figure("task, there and back", 1e3 * statistics.median(tasks), "ms"),
         Figure("actor call, there and back", 1e3 * statistics.median(calls), "ms"),
-        Figure(
-            "stream on an actor",
-            1e3 * statistics.median(seconds[1:]),
-            "ms a call",
-            statistics.median(shares[1:]),
-            "the same fold in process",
-            note="the longer a call, the nearer to 1",
-        ),
+        Figure("stream on an actor", 1e3 * call, "ms a call", share, "the same fold in process", note=note),
     ]

@@ -54,17 +54,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What came out.
-
-    Attributes
-    ----------
-    seconds : float
-        Wall time.
-    efficiency : float
-        Work, over wall time times workers.
-    busy : dict of str to float
-        Share of the wall time in which driver, scheduler, file system and workers are at work.
-    """
+    """Wall time; work over wall time times workers; and the shares of it in which each part is busy."""
 
     seconds: float
     efficiency: float
@@ -92,14 +82,7 @@ class _Server:
 def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2) -> Forecast:
     """Simulate `groups`, given out in their order, on `workers` workers.
 
-    Parameters
-    ----------
-    groups : sequence of Load
-        At least one.
-    workers : int
-    costs : Costs
-    ahead : int
-        Run groups a worker that the driver gives out before one has come back; one, when no more are left than workers.
+    So many groups a worker are given out `ahead` of the first that comes back; one, when no more are left than workers.
 
     Examples
     --------
@@ -112,14 +95,14 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
     """
     driver, scheduler, files = _Server(), _Server(), _Server()
     waiting: deque[int] = deque()
-    idle, given, back, worked, now = workers, 0, 0, 0.0, 0.0
+    idle, sent, back, work, now = workers, 0, 0, 0.0, 0.0
     events: list[tuple[float, int, str]] = []
 
     def give(at: float) -> None:
-        nonlocal given
-        while given < len(groups) and given - back < workers * (ahead if len(groups) - given > workers else 1):
-            heappush(events, (driver.serve(at, costs.driver / 2), given, "submitted"))
-            given += 1
+        nonlocal sent
+        while sent < len(groups) and sent - back < workers * (ahead if len(groups) - sent > workers else 1):
+            heappush(events, (driver.serve(at, costs.driver / 2), sent, "submitted"))
+            sent += 1
 
     give(0.0)
     while events:
@@ -131,22 +114,22 @@ def forecast(groups: Sequence[Load], workers: int, costs: Costs, ahead: int = 2)
             waiting.append(number)
         elif what == "written":
             # Reports came all along; served here they take the same time of both threads.
-            heard = scheduler.serve(now, costs.scheduler / 2 + group.reports * costs.scheduler_report)
-            heappush(events, (heard, number, "answered"))
+            end = scheduler.serve(now, costs.scheduler / 2 + group.reports * costs.scheduler_report)
+            heappush(events, (end, number, "answered"))
         elif what == "answered":
             idle += 1
-            done = driver.serve(now, costs.driver / 2 + group.reports * costs.driver_report)
-            heappush(events, (done, number, "done"))
+            end = driver.serve(now, costs.driver / 2 + group.reports * costs.driver_report)
+            heappush(events, (end, number, "done"))
         else:
             back += 1
             give(now)
         while idle and waiting:
             idle -= 1
             mine = groups[waiting[0]]
-            computed = now + costs.trip + costs.start + mine.seconds
-            worked += costs.start + mine.seconds + mine.runs * costs.record
-            written = max(computed + mine.runs * costs.record, files.serve(computed, mine.runs * costs.file))
-            heappush(events, (written, waiting.popleft(), "written"))
-    busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": worked / workers}
+            end = now + costs.trip + costs.start + mine.seconds
+            work += costs.start + mine.seconds + mine.runs * costs.record
+            end = max(end + mine.runs * costs.record, files.serve(end, mine.runs * costs.file))
+            heappush(events, (end, waiting.popleft(), "written"))
+    busy = {"driver": driver.busy, "scheduler": scheduler.busy, "file system": files.busy, "workers": work / workers}
     efficiency = sum(group.seconds for group in groups) / (now * workers) if now else 1.0
     return Forecast(now, efficiency, {part: time / now for part, time in busy.items()} if now else {})

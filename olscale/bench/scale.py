@@ -45,9 +45,8 @@ def _url(folder: Path, rows: int, rounds: int) -> list[Figure]:
     archive = str(folder / "url_svmlight.tar.gz")
     start = perf_counter()
     _, size = generate_archive("url-like", archive, rows=rows)
-    found = [
-        Figure("write the archive", size / 1e6 / (perf_counter() - start), "MB/s", note=f"{size / 1e6:,.0f} MB of text")
-    ]
+    speed, note = size / 1e6 / (perf_counter() - start), f"{size / 1e6:,.0f} MB of text"
+    found = [Figure("write the archive", speed, "MB/s", note=note)]
     found += _ingests(archive, size / 1e6, folder, rounds)
     datasets = {layout: open_dataset(folder / layout) for layout in ("parquet", "zarr")}
     found += [Figure(f"size in {name}", made.size() / rows, "bytes a row") for name, made in datasets.items()]
@@ -86,14 +85,12 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
 
 
 def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
-    made = {
-        layout: generate("webspam-like", folder / f"webspam-{layout}", rows=rows, layout=layout)
-        for layout in ("parquet", "zarr")
-    }
+    layouts = ("parquet", "zarr")
+    datasets = [generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of) for of in layouts]
     with one_core():
-        table = [_pa1(f"webspam-like, {layout}", dataset) for layout, dataset in made.items()]
+        table = [_pa1(f"webspam-like, {of}", dataset) for of, dataset in zip(layouts, datasets, strict=True)]
         found = compare(table, "M rows/s", rounds)
-    return [*found, *_stream("webspam-like", made["zarr"], folder)]
+    return [*found, *_stream("webspam-like", datasets[1], folder)]
 
 
 def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Figure]:
@@ -121,9 +118,8 @@ def _pa1(name: str, dataset: Dataset, peer: str = "", target: str = "") -> Conte
 def _stream(name: str, dataset: Dataset, folder: Path) -> list[Figure]:
     """Return what the learners of ``pipelines/url.toml`` take together, in time order on two workers."""
     learners = stream_learners()
-    experiment = parse_experiment(
-        {"name": name, "protocol": {"order": "time"}, "datasets": [{"path": dataset.path}], "learners": learners}
-    )
+    content = {"name": name, "datasets": [{"path": dataset.path}], "learners": learners}
+    experiment = parse_experiment(content | {"protocol": {"order": "time"}})
     few = generate(name, folder / f"{name}-few", rows=200)  # compiles the compiled loops, or loads them
     warm = experiment.model_copy(update={"datasets": (DatasetSpec(path=few.path),)})
     evaluate(warm, folder / f"{name}-warm", in_process=True)

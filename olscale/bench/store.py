@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
+from timeit import repeat
 from typing import Any
 
 import numpy as np
@@ -105,9 +105,4 @@ def figures() -> list[Figure]:
 
 
 def _figure(name: str, work: Callable[[], Any], times: int, note: str = "") -> Figure:
-    seconds = []
-    for _ in range(times):
-        start = perf_counter()
-        work()
-        seconds.append(perf_counter() - start)
-    return Figure(name, 1e3 * statistics.median(seconds), "ms", note=note)
+    return Figure(name, 1e3 * statistics.median(repeat(work, repeat=times, number=1)), "ms", note=note)

@@ -71,19 +71,13 @@ class Metered(Protocol):
 
     def fail(self, outcome: str, reason: str) -> None:
         """End the run, if it has not failed already."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetExceeded:
-    """A budget that is exceeded.
+    """A budget that is exceeded: ``"timeout"`` or ``"oom"``, and why.
 
-    Attributes
-    ----------
-    outcome : str
-        ``"timeout"`` or ``"oom"``.
-    reason : str
-        Names the limit, and nothing that was measured: the same in every execution.
+    The reason names the limit, and nothing that was measured: it is the same in every execution.
     """
 
     outcome: str
@@ -91,13 +85,7 @@ class BudgetExceeded:
 
 
 class TimeUp(BaseException):
-    """Raised in the middle of a call, where that is possible, to end it.
-
-    Parameters
-    ----------
-    excess : BudgetExceeded
-        The budget that the call is over.
-    """
+    """Raised in the middle of a call, where that is possible, to end it; `excess` is the budget that the call is over."""
 
     def __init__(self, excess: BudgetExceeded) -> None:
         super().__init__(excess.reason)
@@ -109,11 +97,9 @@ class Watch(Protocol):
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
         """Begin to watch: end `runs` after so many seconds from now, or when the process holds more than `most_bytes`."""
-        ...
 
     def leave(self) -> None:
         """Stop watching: the call has returned."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +146,11 @@ class Meter:
         finally:
             if self.watch is not None:
                 self.watch.leave()
-            if counts:
-                for run in runs:
-                    run.spent = self._with(run.spent, call)
-                for run in runs:
-                    over = self._over(run.spent)
-                    if over:
-                        run.fail(over.outcome, over.reason)
+            for run in runs if counts else ():
+                run.spent = self._with(run.spent, call)
+            for run in runs if counts else ():
+                if over := self._over(run.spent):
+                    run.fail(over.outcome, over.reason)
 
     def _left(self, call: _Call) -> tuple[float, float]:
         """Return after how many seconds, and at how many bytes, a call is to be ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -54,10 +55,10 @@ def cut_groups(
         How many numbers each run goes through, by its id; the values of its rows where it is left out.
     """
     held = default_limit() // parts if memory_limit is None else memory_limit
-    streams: dict[tuple[StreamKey, bool], list[Run]] = {}
+    streams: dict[tuple[StreamKey, bool], list[Run]] = defaultdict(list)
     for run in runs:
         # Those that cannot be saved in mid-stream go apart, or the others would start again with them.
-        streams.setdefault((run.stream, is_restorable(run.learner)), []).append(run)
+        streams[run.stream, is_restorable(run.learner)].append(run)
     # Fewer streams than workers: cut each into slices of its learners, at the price of reading the stream once a slice.
     slices = max(1, -(-parts // max(1, len(streams))))
 

@@ -149,9 +149,8 @@ class LearnerSpec(_Section):
         >>> LearnerSpec(name="pa1", params={"C": [0.5, 1.0]}).settings()
         [{'C': 0.5}, {'C': 1.0}]
         """
-        return _combinations(
-            {name: value if isinstance(value, list) else [value] for name, value in self.params.items()}
-        )
+        values = self.params.items()
+        return _combinations({name: value if isinstance(value, list) else [value] for name, value in values})
 
     def points(self) -> list[dict[str, Any]]:
         """Return one dictionary of parameters for each combination to choose from.

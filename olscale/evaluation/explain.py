@@ -57,13 +57,7 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
 
 
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
-    """Refuse true and false where only numbers and words go: pydantic takes them for 1 and 0.
-
-    Raises
-    ------
-    ExperimentError
-        With the first place that has one.
-    """
+    """Refuse true and false where only numbers and words go: pydantic takes them for 1 and 0."""
     numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "budget") if key in content}
     datasets = content.get("datasets")
     tables = datasets if isinstance(datasets, list | tuple) else ()
@@ -77,14 +71,10 @@ def _values(value: Any, place: str) -> Iterator[tuple[str, Any]]:
     """Yield all that is in tables and lists, each with its place."""
     if is_dataclass(value):
         value = vars(value)
-    if isinstance(value, Mapping):
-        inside = list(value.items())
-    elif isinstance(value, list | tuple):
-        inside = list(enumerate(value))
-    else:
+    if not isinstance(value, Mapping | list | tuple):
         yield place, value
         return
-    for key, each in inside:
+    for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
         yield from _values(each, f"{place}.{key}" if place else str(key))
 
 

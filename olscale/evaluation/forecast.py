@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from olscale.errors import ParameterError
@@ -18,27 +19,19 @@ LONG_SECONDS = 600.0
 
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:
-    """Yield a line for each learner on each dataset whose runs take long, with what to do instead.
-
-    Parameters
-    ----------
-    plan : RunPlan
-    missing : sequence of Run
-        Runs of the plan that are to be computed.
-    """
-    groups: dict[tuple[str, str, str], list[Run]] = {}
+    """Yield a line for each learner on each dataset whose runs, `missing` ones of the plan, take long, with a way out."""
+    groups: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
     for run in missing:
         if plan.costs.get(run.id, 0.0) > LONG_SECONDS * NUMBERS_A_SECOND:
-            groups.setdefault((run.learner, str(run.params), run.stream.fingerprint), []).append(run)
+            groups[run.learner, str(run.params), run.stream.fingerprint].append(run)
     for runs in groups.values():
         first = runs[0]
         rows = plan.sources[first.stream.fingerprint].length(first.stream)
         cost = max(plan.costs[run.id] for run in runs)
-        cheaper = _cheaper(first)
         yield (
             f"{first.learner} on {first.stream.dataset} may take {_duration(cost / NUMBERS_A_SECOND)} a run"
             f" ({len(runs)} {'run' if len(runs) == 1 else 'runs'}): it goes through {cost / max(1, rows):.2g} numbers for"
-            f" each of {rows:,} rows{f'; {cheaper}' if cheaper else ''}"
+            f" each of {rows:,} rows{_cheaper(first)}"
         )
 
 
@@ -53,15 +46,15 @@ def check_workers(missing: Sequence[Run], bytes_of: Mapping[str, int], memory: f
     for run in missing:
         size = bytes_of.get(run.id, 0)
         if size > memory:
-            cheaper = _cheaper(run)
             raise ParameterError(
                 f"learner {run.learner} on {run.stream.dataset}: its model takes {size / 1e9:.3g} GB, a worker has "
-                f"{memory / 1e9:.3g} GB; use fewer workers{f'; {cheaper}' if cheaper else ''}"
+                f"{memory / 1e9:.3g} GB; use fewer workers{_cheaper(run)}"
             )
 
 
 def _cheaper(run: Run) -> str:
-    return ask(run.learner, "cheaper", cost_of(make_learner(run.learner, run.params)).cheaper)
+    cheaper = ask(run.learner, "cheaper", cost_of(make_learner(run.learner, run.params)).cheaper)
+    return f"; {cheaper}" if cheaper else ""
 
 
 def _duration(seconds: float) -> str:

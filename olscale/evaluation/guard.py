@@ -50,7 +50,6 @@ class Guarded(Metered, Protocol):
 
     def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
         """End the run, if it has not failed already."""
-        ...
 
 
 @contextmanager
@@ -91,12 +90,7 @@ def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True)
 
 
 def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
-    """Return what a learner has returned, if it is the scores of so many rows.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Return what a learner has returned, if it is the scores of so many rows; raise `TypeError` otherwise."""
     shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
     if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in outputs] and kind in "fiub":
         return scores
@@ -114,9 +108,9 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, DivergedError):
         row = getattr(error, "row", None)
         return Failure("diverged", message, row if isinstance(row, int) else None)
-    return (
-        Failure("oom", f"MemoryError: {message}") if isinstance(error, MemoryError) else Failure("learner_error", text)
-    )
+    if isinstance(error, MemoryError):
+        return Failure("oom", f"MemoryError: {message}")
+    return Failure("learner_error", text)
 
 
 class GlobalRandom:

@@ -50,14 +50,9 @@ def merge_shards(group: RunGroup, scratch: Scratch) -> Record:
         for y, codes, _ in _counted(group, scratch, "test", int(ends[0]["blocks"][1])):
             whole.count_test(y, codes, _NO_SCORES)
         whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
-    seconds = sum(float(end["seconds"][0]) for end in ends)
-    return whole.record(
-        {
-            "fit_seconds": seconds,
-            "rows_per_second": rows / seconds if seconds > 0.0 else 0.0,
-            "read_seconds": sum(float(end["read_seconds"][0]) for end in ends),
-        }
-    )
+    fit, read = (sum(float(end[name][0]) for end in ends) for name in ("seconds", "read_seconds"))
+    speed = rows / fit if fit > 0.0 else 0.0
+    return whole.record({"fit_seconds": fit, "rows_per_second": speed, "read_seconds": read})
 
 
 _NO_SCORES = np.empty((0, 0))
@@ -77,8 +72,7 @@ def _counted(group: RunGroup, scratch: Scratch, split: str, blocks: int) -> Iter
 def _joined(
     whole: RunState, classes: int, group: RunGroup, ends: Sequence[dict[str, NDArray[Any]]]
 ) -> dict[str, NDArray[Any]]:
-    states = [
-        {name.removeprefix("state."): array for name, array in end.items() if name.startswith("state.")} for end in ends
-    ]
+    mark = "state."
+    states = [{name.removeprefix(mark): end[name] for name in end if name.startswith(mark)} for end in ends]
     axes = [class_axes(whole.learner, count) or {} for count in (classes, *(len(shard) for shard in group.shards))]
     return join_classes(states, axes[0], axes[1:])

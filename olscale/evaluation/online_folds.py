@@ -65,10 +65,8 @@ class OnlineFolds:
 
     def _picks(self, fold: int, first: int, stop: int) -> NDArray[np.int64]:
         """Return 1 for each row that picks the model `fold`, of which each row picks one at random."""
-        picked: NDArray[np.int64] = ((self._uniform(first, stop) * self.folds).astype(np.int64) == fold).astype(
-            np.int64
-        )
-        return picked
+        pick = (self._uniform(first, stop) * self.folds).astype(np.int64)
+        return np.equal(pick, fold).astype(np.int64)
 
 
 def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:

@@ -43,7 +43,6 @@ class RunState:
     Parameters
     ----------
     run : Run
-        What is run.
     shape : StreamShape
         Rows, classes and segments of its stream.
     columns : int
@@ -98,9 +97,8 @@ class RunState:
         self._outputs = (score_columns(shape.classes), shape.classes)
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
-        self._metrics: list[Metric] = [
-            metric(shape) for metric in metrics or METRICS.load_all() if metric.wanted(shape.scoring)
-        ]
+        kinds = metrics or METRICS.load_all()
+        self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.wanted(shape.scoring)]
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -291,13 +289,7 @@ class RunState:
         return attempt([self], call, counts) if self.outcome == "ok" else None
 
     def _asked(self, what: str, call: Callable[[], T]) -> T:
-        """Call into the learner for its checkpoint; a failure is that of the checkpoint, and the run goes on.
-
-        Raises
-        ------
-        ValueError
-            If the learner raises anything.
-        """
+        """Call into the learner for its checkpoint; what it raises is a `ValueError`, and the run goes on."""
         with self.meter.calling([self], counts=False):
             try:
                 return call()

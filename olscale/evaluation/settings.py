@@ -67,19 +67,15 @@ def _choices(
             yield str(learner.version), learner.resolved_params(), None
             continue
         version = make_learner(spec.name, given | spec.points()[0]).version
-        searched = {
+        search: Any = {
             "transforms": list(transforms),
             "learner": {"name": spec.name, "version": version, "params": given},
             "grid": spec.tune,
             "protocol": experiment.tuning.definition(experiment.seed),
         }
-        matching = [
-            selection
-            for selection in selections
-            if selection.definition["dataset"]["name"] == dataset
-            and canonical_json(_of_any_version({key: selection.definition[key] for key in searched}))
-            == canonical_json(searched)
-        ]
+        search = canonical_json(search)
+        of_dataset = (one for one in selections if one.definition["dataset"]["name"] == dataset)
+        matching = (one for one in of_dataset if canonical_json(_of_any_version(one.definition)) == search)
         newest = max(matching, key=lambda one: one.definition["protocol"].get("transforms_version", 1), default=None)
         yield str(version), newest.chosen if newest else None, newest.summary() if newest else None
 
@@ -95,6 +91,7 @@ def _protocols(
     return list(found.values())
 
 
-def _of_any_version(search: dict[str, Any]) -> dict[str, Any]:
+def _of_any_version(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definition of a search without its dataset and the version of its transforms."""
     how = {name: value for name, value in search["protocol"].items() if name != "transforms_version"}
-    return {**search, "protocol": how}
+    return {**{key: search[key] for key in ("transforms", "learner", "grid")}, "protocol": how}
