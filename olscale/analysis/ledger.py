@@ -33,16 +33,7 @@ Figures = Mapping[SettingKey, Mapping[str, Summary]]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting of the causes experiment, as far as it is about one cell.
-
-    Parameters
-    ----------
-    setting : Setting
-    summary : Summary
-        Ours.
-    difference : Difference
-        From the published figure.
-    """
+    """A setting of the causes experiment, as far as it is about one cell: our figure, and how far it is off."""
 
     setting: Setting
     summary: Summary

@@ -13,15 +13,7 @@ UNPLACED = 2**31
 
 
 class Name(NamedTuple):
-    """A name in its place.
-
-    Parameters
-    ----------
-    place : int
-        Position among the datasets, or the learners, of the store's experiments.
-    text : str
-        The label in the experiment; empty without one.
-    """
+    """The label in an experiment, empty without one, and its place among the datasets, or learners, of all experiments."""
 
     place: int = UNPLACED
     text: str = ""
@@ -35,10 +27,6 @@ class Names:
 
     Experiments come in the order in which the store saw them first, and of one that was changed its last form comes first.
     The first label found in that order counts; places are those of the first appearance.
-
-    Parameters
-    ----------
-    plans : iterable of Plan
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:

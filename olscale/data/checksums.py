@@ -47,13 +47,7 @@ def decoded_crc32(block: Block) -> int:
 
 
 class SplitHash:
-    """Running hashes over the rows of one split.
-
-    Parameters
-    ----------
-    version : int
-        Format version of the dataset.
-    """
+    """Running hashes over the rows of one split, for a format version of the dataset."""
 
     def __init__(self, version: int = FORMAT_VERSION) -> None:
         self.rows, self.version = 0, version

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.shuffle import ordered_rows
+from olscale.data.shuffle.subset import ordered_rows
 from olscale.data.splits import Part
 from olscale.data.transforms import Pipeline, fit_transforms
 from olscale.data.transforms.drop import column_of

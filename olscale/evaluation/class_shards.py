@@ -170,14 +170,9 @@ class _ShardState(RunState):
 
 
 class ShardPass(GroupPass):
-    """A shard of a run on its way through the stream; it ends with no record, but with arrays for `merge_shards`.
+    """A shard of a run, one of `RunGroup.parts`, on its way through the stream.
 
-    Parameters
-    ----------
-    group : RunGroup
-        One of `RunGroup.parts`.
-    scratch : Scratch
-        Where the arrays go.
+    It ends with no record, but with arrays for `merge_shards` in `scratch`.
     """
 
     def __init__(

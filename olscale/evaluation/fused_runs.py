@@ -15,10 +15,6 @@ class FusedRuns:
     """Runs of one learner in several settings; the time of the pass is shared evenly among them.
 
     What their pass raises ends all of them: nobody can say whose doing it was.
-
-    Parameters
-    ----------
-    runs : sequence of RunState
     """
 
     def __init__(self, runs: Sequence[RunState]) -> None:

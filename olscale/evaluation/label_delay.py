@@ -25,14 +25,7 @@ from olscale.learners.contract.usable_rows import diverged_at, learn_usable, sco
 
 
 class Scored(NamedTuple):
-    """Scores of a chunk.
-
-    Parameters
-    ----------
-    rows : int64 array of shape (n_scored,)
-        Which rows of the chunk were scored, ascending.
-    scores : float64 array of shape (n_scored, outputs)
-    """
+    """Which rows of a chunk were scored, ascending, and their scores of shape (rows, outputs)."""
 
     rows: NDArray[np.int64]
     scores: FloatArray

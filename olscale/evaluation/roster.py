@@ -12,12 +12,7 @@ from olscale.results.record import canonical_json
 
 
 class Roster:
-    """The datasets and learners of an experiment in its order, under the names by which people see them.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    """
+    """The datasets and learners of an experiment in its order, under the names by which people see them."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._specs = experiment.learners

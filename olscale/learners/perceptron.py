@@ -28,9 +28,8 @@ class Perceptron(LinearLearner):
 
     Notes
     -----
-    State: ``columns * outputs`` weights of 8 (float32: 4) bytes. Time a row: ``O(nonzeros * outputs)`` to score and
-    ``O(nonzeros)`` a column that moves. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are
-    this form: the sign of 0 is +1, and of equal best scores the first class wins.
+    State and time are as in `PA`. LIBOL's ``Perceptron`` and ``M_PerceptronM`` are this form: the sign of 0 is +1, and of
+    equal best scores the first class wins.
 
     References
     ----------

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
+
+import numpy as np
 
 Check: TypeAlias = tuple[str, Callable[[], None]]
 """A name for people, and what to call: it raises `AssertionError` where the contract does not hold."""
@@ -21,6 +23,13 @@ def name_check(check: Callable[..., None], *arguments: Any, of: str = "") -> Che
     """
     words = check.__name__.removeprefix("check_").replace("_", " ")
     return f"{words} ({of})" if of else words, partial(check, *arguments)
+
+
+def check_plain_arrays(what: str, arrays: Mapping[str, object]) -> None:
+    """Refuse what cannot be saved as a plain array of numbers."""
+    for name, array in arrays.items():
+        assert isinstance(array, np.ndarray), f"{what} {name} is a {type(array).__name__}"
+        assert array.dtype.kind in "fiub", f"{what} {name} has dtype {array.dtype}"
 
 
 def check_list(checks: Sequence[Callable[..., None]], *arguments: Any) -> list[Check]:

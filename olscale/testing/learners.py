@@ -12,7 +12,7 @@ from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import Learner, codes_of, score_columns
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
-from olscale.testing.check_list import Check, check_list, name_check
+from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
 from olscale.testing.small_streams import CLASSES, COLUMNS, ROWS, VARIANTS, assert_same_state, cut, start, stream
 
@@ -135,9 +135,7 @@ def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     """The state is numeric arrays, the size reported is theirs, and the parameters are plain JSON values."""
     fresh = start(learner, 2)
     state = fresh.state()
-    for name, array in state.items():
-        assert isinstance(array, np.ndarray), f"state {name} is a {type(array).__name__}"
-        assert array.dtype.kind in "fiub", f"state {name} has dtype {array.dtype}"
+    check_plain_arrays("state", state)
     measures = fresh.measures()
     size = sum(array.nbytes for array in state.values())
     assert measures["model_bytes"] == size, "model_bytes is not the state's size"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.protocol import PLAIN, Scoring
-from olscale.testing.check_list import Check, check_list
+from olscale.testing.check_list import Check, check_list, check_plain_arrays
 
 ROWS, CLASSES, TEST_ROWS = 200, 3, 40
 SEGMENTS = (("monday", 0), ("tuesday", 80), ("wednesday", 150))
@@ -118,9 +118,7 @@ def check_sums_are_plain_arrays(metric: type[Metric], scoring: Scoring) -> None:
     """All that is summed is numeric arrays: they are saved as such."""
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
-    for name, array in counter.sums.items():
-        assert isinstance(array, np.ndarray), f"sum {name} is a {type(array).__name__}"
-        assert array.dtype.kind in "fiub", f"sum {name} has dtype {array.dtype}"
+    check_plain_arrays("sum", counter.sums)
 
 
 def check_values_are_finite_and_what_was_not_measured_is_left_out(metric: type[Metric], scoring: Scoring) -> None:

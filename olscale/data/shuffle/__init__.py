@@ -3,9 +3,3 @@
 `ordered_rows` chooses the way. A split that fits is kept in memory (`in_memory`); rows in ascending order are a `subset` of
 the file's; others go to the buckets of a scratch file (`external`, `spill_file`), by way of a `write_buffer`.
 """
-
-from __future__ import annotations
-
-from olscale.data.shuffle.subset import OrderedRows, ordered_rows
-
-__all__ = ["OrderedRows", "ordered_rows"]

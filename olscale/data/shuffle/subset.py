@@ -1,8 +1,4 @@
-"""Rows of a split in an order other than the file's, by chunk number, within a limit of memory.
-
-Three ways, which give the same chunks: the split is held in memory if it fits; rows in ascending order are taken from the
-chunks of the file; any other order goes through buckets in a scratch file.
-"""
+"""Rows of a split in an order other than the file's, by chunk number: three ways, which give the same chunks."""
 
 from __future__ import annotations
 

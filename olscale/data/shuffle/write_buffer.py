@@ -50,22 +50,7 @@ def record_type(X: StoredRows) -> np.dtype[Any] | None:
 
 
 class WriteBuffer:
-    """As many slots as there are buckets, of one size.
-
-    Parameters
-    ----------
-    count : int
-        Number of slots.
-    room : int
-        Words of eight bytes of each.
-    size : int
-        Positions of a bucket.
-
-    Attributes
-    ----------
-    rows : int64 array of shape (count,)
-        How many rows lie in each.
-    """
+    """Slots of `room` words each for `count` buckets of `size` positions; `rows` says how many rows lie in each."""
 
     def __init__(self, count: int, room: int, size: int) -> None:
         self.room = room

@@ -29,15 +29,10 @@ _NONE: NDArray[np.uint64] = np.empty(0, dtype=np.uint64)
 
 
 def word_gaps(sparsity: float, width: int) -> NDArray[np.uint64]:
-    """Return the thresholds that turn the upper 31 bits of a word into a number of zeros between entries.
+    """Return the thresholds, shape (width,), that turn the upper 31 bits of a word into a number of zeros between entries.
 
     An entry differs from 0 with probability ``1 / sparsity``, so `k` zeros or fewer come first with probability
-    ``1 - (1 - 1 / sparsity)^(k + 1)``.
-
-    Returns
-    -------
-    uint64 array of shape (width,)
-        That probability for k = 0, 1 ... as a part of 2^31.
+    ``1 - (1 - 1 / sparsity)^(k + 1)``: that is threshold k, as a part of 2^31.
     """
     none, found = 1.0, []
     for _ in range(width):
@@ -136,13 +131,7 @@ def _scatter(X: Any, ends: Any, listed: Any, out: Any) -> None:
 
 
 class Listed:
-    """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry.
-
-    Parameters
-    ----------
-    key, columns, width, sparsity
-        As for `MatrixRows`.
-    """
+    """A matrix with few entries, all of them held: 4 bytes a feature and 4 an entry; parameters as for `MatrixRows`."""
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
         words, gaps, scratch = np.array(key, dtype=np.uint64), word_gaps(sparsity, width), np.empty(width, np.int64)
@@ -166,18 +155,9 @@ class Listed:
 class MatrixRows:
     """Rows of a matrix that are kept, at most `TABLE_BYTES` of them, and the product with it.
 
-    What is kept has no influence on a product: threads may share a table, one at a time.
-
-    Parameters
-    ----------
-    key : tuple of two int
-        Key of the random words.
-    columns : int
-        Number of features.
-    width : int
-        Number of dimensions.
-    sparsity : float
-        Entries are -1 and 1, one in so many; Gaussian if 0.
+    It is of `width` dimensions for `columns` features, of random words with `key`. One entry in `sparsity` is -1 or 1, the
+    others are 0; with a sparsity of 0 all are Gaussian. What is kept has no influence on a product: threads may share a
+    table, one at a time.
     """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:

@@ -34,12 +34,7 @@ def philox(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> Any:
 def fill_words(number: Any, key: Any, words: Any) -> None:
     """Fill `words`, whose length is a multiple of 4, with the blocks of the counters (0, number), (1, number) ...
 
-    Parameters
-    ----------
-    number : int
-        Less than 2^32.
-    key : uint64 array of shape (2,)
-    words : int64 or uint64 array
+    The number is less than 2^32, the key a uint64 array of shape (2,).
     """
     k0, k1 = key[0], key[1]
     for block in range(words.shape[0] // 4):

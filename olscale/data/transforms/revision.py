@@ -21,12 +21,6 @@ def transforms_version(dataset: Dataset, texts: Sequence[str]) -> int:
     """Return 2 where `texts`, fitted on the training split, differ from what version 0.1 made of them, else 1.
 
     The first chunk rules out nearly all data sets; only one with a feature that may be concerned is read as a whole.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    texts : sequence of str
-        Transforms with their parameters, in order.
     """
     scalings = [number for number, text in enumerate(texts) if text == Standardize.name]
     if not scalings or not dataset.rows("train"):

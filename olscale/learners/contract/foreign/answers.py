@@ -40,12 +40,7 @@ def _no_code(value: Any, classes: int) -> str:
 
 
 class Soundness:
-    """Whether what a model says of a row can be believed: by its scores or, where it gives none, by its numbers.
-
-    Parameters
-    ----------
-    model : estimator
-    """
+    """Whether what a model says of a row can be believed: by its scores or, where it gives none, by its numbers."""
 
     def __init__(self, model: Any) -> None:
         self._watch = NumberWatch()
