@@ -65,8 +65,8 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     published, ours = (rankdata(errors[..., which], axis=0) for which in (0, 1))
     steps = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
     agreement = float(np.mean([step[:, 0] * step[:, 1] > 0 for step in steps]))
-    ranks = (tuple(map(tuple, of.tolist())) for of in (published, ours))
-    return Ranks(tuple(methods), tuple(datasets), *ranks, agreement, *_tests(ours))
+    rows = [tuple(map(tuple, of.tolist())) for of in (published, ours)]
+    return Ranks(tuple(methods), tuple(datasets), rows[0], rows[1], agreement, *_tests(ours))
 
 
 def _tests(ranks: np.ndarray) -> tuple[float, float]:

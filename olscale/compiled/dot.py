@@ -25,12 +25,11 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import intrinsic, prefetch
-from olscale.compiled.row_layout import is_csr, prefetch_rows
+from olscale.compiled.row_layout import by_layout, prefetch_rows, prefetch_weights
 from olscale.compiled.simd.vectors import (
     DOUBLE,
     INT32,
@@ -47,26 +46,10 @@ _GROUPS = 8
 _SUMS = ir.VectorType(DOUBLE, _GROUPS)
 
 
-def dot(X: Rows, i: int, w: NDArray[Any]) -> float:
+@by_layout
+def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
     """Return ``x_i w`` for flat weights `w`, in double precision."""
-    raise TypeError("for compiled loops only")
 
-
-def copy_square(X: Rows, i: int, row: NDArray[Any]) -> float:
-    """Return ``|x_i|^2``, in double precision, and copy a dense row to `row`, in the precision of that.
-
-    Sparse rows are not copied: `row` is left as it is.
-    """
-    raise TypeError("for compiled loops only")
-
-
-def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> tuple[float, float]:
-    """Return ``x_i w`` and ``x_i u``, each as `dot` has it, going through the row once."""
-    raise TypeError("for compiled loops only")
-
-
-@overload(dot)
-def _dot(X, i, w):
     def dense(X, i, w):
         return _dense_dot(X[i], w)
 
@@ -77,13 +60,18 @@ def _dot(X, i, w):
             prefetch(w, np.uint32(X.indices[p]))
         return _csr_dot(X.indices, X.data, start, stop, w)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(dot_both)
-def _dot_both(X, i, w, u):
-    def dense(X, i, w, u):
-        return _dense_dot_both(X[i], w, u)
+@by_layout
+def copy_dot_square(X: Rows, i: int, w: NDArray[Any], row: NDArray[Any]) -> Any:
+    """Return ``|x_i|^2`` and ``x_i w``, going through the row once, and copy it as `copy_square` does.
+
+    `w` is flat, of at least as many numbers as there are features.
+    """
+
+    def dense(X, i, w, row):
+        return _dense_dot_square(X[i], w, row)
 
     def csr(X, i, w, u):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
@@ -92,11 +80,16 @@ def _dot_both(X, i, w, u):
             prefetch(u, np.uint32(X.indices[p]))
         return _csr_dot_both(X.indices, X.data, start, stop, w, u)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(copy_square)
-def _copy_square(X, i, row):
+@by_layout
+def copy_square(X: Rows, i: int, row: NDArray[Any]) -> Any:
+    """Return ``|x_i|^2``, in double precision, and copy a dense row to `row`, in the precision of that.
+
+    Sparse rows are not copied: `row` is left as it is.
+    """
+
     def dense(X, i, row):
         return _dense_square(X[i], row)
 
@@ -105,7 +98,7 @@ def _copy_square(X, i, row):
         prefetch_rows(X, start, stop)
         return _csr_square(X.indices, X.data, start, stop)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
 def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:

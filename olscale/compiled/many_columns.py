@@ -25,25 +25,8 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, is_csr, prefetch_rows
+from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, by_layout, prefetch_rows
 from olscale.compiled.simd.columns import move_csr, move_multiply_dense, multiply_csr, multiply_dense
-
-
-def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
-    """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
-
-    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
-    """
-    raise TypeError("for compiled loops only")
-
-
-def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]) -> float:
-    """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
-
-    The weights of many columns do not fit in the nearest cache; to move them and then to multiply them is to fetch them
-    twice. The bits are those of `add_row` followed by `multiply`.
-    """
-    raise TypeError("for compiled loops only")
 
 
 def csr_scores(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], f: NDArray[np.float64]) -> None:
@@ -51,8 +34,13 @@ def csr_scores(indices: Any, data: Any, start: Any, stop: Any, W: NDArray[Any], 
     raise TypeError("for compiled loops only")
 
 
-@overload(multiply)
-def _multiply(X, i, W, f):
+@by_layout
+def multiply(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
+    """Set ``f = x_i W`` for many columns and return ``|x_i|^2``.
+
+    The products with `W` are summed in the precision of `W`; `f` may be longer than there are columns.
+    """
+
     def dense(X, i, W, f):
         return multiply_dense(X[i], W, f)
 
@@ -61,11 +49,17 @@ def _multiply(X, i, W, f):
         prefetch_rows(X, start, stop)
         return multiply_csr(X.indices, X.data, start, stop, W, f)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(move_multiply)
-def _move_multiply(X, before, a, i, W, f):
+@by_layout
+def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any], f: NDArray[Any]) -> Any:
+    """Add the outer product of ``x_before`` and `a` to `W`, then set ``f = x_i W`` and return ``|x_i|^2``.
+
+    The weights of many columns do not fit in the nearest cache; to move them and then to multiply them is to fetch them
+    twice. The bits are those of `add_row` followed by `multiply`.
+    """
+
     def dense(X, before, a, i, W, f):
         return move_multiply_dense(X[before], a, X[i], W, f)
 
@@ -74,7 +68,7 @@ def _move_multiply(X, before, a, i, W, f):
         move_csr(X.indices, X.data, np.uint64(X.indptr[before]), np.uint64(X.indptr[before + 1]), W, a)
         return multiply(X, i, W, f)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
 @overload(csr_scores)

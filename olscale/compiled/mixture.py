@@ -18,12 +18,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_layout import is_csr
+from olscale.compiled.row_layout import by_layout
 from olscale.compiled.simd.mixture import GROUPS, mix_move, mix_multiply, multiply_add_numbers
 
 _CLOSEST = 1e-12  # a smaller square distance of rows of length 1 is rounding
@@ -56,21 +55,13 @@ def set_gates(distances: NDArray[np.float64], few: int, sharpness: int, gates: N
         gates[n] *= norm
 
 
-def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]) -> None:
+@by_layout
+def mixed_scores(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, f: NDArray[np.float64]) -> Any:
     """Set ``f[c] = x_i sum_n gates[n] V[indices[n], c]``, the sum over the first `planes` of the mixture.
 
     `V` has shape (all planes, outputs, features rounded up to a multiple of `GROUPS`, 2).
     """
-    raise TypeError("for compiled loops only")
 
-
-def add_mixed(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float) -> None:
-    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of `mixed_scores`."""
-    raise TypeError("for compiled loops only")
-
-
-@overload(mixed_scores)
-def _mixed_scores(X, i, V, mixture, planes, f):
     def dense(X, i, V, mixture, planes, f):
         x = X[i]
         for c in range(f.shape[0]):
@@ -93,11 +84,13 @@ def _mixed_scores(X, i, V, mixture, planes, f):
             for n in range(2):
                 f[c, n] = (sums[0, n] + sums[1, n]) + (sums[2, n] + sums[3, n])
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(add_mixed)
-def _add_mixed(X, i, V, mixture, planes, c, a, b):
+@by_layout
+def add_mixed(X: Rows, i: int, V: NDArray[Any], mixture: Mixture, planes: int, c: int, a: float, b: float) -> Any:
+    """Add the outer product of ``x_i`` and ``gates[n] (a, b)`` to each ``V[indices[n], c]`` of `mixed_scores`."""
+
     def dense(X, i, V, mixture, planes, c, a, b):
         mix_move(X[i], V, c, planes, mixture.indices, mixture.gates, a, b)
 
@@ -111,4 +104,4 @@ def _add_mixed(X, i, V, mixture, planes, c, a, b):
                 V[plane, c, j, 0] = multiply_add_numbers(gate, now, V[plane, c, j, 0])
                 V[plane, c, j, 1] = multiply_add_numbers(gate, past, V[plane, c, j, 1])
 
-    return csr if is_csr(X) else dense
+    return dense, csr

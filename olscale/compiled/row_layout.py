@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -35,20 +37,37 @@ def is_csr(X: types.Type) -> bool:
     return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
 
 
-def borrowed_rows(X: Rows) -> Rows:
+def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a primitive, for compiled loops only, of a function that returns its loops for dense and for CSR rows.
+
+    The function is called with numba's types of the arguments, the rows first. The loops stand in its body: a call that
+    passes the arrays of a row costs its references.
+    """
+
+    @wraps(loops)
+    def primitive(*arguments: Any) -> Any:
+        raise TypeError("for compiled loops only")
+
+    @overload(primitive, strict=False)  # which would have the loops named like `primitive`'s arguments
+    def choose(X: types.Type, *others: types.Type) -> Callable[..., Any]:
+        dense, csr = loops(X, *others)
+        loop: Callable[..., Any] = csr if is_csr(X) else dense
+        return loop
+
+    return primitive
+
+
+@by_layout
+def borrowed_rows(X: Rows) -> Any:
     """Return rows that are an argument of a compiled loop with arrays `olscale.compiled.intrinsics.borrowed`."""
-    raise TypeError("for compiled loops only")
 
-
-@overload(borrowed_rows)
-def _borrowed_rows(X):
     def dense(X):
         return borrowed(X)
 
     def csr(X):
         return CSR(borrowed(X.indptr), borrowed(X.indices), borrowed(X.data))
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
 # Inlined, as the loops of the primitives stand in the bodies themselves: numba counts references anew for each function that

@@ -16,44 +16,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import flat
 from olscale.compiled.many_columns import csr_scores
 from olscale.compiled.many_columns import multiply as column_sums  # the name in docs/adding-a-learner.md
-from olscale.compiled.row_layout import borrowed_rows, is_csr, prefetch_rows, prefetch_weights
+from olscale.compiled.row_layout import borrowed_rows, by_layout, prefetch_rows, prefetch_weights
 from olscale.compiled.simd.columns import move_csr
 
 __all__ = ["add_column", "add_row", "borrowed_rows", "column_sums", "row_scores", "set_column"]
 
 
-def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> float:
+@by_layout
+def row_scores(X: Rows, i: int, W: NDArray[Any], f: NDArray[np.float64]) -> Any:
     """Set ``f = x_i W`` for `W` of shape (features, columns) and return ``|x_i|^2``."""
-    raise TypeError("for compiled loops only")
 
-
-def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> None:
-    """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
-    raise TypeError("for compiled loops only")
-
-
-def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> None:
-    """Add ``a x_i`` to column `c` of `W`."""
-    raise TypeError("for compiled loops only")
-
-
-def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> None:
-    """Replace column `c` of `W` by ``x_i``."""
-    raise TypeError("for compiled loops only")
-
-
-# The loops stand in the bodies themselves: a call that passes the arrays of a row costs its references.
-
-
-@overload(row_scores)
-def _row_scores(X, i, W, f):
     # The squared norm costs nothing here: its sum runs while that of the score waits for memory.
     def dense_one(X, i, W, f):
         x = X[i]
@@ -126,12 +104,14 @@ def _row_scores(X, i, W, f):
         return square
 
     if W.ndim == 1:
-        return csr_one if is_csr(X) else dense_one
-    return csr if is_csr(X) else dense
+        return dense_one, csr_one
+    return dense, csr
 
 
-@overload(add_row)
-def _add_row(X, i, W, a):
+@by_layout
+def add_row(X: Rows, i: int, W: NDArray[Any], a: NDArray[np.float64]) -> Any:
+    """Add the outer product of ``x_i`` and the column coefficients `a` to `W`."""
+
     def dense_one(X, i, W, a):
         x, step = X[i], a[0]
         for j in range(W.shape[0]):
@@ -165,12 +145,14 @@ def _add_row(X, i, W, a):
             move_csr(X.indices, X.data, np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1]), W, a)
 
     if W.ndim == 1:
-        return csr_one if is_csr(X) else dense_one
-    return csr if is_csr(X) else dense
+        return dense_one, csr_one
+    return dense, csr
 
 
-@overload(add_column)
-def _add_column(X, i, W, c, a):
+@by_layout
+def add_column(X: Rows, i: int, W: NDArray[Any], c: int, a: float) -> Any:
+    """Add ``a x_i`` to column `c` of `W`."""
+
     def dense(X, i, W, c, a):
         x = X[i]
         for j in range(W.shape[0]):
@@ -190,12 +172,14 @@ def _add_column(X, i, W, c, a):
             W[np.uint32(X.indices[p])] += a * X.data[p]
 
     if W.ndim == 1:
-        return csr_one if is_csr(X) else dense_one
-    return csr if is_csr(X) else dense
+        return dense_one, csr_one
+    return dense, csr
 
 
-@overload(set_column)
-def _set_column(X, i, W, c):
+@by_layout
+def set_column(X: Rows, i: int, W: NDArray[Any], c: int) -> Any:
+    """Replace column `c` of `W` by ``x_i``."""
+
     def dense(X, i, W, c):
         x = X[i]
         for j in range(W.shape[0]):
@@ -207,4 +191,4 @@ def _set_column(X, i, W, c):
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             W[np.uint32(X.indices[p]), c] = X.data[p]
 
-    return csr if is_csr(X) else dense
+    return dense, csr

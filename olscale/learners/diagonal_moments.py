@@ -10,44 +10,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import prefetch
-from olscale.compiled.row_layout import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, is_csr
+from olscale.compiled.row_layout import FOUR, LINE, ONE, PREFETCH_AHEAD, STREAM_AHEAD, THREE, TWO, by_layout
 from olscale.compiled.simd.mean_variance import move_four, sum_moments
 from olscale.learners.contract.learner import FloatArray
 
 
-def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> tuple[float, float, float]:
+@by_layout
+def pair_moments(X: Rows, i: int, A: NDArray[Any]) -> Any:
     """Return ``x_i mu``, ``x_i^2 sigma`` and ``|x_i|^2`` for pairs ``A = (mu_0, sigma_0, mu_1, ...)``."""
-    raise TypeError("for compiled loops only")
 
-
-def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> bool:
-    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance; tell whether a variance is not `tiny` at least."""
-    raise TypeError("for compiled loops only")
-
-
-def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> float:
-    """Set ``f = x_i M`` and ``v = x_i^2 S`` for ``A = [M, S]``; return ``|x_i|^2``."""
-    raise TypeError("for compiled loops only")
-
-
-def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float, tiny: float) -> bool:
-    """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`.
-
-    Tell whether a variance is not `tiny` at least.
-    """
-    raise TypeError("for compiled loops only")
-
-
-# As in `rows`, the loops stand in the bodies themselves: a call that passes the arrays of a row costs its references.
-
-
-@overload(pair_moments)
-def _pair_moments(X, i, A):
     def dense(X, i, A):
         x = X[i]
         score, variance, square = 0.0, 0.0, 0.0
@@ -69,11 +44,13 @@ def _pair_moments(X, i, A):
             prefetch(A, np.uint64(np.uint32(X.indices[p])) * TWO)
         return sum_moments(A, X.indices, X.data, start, stop)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(move_pairs)
-def _move_pairs(X, i, A, a, gamma, tiny):
+@by_layout
+def move_pairs(X: Rows, i: int, A: NDArray[Any], a: float, gamma: float, tiny: float) -> Any:
+    """Add ``a Sigma x_i`` to the mean and ``gamma x_i^2`` to 1/variance; tell whether a variance is not `tiny` at least."""
+
     def dense(X, i, A, a, gamma, tiny):
         x = X[i]
         broken = False
@@ -102,11 +79,13 @@ def _move_pairs(X, i, A, a, gamma, tiny):
             broken |= not (A[mean + ONE] >= tiny)
         return broken
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(moments)
-def _moments(X, i, A, f, v):
+@by_layout
+def moments(X: Rows, i: int, A: NDArray[Any], f: FloatArray, v: FloatArray) -> Any:
+    """Set ``f = x_i M`` and ``v = x_i^2 S`` for ``A = [M, S]``; return ``|x_i|^2``."""
+
     def dense(X, i, A, f, v):
         x = X[i]
         outputs, covariances = f.shape[0], v.shape[0]
@@ -140,11 +119,16 @@ def _moments(X, i, A, f, v):
                 v[c] += xx * a[outputs + c]
         return square
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-@overload(move)
-def _move(X, i, A, c, rival, u, a, gamma, tiny):
+@by_layout
+def move(X: Rows, i: int, A: NDArray[Any], c: int, rival: int, u: int, a: float, gamma: float, tiny: float) -> Any:
+    """Add ``a Sigma x_i`` to mean `c`, take it from mean `rival` (-1: none), then add ``gamma x_i^2`` to 1/variance `u`.
+
+    Tell whether a variance is not `tiny` at least.
+    """
+
     def dense(X, i, A, c, rival, u, a, gamma, tiny):
         x = X[i]
         broken = False
@@ -170,4 +154,4 @@ def _move(X, i, A, c, rival, u, a, gamma, tiny):
             broken |= not (w[u] >= tiny)
         return broken
 
-    return csr if is_csr(X) else dense
+    return dense, csr

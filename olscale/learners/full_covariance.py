@@ -13,13 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
-from olscale.compiled.row_layout import is_csr
+from olscale.compiled.row_layout import by_layout
 from olscale.compiled.rows import row_scores
 from olscale.compiled.simd.covariance import subtract_multiply
 from olscale.learners.contract.class_shards import count_update
@@ -47,13 +46,10 @@ def subtract_outer(S: Any, h: FloatArray) -> None:
                 r[k] -= hj * h[k]
 
 
-def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> None:
+@by_layout
+def multiply(X: Rows, i: int, S: NDArray[Any], h: FloatArray, pending: bool, g: FloatArray) -> Any:
     """Subtract ``h h'`` from `S` if that is `pending`, then set ``g = S x_i``, summed in ascending order."""
-    raise TypeError("for compiled loops only")
 
-
-@overload(multiply)
-def _multiply(X, i, S, h, pending, g):
     def dense(X, i, S, h, pending, g):
         if not pending:
             row_scores(X, i, S, g)
@@ -65,7 +61,7 @@ def _multiply(X, i, S, h, pending, g):
             subtract_outer(S, h)
         row_scores(X, i, S, g)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
 @compiled

@@ -13,19 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.row_layout import is_csr
+from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
 from olscale.learners.contract.learner import FloatArray, Learner
-
-
-def unusable(X: Rows, i: int, square: float, low: float, high: float) -> bool:
-    """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""
-    raise TypeError("for compiled loops only")
 
 
 @compiled
@@ -37,23 +31,21 @@ def _any_unusable(values: Any, square: float, low: float, high: float) -> bool:
     return not finite or square > high or (square < low and not empty)
 
 
-@overload(unusable)
-def _unusable(X, i, square, low, high):
+@by_layout
+def unusable(X: Rows, i: int, square: float, low: float, high: float) -> Any:
+    """Tell whether row `i`, of squared norm `square`, cannot be used; call it where not ``low <= square <= high``."""
+
     def dense(X, i, square, low, high):
         return _any_unusable(X[i], square, low, high)
 
     def csr(X, i, square, low, high):
         return _any_unusable(X.data[X.indptr[i] : X.indptr[i + 1]], square, low, high)
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
-def _square(X: Rows, i: int) -> float:
-    raise TypeError("for compiled loops only")
-
-
-@overload(_square)
-def _square_of(X, i):
+@by_layout
+def _square(X: Rows, i: int) -> Any:
     def dense(X, i):
         square = 0.0
         for value in X[i]:
@@ -66,7 +58,7 @@ def _square_of(X, i):
             square += X.data[p] * X.data[p]
         return square
 
-    return csr if is_csr(X) else dense
+    return dense, csr
 
 
 @compiled
