@@ -25,21 +25,6 @@ from collections.abc import Iterable
 
 from olscale.printable import printable
 
-__all__ = [
-    "DatasetError",
-    "DivergedError",
-    "ExecutionError",
-    "ExperimentError",
-    "FormatError",
-    "OlscaleError",
-    "ParameterError",
-    "ReportError",
-    "StoppedError",
-    "StoreError",
-    "UnknownNameError",
-    "one_line",
-]
-
 
 class OlscaleError(Exception):
     """Base of every error olscale raises on purpose.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-__all__ = ["parse_named", "parse_value"]
-
 
 def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, list[tuple[str, str | None]]]:
     """Return the name, and each parameter's key with the text of its value, None where there is no ``=``.

@@ -9,8 +9,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-__all__ = ["accept"]
-
 _MOVED = {
     "olscale.jit": "olscale.compiled.decorator",
     "olscale.learners.base": "olscale.learners.contract.learner",

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["csv_cell", "printable", "width"]
-
 _FORMULA = ("=", "+", "-", "@")
 
 

@@ -15,8 +15,6 @@ from typing import Generic, TypeVar, cast
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.system.interrupts import let_interrupt_out, text_of
 
-__all__ = ["Registry", "installed"]
-
 T = TypeVar("T")
 
 
