@@ -1,7 +1,5 @@
 """The grammar of ``NAME:key=value,key=value``, by which options and experiments name learners and transforms."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

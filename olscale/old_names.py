@@ -1,7 +1,5 @@
 """Names that version 0.1 documented: learners written for it go on, with a `DeprecationWarning` for modules that moved."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from importlib import import_module

@@ -5,8 +5,6 @@ recolours a terminal, a newline that breaks a table, an override that turns a na
 text passes it through `printable` first; whoever writes it to a CSV cell, through `csv_cell`.
 """
 
-from __future__ import annotations
-
 import unicodedata
 
 _FORMULA = ("=", "+", "-", "@")

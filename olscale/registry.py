@@ -5,8 +5,6 @@ Packages add names of their own with entry points in the registry's group (see `
 own stays olscale's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points

@@ -5,8 +5,6 @@ is done run by run in Python. Every mean is that of the group's values in the or
 NumPy gives for them alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Errors and alarms as the stream goes on: curves and segments of a store, the replicates of a run side by side."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass

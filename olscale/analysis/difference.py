@@ -1,7 +1,5 @@
 """How far a figure of ours is from a published one, measured in three ways, and the verdict they give together."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 It is a function of the store, the settings to look for and the published cells: nothing is run, fetched or read elsewhere.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Under which names, and in which order, people see the datasets and learners of a store: those of its experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import chain
 from typing import NamedTuple

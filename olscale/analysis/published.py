@@ -1,7 +1,5 @@
 """Published tables: what papers print, cell by cell, to set our figures beside."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Ranks of methods over datasets, ours against a paper's: orders often agree where figures do not."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """How far a metrics store has come."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

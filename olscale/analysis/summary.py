@@ -1,7 +1,5 @@
 """Aggregates over a metrics store: mean and spread of every metric over the permutations of a run."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """A metric as a function of one or two parameters of a learner, everything else fixed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ A benchmark is a function that returns `Figure` objects. To add one, name it bel
 A peer that is not installed is a line that says how to install it; a learner that is not registered likewise.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from pkgutil import resolve_name

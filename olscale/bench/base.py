@@ -4,8 +4,6 @@ A B C A B C ...: whatever slows the machine down for a while slows all of them d
 ratio within a round is what is reported. Nothing before the first round counts (compilation, page faults of peers).
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

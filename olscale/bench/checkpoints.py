@@ -1,7 +1,5 @@
 """Saving and reading a checkpoint, beside plain files of the same arrays; and one of a wide sparse model."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What Dask adds: a task, an actor call, and a stream through an actor beside the same fold in process."""
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 from time import perf_counter

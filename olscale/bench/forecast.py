@@ -5,8 +5,6 @@ serve one message after another; the file system of the store takes so many file
 worker does one group at a time. The costs are measured (`olscale.bench.workers`); nothing here is random.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Linear learners on URL-like rows in memory, beside the bare loop, scikit-learn, Vowpal Wabbit and River."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any

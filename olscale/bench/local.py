@@ -1,7 +1,5 @@
 """LOL and PAMO beside the products and updates they cannot do without; LOL beside numpy, PA-I and soft-lol."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

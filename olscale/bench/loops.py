@@ -1,7 +1,5 @@
 """Loops to compare with: the bare memory accesses of a learner, the usual ways to write it, and BLAS."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Resident memory of one process along a stream that is much larger than it: it must not grow with the rows."""
 
-from __future__ import annotations
-
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context

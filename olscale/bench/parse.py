@@ -1,7 +1,5 @@
 """Reading SVMlight text from a plain file to CSR rows, on one core, against scikit-learn."""
 
-from __future__ import annotations
-
 from collections import deque
 from functools import partial
 from pathlib import Path

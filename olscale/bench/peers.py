@@ -1,7 +1,5 @@
 """Other people's learners, each as a function that learns from chunks in one pass."""
 
-from __future__ import annotations
-
 import importlib.util
 import tempfile
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A permutation out of core beside the order of the file: both read a dataset from disk and feed PA-I, all told."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 import tempfile

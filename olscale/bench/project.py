@@ -1,7 +1,5 @@
 """Random projection of URL-like rows to 100 dimensions, beside scikit-learn and a bare loop over a matrix in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """soft-lol beside LOL: rows of the shapes of the data sets in docs/soft-local.md, and wide ones of many classes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from olscale.bench.base import Figure, compare

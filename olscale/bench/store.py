@@ -1,7 +1,5 @@
 """The metrics store: writing a run, finding out what is done, aggregating, loose and compacted, on synthetic records."""
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Benchmark figures as a table and as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict

@@ -4,8 +4,6 @@ The costs are those of whole evaluations on a scheduler and workers in processes
 and scheduler, over the groups. docs/scaling.md tells what follows from them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Rows of numbers, dense or CSR: counted, cut, taken, stacked and converted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias

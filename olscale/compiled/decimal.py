@@ -6,8 +6,6 @@ The others go by Eisel and Lemire's algorithm: a product with the leading 128 bi
 that are not normal doubles are left to the caller.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

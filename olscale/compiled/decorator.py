@@ -1,7 +1,5 @@
 """The decorator of compiled loops, and a cache that notices every change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, ParamSpec, TypeVar

@@ -14,8 +14,6 @@ added in one fixed order. So the bits are again the same for dense and sparse ro
 ...     return groups[0]
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

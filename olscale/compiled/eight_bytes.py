@@ -5,8 +5,6 @@ value without a branch. Loads go through raw pointers: the caller guarantees sev
 may look at. Numba's platforms are all little-endian, which the order of the digits relies on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sparse rows taken in any order, in one pass over their entries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Instructions that numba does not offer: a prefetch, and arrays seen without counting references."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -13,8 +13,6 @@ The products are summed in the precision of the weights. For a row x, in numpy:
 ...     return multiply(x, W)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ rounded together with its sum. In numpy:
 ...     V[indices, c, : len(x)] += np.einsum("n,j,t->njt", gates, x, [a, b])
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The compiled loops that pack sparse rows and unpack them; see `olscale.data.row_codec` for the format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ pages are there (``/proc/self/pagemap``), looks for bits that are set in those o
 Where the system does not tell, every page is looked at.
 """
 
-from __future__ import annotations
-
 import mmap
 from pathlib import Path
 from typing import Any

@@ -27,8 +27,6 @@ compiled loop puts the write of a row off, and does it while the next row is mul
     flush(prototypes, X)                    # behind the last row: adds it
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a primitive has to know of the layout of rows: dense or CSR, and how far ahead of their use numbers are fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

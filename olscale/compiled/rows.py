@@ -9,8 +9,6 @@ that is left out give the same bits, and so do one column alone and the same col
 grid equals its settings one by one, to the last bit.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ Datasets of format version 1 have SHA-256 in its place, and checksums of decoded
 those of versions 1 and 2 have fingerprints without the segments, which stay what they are: run ids are made of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

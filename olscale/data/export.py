@@ -1,7 +1,5 @@
 """Export: a split of a dataset as one file that other programs read."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

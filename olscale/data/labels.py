@@ -1,7 +1,5 @@
 """From raw labels to classes: what may be decided only after the last row."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Literal
 

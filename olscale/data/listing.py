@@ -1,7 +1,5 @@
 """What lies in a directory of datasets."""
 
-from __future__ import annotations
-
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.sources import natural_key
 from olscale.data.manifest import MANIFEST, MARKER

@@ -1,7 +1,5 @@
 """From batches of any size to chunks of an exact number of rows, without copying any."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ upper half, uint16 each), filled up to a word, and the bits. The values stand at
 row last, from right to left: their number is not known before the row was read, and so it is read once.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

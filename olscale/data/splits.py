@@ -4,8 +4,6 @@ Each kind is an exact function of seed, number and, for the stratified one, the 
 learner. Both sides keep the order of the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

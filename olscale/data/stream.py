@@ -4,8 +4,6 @@ Chunks are addressed by number, so a stream can be read from any position, by an
 a reference, never the rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

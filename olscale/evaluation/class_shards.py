@@ -5,8 +5,6 @@ its own, and whether the row changed it: the best of the shards' best is the bes
 (`olscale.evaluation.merge_shards`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType

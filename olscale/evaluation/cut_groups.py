@@ -1,7 +1,5 @@
 """The cut of runs into groups: few readings of a stream, and no worker that is busy when the others have nothing left."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush

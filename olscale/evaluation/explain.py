@@ -1,7 +1,5 @@
 """What pydantic says of an experiment, as one line that names the place, what was got, what was expected and the cure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What runs will take, said before they start: which take long, and which do not fit into the memory of a worker."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 

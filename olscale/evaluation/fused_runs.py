@@ -1,7 +1,5 @@
 """Fused runs: runs of one learner in several settings that go through a stream in one pass of the compiled loop."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from time import perf_counter
 

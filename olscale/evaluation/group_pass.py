@@ -1,7 +1,5 @@
 """The pass of a run group over its stream."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite

@@ -5,8 +5,6 @@ the rows whose labels arrive then, of those that train it: row t - delay, or all
 their order. However the stream is cut into chunks, the order is that one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 It counts the rows with what counts any run's, and joins the states of the shards to the whole model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

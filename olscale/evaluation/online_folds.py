@@ -4,8 +4,6 @@ Which, is an exact function of seed and number of the row. It comes from a count
 can be asked for, in chunks of any size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial

@@ -5,8 +5,6 @@ that reproduces published tables, ``NAME.toml``, may have two more beside it: ``
 its place, and ``NAME-causes.toml``, which tries what may account for figures that differ.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import olscale

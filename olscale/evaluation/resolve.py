@@ -3,8 +3,6 @@
 Planning itself opens what is there and fetches nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from olscale.data.catalogue.fetch import locate

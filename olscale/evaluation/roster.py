@@ -1,7 +1,5 @@
 """The roster of an experiment: who meets whom, in which order, under which names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from olscale.evaluation.experiment import Experiment, LearnerSpec

@@ -1,7 +1,5 @@
 """A run: one learner with its parameters on one dataset, in one order. Its definition, hashed, is its id."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Parts of the record of a run: what its metrics have counted, and where it ran."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@
 clock, thread or process reaches what is recorded (times are kept apart): in process, actor and task give the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from math import nan
 from time import perf_counter

@@ -1,7 +1,5 @@
 """The settings of an experiment: which groups of runs in a store belong to it, found without its datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

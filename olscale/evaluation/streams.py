@@ -1,7 +1,5 @@
 """The streams that a protocol asks for: one for each pass number, fold, permutation and random projection."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Whether a process has the learners that an experiment was planned with: a user's own may be edited, or differ."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 from olscale.errors import ExecutionError, OlscaleError

@@ -1,7 +1,5 @@
 """Adaptive regularisation of weights (Crammer, Kulesza, Dredze, NIPS 2009)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Domain, Real

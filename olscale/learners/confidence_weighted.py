@@ -1,7 +1,5 @@
 """Confidence-weighted learning (Dredze, Crammer, Pereira 2008; Crammer, Dredze, Pereira 2008)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ that of the inverse: ``1/sigma_j += gamma x_j^2``, as AROW's authors and SOL hav
 One loop is for two classes, where the state comes as a flat array of pairs; the other for many columns.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 The state has a row a feature: the means of all columns, then the variances (one, or one a column).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ the chunk ends; every element sees the same operations either way, so bits do no
 rows read only the rows of Sigma at their nonzeros, and an update passes over rows of Sigma that it would not change.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

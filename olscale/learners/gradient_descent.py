@@ -1,7 +1,5 @@
 """Online gradient descent on the hinge loss (Zinkevich, ICML 2003)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

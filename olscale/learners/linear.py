@@ -7,8 +7,6 @@ binary problem), one for the max-score form (the true class against the best wro
 Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple

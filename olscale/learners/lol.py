@@ -1,8 +1,5 @@
 """Local online learning: hyperplanes around prototypes (Zhou et al., Pattern Recognition 51, 2016)."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np

@@ -13,8 +13,6 @@ In numpy, for two classes, with `SlowPrototypes` of `olscale.compiled.prototypes
 ...     return f
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Prototypes fitted before the stream: k-means by scikit-learn, with the same bits whatever threads there are."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

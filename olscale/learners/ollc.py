@@ -1,7 +1,5 @@
 """Locally linear classification in two regions, learned online (Wang and Saligrama)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Passive-aggressive max-out: a projection learned with the hyperplane on it (Jorge and Paredes, 2018)."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

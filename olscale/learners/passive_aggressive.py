@@ -1,7 +1,5 @@
 """The passive-aggressive family (Crammer et al., JMLR 7, 2006)."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from olscale.learners.contract.learner import FloatArray

@@ -6,8 +6,6 @@ the product of the projections so far. So a row costs its nonzeros, and without 
 integer features a score that is zero by arithmetic is zero.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

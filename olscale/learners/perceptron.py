@@ -1,7 +1,5 @@
 """The perceptron."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from olscale.learners.linear import LinearLearner, implements

@@ -5,8 +5,6 @@ the learner contract is used as it is, any scikit-learn or River estimator is wr
 with the entry point group ``olscale.learners``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
 

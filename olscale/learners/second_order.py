@@ -14,8 +14,6 @@ In the max-score form m is the margin of the true class over the best wrong clas
 ``+alpha Sigma x``, the wrong one by as much the other way, and all classes share one covariance.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple

@@ -5,8 +5,6 @@ A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of 
     mu += alpha y Sigma x,    Sigma^-1 += gamma x x'
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

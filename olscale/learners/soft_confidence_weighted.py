@@ -1,7 +1,5 @@
 """Soft confidence-weighted learning (Wang, Zhao, Hoi, ICML 2012)."""
 
-from __future__ import annotations
-
 from typing import ClassVar, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Soft local online learning: olscale's own learner in the family of LOL."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np

@@ -11,8 +11,6 @@ In numpy, for two classes and the weights of now, x being of length 1, `near` it
 ...     return f
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ blocks of 256 bytes that are not zero; and ``sparse/<name>/blocks``. ``format`` 
 format, in which every array was one member.
 """
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from collections.abc import Iterable, Iterator

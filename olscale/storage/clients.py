@@ -4,8 +4,6 @@ Credentials and addresses come from the environment that the client reads by its
 ``AWS_SECRET_ACCESS_KEY``, ``AWS_ENDPOINT_URL`` ...); olscale neither asks for them nor keeps them.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

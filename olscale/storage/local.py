@@ -4,8 +4,6 @@ A file is written under another name and renamed into place, so that a writer wh
 reader looks.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import mmap

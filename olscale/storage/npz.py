@@ -3,8 +3,6 @@
 Nothing is unpickled, and no memory is taken for what a header merely promises.
 """
 
-from __future__ import annotations
-
 import math
 import zipfile
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Getting the storage at a path, and single files of output anywhere."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files below a prefix of an fsspec file system, where one PUT is atomic: object stores, and ``memory://``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress

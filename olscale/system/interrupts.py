@@ -3,8 +3,6 @@
 A learner may raise anything: `SystemExit`, a `KeyboardInterrupt` of its own, an exception whose message cannot be made.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 

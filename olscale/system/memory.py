@@ -3,8 +3,6 @@
 Chunks come and go by the ten megabytes, and fresh pages cost more than what is done with them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

@@ -1,7 +1,5 @@
 """Sizes in bytes: one parser and one printer for options, experiments and messages."""
 
-from __future__ import annotations
-
 import re
 
 _SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")

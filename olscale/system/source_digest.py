@@ -1,7 +1,5 @@
 """A digest of source texts, and that of olscale's own."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from functools import cache

@@ -8,8 +8,6 @@ Python keeps what it has imported. A text is therefore read once for each import
 digest stays that of what was loaded when the file is edited later, and `edited` tells of the edit.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """Checks of what a learner claims besides the contract: its capabilities, and how it treats odd rows."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from typing import Any
 

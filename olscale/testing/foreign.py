@@ -4,8 +4,6 @@ They ask for what an evaluation relies on: it makes a new model for each run, in
 believes what it predicts.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The format contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The learner contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The metric contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise

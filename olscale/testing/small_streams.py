@@ -1,7 +1,5 @@
 """Small streams for the checks of learners, and learners at their start."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from typing import Any

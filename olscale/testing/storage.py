@@ -7,8 +7,6 @@ A storage of your own is held to them by running each with an empty one::
         check(open_storage(tmp_path / "place"))
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

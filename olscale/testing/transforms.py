@@ -1,7 +1,5 @@
 """The transform contract as plain functions: each checks one idea and raises `AssertionError` when it does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, TypeAlias

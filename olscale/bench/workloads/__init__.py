@@ -4,8 +4,6 @@ Importing this package adds their names to those that `olscale.data.generators.g
 published as an archive also has ``members``, which yields the files of that.
 """
 
-from __future__ import annotations
-
 import os
 
 from olscale.bench.workloads.archive import write_archive

@@ -1,7 +1,5 @@
 """The loop that writes sparse rows of short decimals as SVMlight text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from olscale.compiled.decorator import compiled

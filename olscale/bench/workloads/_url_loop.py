@@ -1,7 +1,5 @@
 """The loop that makes rows of `olscale.bench.workloads.url_like`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ The files lie in the archive in the order of their names as text, ``Day10.svm`` 
 order of time: whoever reads it must put them in order.
 """
 
-from __future__ import annotations
-
 import io
 import tarfile
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ R. Gross, I. Matthews, J. Cohn, T. Kanade, S. Baker, Multi-PIE, Image and Vision
 shape is that of Zhou et al., Pattern Recognition 51, 2016, Table 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

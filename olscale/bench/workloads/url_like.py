@@ -27,8 +27,6 @@ J. Ma, L. K. Saul, S. Savage, G. M. Voelker, Identifying suspicious URLs: an app
 ICML 2009: the real set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -9,8 +9,6 @@ References
 S. Webb, J. Caverlee, C. Pu, Introducing the Webb spam corpus, CEAS 2006: the real set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

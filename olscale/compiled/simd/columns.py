@@ -14,8 +14,6 @@ together); updates are computed in double precision and rounded as they are stor
 ...         W[j] = W[j] + value * a
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

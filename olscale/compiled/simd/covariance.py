@@ -10,8 +10,6 @@ As in `olscale.compiled.simd.columns` each sum runs in ascending order of the fe
 precision.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

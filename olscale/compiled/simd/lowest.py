@@ -10,8 +10,6 @@ Of equals the first comes first, as in a stable sort:
 [1, 3]
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

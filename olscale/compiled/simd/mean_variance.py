@@ -12,8 +12,6 @@ the features: the bits are those of one feature after another. In numpy, `A` bei
 ...     A[:, 1] /= 1.0 + gamma * (s * x)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

@@ -12,8 +12,6 @@ Products and sums are rounded together, as `multiply_add_numbers` does. In numpy
 ...         V[plane, c, : len(x)] += gate * np.outer(x, [a, b])
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ stores go through raw pointers: the caller guarantees that all sixteen lie withi
 little-endian, which the order of the bits in a mask relies on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

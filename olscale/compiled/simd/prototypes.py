@@ -12,8 +12,6 @@ and its sum are rounded together, which halves the work where a processor has an
 everywhere.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba import types

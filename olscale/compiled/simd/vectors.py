@@ -4,8 +4,6 @@ A function here does not compute; it writes the instruction that will. A *slot* 
 written: LLVM keeps it in a register.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

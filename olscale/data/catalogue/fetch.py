@@ -8,8 +8,6 @@ from its public address into ``downloads`` below that cache and kept there. A fi
 whole.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ width can be chosen takes a third argument, ``columns``. The same seed gives the
 below. Those that only benchmarks use are in `olscale.bench.workloads`, which adds their names.
 """
 
-from __future__ import annotations
-
 import inspect
 import os
 from typing import Any

@@ -8,8 +8,6 @@ References
 J. Wang, V. Saligrama, "Online local linear classification (OLLC)", section III, Fig. 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -13,8 +13,6 @@ J. Jorge, R. Paredes, "Passive-Aggressive online learning with nonlinear embeddi
 section 4.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Layouts: how chunks lie in files. See `olscale.data.layouts.base` for the contract."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from olscale.data.layouts.base import Block, SplitReader, SplitShape, SplitWriter

@@ -10,8 +10,6 @@ References
 Apache Parquet, "File Format", "Data Pages" and "Encodings": https://parquet.apache.org/docs/file-format/
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias

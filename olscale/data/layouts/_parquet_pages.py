@@ -12,8 +12,6 @@ References
 Apache Parquet, "Data Pages" and "Encodings": https://parquet.apache.org/docs/file-format/
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ only at the end, because the width of sparse text is known only after its last r
 and keeps no more than that chunk in memory.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Columns ``label`` (double), then ``indices`` (list of int32) and ``values`` (lis
 second version, which is what `read_plain` reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ dataset is cut. The entries of sparse rows cannot be (zarr's grid is regular, ro
 into pieces a good deal smaller than a chunk: a read decodes at most one piece too many.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable, Sequence

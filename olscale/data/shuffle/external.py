@@ -1,7 +1,5 @@
 """Rows of a split in any order, by way of buckets in a scratch file: one pass over the split, then bucket by bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeAlias

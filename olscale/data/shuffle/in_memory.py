@@ -1,7 +1,5 @@
 """Random access to rows held in memory; all that read a split in this process share it."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any

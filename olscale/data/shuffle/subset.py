@@ -1,7 +1,5 @@
 """Rows of a split in an order other than the file's, by chunk number: three ways, which give the same chunks."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Slots: equal spans of memory, each for the rows of one bucket, filled as the rows come."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

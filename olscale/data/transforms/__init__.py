@@ -4,8 +4,6 @@ A transform is one class and one line in `olscale.data.transforms.pipeline`; the
 has in experiments.
 """
 
-from __future__ import annotations
-
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.pipeline import (
     Pipeline,

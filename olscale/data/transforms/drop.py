@@ -1,7 +1,5 @@
 """Leaving out a column: one that says something about a row but is not known when it is predicted."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

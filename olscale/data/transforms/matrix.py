@@ -4,8 +4,6 @@ For 3.2 M features and 100 dimensions the matrix would be 1.3 GB in float32. Eac
 number alone, so it is made anew where it is not kept, with the same bits. A matrix with next to nothing in it is held whole.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from threading import Lock
 from typing import Any

@@ -8,8 +8,6 @@ References
 M. J. Wichura, Algorithm AS 241: the percentage points of the normal distribution, Applied Statistics 37 (1988): PPND16.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -5,8 +5,6 @@ References
 J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011, section 3.3.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transforms by name, and several of them fitted one after another."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

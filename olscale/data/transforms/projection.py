@@ -1,7 +1,5 @@
 """Random projection: a few dimensions in place of millions of features, distances nearly kept."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, to_csr

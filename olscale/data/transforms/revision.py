@@ -4,8 +4,6 @@ Version 0.1 took a constant feature for one that varies where rounding made the 
 data were wrong, and a store that has them must not pass them off for those of today; all other runs keep their ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Fitting sums row after row, so it gives the same bits however the split is cut into chunks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

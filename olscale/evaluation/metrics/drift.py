@@ -1,7 +1,5 @@
 """Alarms of a drift detector that watches the mistakes. The detectors are River's."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 

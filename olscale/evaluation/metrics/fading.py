@@ -1,7 +1,5 @@
 """Error with fading factors: every row counts a little less with each row that follows it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Error of the final model on the test split."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

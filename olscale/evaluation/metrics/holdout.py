@@ -1,7 +1,5 @@
 """Error on held-out rows every so many rows of the stream."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

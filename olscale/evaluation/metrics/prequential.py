@@ -1,7 +1,5 @@
 """Mistakes before each update: their number, their curve and their share in each segment."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

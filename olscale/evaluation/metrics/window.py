@@ -1,7 +1,5 @@
 """Error over a sliding window of the last rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -12,8 +12,6 @@ A learner declares a capability by inheriting from its class, as in ``class Mine
 capability asks ``isinstance(learner, LooksAhead)``, or calls the function of that file which answers for all learners.
 """
 
-from __future__ import annotations
-
 from abc import ABCMeta
 from typing import Any
 

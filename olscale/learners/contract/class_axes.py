@@ -3,8 +3,6 @@
 `cut_classes` takes the state of a shard out of the whole, `join_classes` puts the shards together again.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ the rows alone. So a learner of the classes ``[first, last)`` alone learns them 
 the learner: their scores stand side by side, their states join along the class axes. `ShardsClasses` declares this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

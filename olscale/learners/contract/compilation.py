@@ -1,7 +1,5 @@
 """Compilation: compiled loops are ready before a clock starts."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from olscale.compiled.csr import Rows, slice_rows

@@ -1,7 +1,5 @@
 """Cost: what a run takes, said before it starts. Plans warn of long runs and refuse states that do not fit."""
 
-from __future__ import annotations
-
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import score_columns
 

@@ -1,7 +1,5 @@
 """The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 

@@ -4,8 +4,6 @@ The weights of all settings lie side by side, ``[features, settings x outputs]``
 feature come in a few cache lines for all settings. Every setting gets the bits it would get alone.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

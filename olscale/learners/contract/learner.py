@@ -12,8 +12,6 @@ The number of score columns is the number of classes, or one for two classes (po
 What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Looking ahead: a learner that must see rows before it begins, and so is not one-pass."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import TypeGuard
 

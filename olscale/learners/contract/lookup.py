@@ -1,7 +1,5 @@
 """Look up what ``module:name`` stands for, and say what to do when it is not there."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import inspect

@@ -3,8 +3,6 @@
 The hooks are capabilities today. `olscale.old_names` gives these classes to imports of the old modules.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Learners whose one compiled loop both learns from rows and scores them."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Domains of parameters: the values that each may have, in the words of the error message."""
 
-from __future__ import annotations
-
 import math
 import numbers
 from dataclasses import dataclass

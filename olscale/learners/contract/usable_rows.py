@@ -6,8 +6,6 @@ of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; on
 `learn_usable` and `score_usable` check the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The version of a learner's numbers: what its author or package says and, for a user's own, a digest of its source."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import inspect

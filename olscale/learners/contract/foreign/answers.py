@@ -1,7 +1,5 @@
 """What a model of unknown make answers: class codes, and whether it still is sound for a row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

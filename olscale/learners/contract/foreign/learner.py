@@ -5,8 +5,6 @@ scores NaN: the run then ends as ``diverged``. Such learners have no state of pl
 after a loss.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack

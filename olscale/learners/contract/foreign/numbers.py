@@ -1,7 +1,5 @@
 """The numbers that a model of unknown make consists of, and whether they have broken down."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How a model is made: of a class, of a function that returns one, or as a copy of a model that a module has."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 from collections.abc import Mapping
