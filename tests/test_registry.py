@@ -15,8 +15,7 @@ from olscale.data.formats import FORMATS, find_format
 from olscale.data.generators import GENERATORS, generate
 from olscale.data.ingest.ingest import ingest
 from olscale.data.layouts import LAYOUTS
-from olscale.data.transforms import make_transform
-from olscale.data.transforms.pipeline import TRANSFORMS, canonical_transform
+from olscale.data.transforms.pipeline import TRANSFORMS, canonical_transform, make_transform
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.metrics import METRICS

@@ -25,13 +25,16 @@ def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
     return found + _max_out(254, rounds) + _sparse(rows, rounds)
 
 
+def _rows(features: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return 400,000 values, and classes that the signs of two features tell."""
+    X = np.random.default_rng(0).normal(size=(400_000 // features, features)) / np.sqrt(features)
+    return X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+
+
 def _dense(features: int, rounds: int) -> list[Figure]:
-    rng = np.random.default_rng(0)
-    rows = 400_000 // features
-    X = rng.normal(size=(rows, features)) / np.sqrt(features)
-    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    (X, y), rng = _rows(features), np.random.default_rng(1)
     # Many passes over a chunk that stays in the cache, as one that was just decoded; no model is made in between.
-    passes = 10
+    rows, passes = len(X), 10
     stream = [Chunk(X, y, features)] * passes
     work = rows * passes / 1e6
 
@@ -59,10 +62,8 @@ def _dense(features: int, rounds: int) -> list[Figure]:
 
 def _max_out(features: int, rounds: int) -> list[Figure]:
     """Return PAMO's figures; a peer does one BLAS gemv a row and moves h hyperplanes for the rows for which PAMO does."""
-    rng = np.random.default_rng(0)
-    rows, passes = 400_000 // features, 3
-    X = rng.normal(size=(rows, features)) / np.sqrt(features)
-    y = (X[:, 0] * X[:, 1] > 0.0).astype(np.int64)
+    (X, y), rng = _rows(features), np.random.default_rng(1)
+    rows, passes = len(X), 3
     stream = [Chunk(X, y, features)] * passes
     params, work = {"h": _H, "k": _PLANES}, rows * passes / 1e6
     size = f"{_H} x {_PLANES} hyperplanes, d = {features}"

@@ -11,8 +11,8 @@ from olscale.bench.peers import to_scipy
 from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.csr import to_csr
 from olscale.data.chunk import Chunk
-from olscale.data.transforms import fit_transforms
 from olscale.data.transforms.matrix import matrix_of
+from olscale.data.transforms.pipeline import fit_transforms
 
 _WIDTH = 100
 _DAY_ROWS = 19_803

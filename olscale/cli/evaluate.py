@@ -150,7 +150,7 @@ def _experiment(
     seed: int | None,
     transforms: str | None,
 ) -> Experiment:
-    from olscale.data.transforms import split_transforms
+    from olscale.data.transforms.pipeline import split_transforms
     from olscale.evaluation.experiment import parse_experiment
 
     content: dict[str, Any] = {

@@ -16,8 +16,8 @@ from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.shuffle.subset import ordered_rows
 from olscale.data.splits import Part
-from olscale.data.transforms import Pipeline, fit_transforms
 from olscale.data.transforms.drop import column_of
+from olscale.data.transforms.pipeline import Pipeline, fit_transforms
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.system.memory import default_limit
 
@@ -120,14 +120,14 @@ class Stream:
 
         The draw depends on the number of rows alone, not on how they are cut into chunks.
         """
-        wanted = np.arange(self.rows)
+        index = np.arange(self.rows)
         if self.rows > size:
             generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
-            wanted = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
+            index = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
         parts, first = [], 0
         for chunk in self.chunks():
-            low, high = np.searchsorted(wanted, [first, first + len(chunk)])
-            parts.append(take_rows(chunk.X, wanted[low:high] - first))
+            low, high = np.searchsorted(index, [first, first + len(chunk)])
+            parts.append(take_rows(chunk.X, index[low:high] - first))
             first += len(chunk)
         return stack_rows(parts)
 

@@ -44,7 +44,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from olscale.data.transforms import canonical_transform
+from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.explain import check_numbers, explain

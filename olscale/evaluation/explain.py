@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from olscale.data.transforms import split_transforms
+from olscale.data.transforms.pipeline import split_transforms
 from olscale.errors import ExperimentError, UnknownNameError
 
 _TABLES = {"datasets": "path", "learners": "name"}

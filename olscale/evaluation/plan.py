@@ -10,7 +10,7 @@ from typing import Any
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
-from olscale.data.transforms import size_after, width_after
+from olscale.data.transforms.pipeline import size_after, width_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec

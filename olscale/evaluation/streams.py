@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from olscale.data.stream import Part, Shuffle
-from olscale.data.transforms import has_projection
+from olscale.data.transforms.pipeline import has_projection
 from olscale.errors import ExperimentError
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import OnlineFolds

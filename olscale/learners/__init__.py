@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from olscale.learners.contract.class_shards import count_update
     from olscale.learners.contract.compilation import CompilesLoops
     from olscale.learners.contract.cost import EstimatesCost
-    from olscale.learners.contract.estimator import Classifier
+    from olscale.learners.contract.estimator import Classifier, OnePassLearner
     from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
     from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State
     from olscale.learners.contract.look_ahead import LooksAhead
-    from olscale.learners.contract.one_pass import OnePassLearner
     from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
     from olscale.learners.contract.usable_rows import unusable
     from olscale.learners.gradient_descent import OGD
@@ -98,11 +97,10 @@ _NAMES = {
     "olscale.learners.contract.class_shards": "count_update",
     "olscale.learners.contract.compilation": "CompilesLoops",
     "olscale.learners.contract.cost": "EstimatesCost",
-    "olscale.learners.contract.estimator": "Classifier",
+    "olscale.learners.contract.estimator": "Classifier OnePassLearner",
     "olscale.learners.contract.fused_settings": "FusedSettings FusesSettings",
     "olscale.learners.contract.learner": "FloatArray Learner State UNKNOWN",
     "olscale.learners.contract.look_ahead": "LooksAhead",
-    "olscale.learners.contract.one_pass": "OnePassLearner",
     "olscale.learners.contract.parameters": "Choice Domain Flag Real Whole",
     "olscale.learners.contract.usable_rows": "unusable",
     "olscale.learners.gradient_descent": "OGD",

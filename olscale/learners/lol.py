@@ -11,10 +11,9 @@ from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prot
 from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
-from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places

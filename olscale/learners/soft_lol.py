@@ -11,8 +11,8 @@ from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.one_pass import OnePassLearner
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score
 

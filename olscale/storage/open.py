@@ -51,13 +51,13 @@ def open_output(path: str) -> Iterator[IO[bytes]]:
     """
     folder, slash, name = path.rpartition("/")
     storage = open_storage(folder + slash or ".")
-    opened = False
+    is_open = False
     try:
         storage.make()
         with storage.writing(name) as file:
-            opened = True
+            is_open = True
             yield file
     except OSError as error:
-        if opened and error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
+        if is_open and error.errno not in UNWRITABLE and error.errno != errno.EISDIR:
             raise
         raise DatasetError(f"{path} cannot be written ({error.strerror}); choose another place") from error

@@ -19,16 +19,16 @@ class RemoteStorage(Storage):
 
     def __init__(self, path: str, temporaries: str = "") -> None:
         super().__init__(path, temporaries)
-        self._opened: tuple[Any, str] | None = None
+        self._place: tuple[Any, str] | None = None
 
     def connect(self) -> None:
         self._open()
 
     def _open(self) -> tuple[Any, str]:
-        if self._opened is None:
+        if self._place is None:
             fs, root = split_url(self.path)
-            self._opened = fs, root.rstrip("/")
-        return self._opened
+            self._place = fs, root.rstrip("/")
+        return self._place
 
     @property
     def fs(self) -> Any:

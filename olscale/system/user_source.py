@@ -123,8 +123,8 @@ def _read(name: str) -> str | None:
             return text if isinstance(text, str) else None
         file = sys.modules[name].__file__  # a script
         assert file is not None
-        with tokenize.open(file) as opened:
-            return opened.read()
+        with tokenize.open(file) as source:
+            return source.read()
     except Exception:  # compiled, in a notebook, or gone
         return None
 
@@ -134,9 +134,7 @@ def _imports(text: str, name: str) -> Iterator[tuple[str, str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return
-    is_package = hasattr(sys.modules.get(name), "__path__") or bool(
-        getattr(_spec(name), "submodule_search_locations", None)
-    )
+    is_package = hasattr(sys.modules.get(name), "__path__") or getattr(_spec(name), "submodule_search_locations", None)
     package = name if is_package else name.rpartition(".")[0]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -10,7 +10,7 @@ import pytest
 
 from olscale.analysis.summary import summarise
 from olscale.data.stream import Shuffle
-from olscale.data.transforms import RandomProjection
+from olscale.data.transforms.projection import RandomProjection
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, PROJECTED_RUNS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass

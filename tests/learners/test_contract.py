@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.contract.class_axes import class_axis
-from olscale.learners.contract.one_pass import OnePassLearner
+from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.registry import learner_class, learner_names
 from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks

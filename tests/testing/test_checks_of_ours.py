@@ -12,8 +12,8 @@ import pytest
 
 from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.layouts import LAYOUTS
-from olscale.data.transforms import make_transform, transform_names
 from olscale.data.transforms.drop import Drop
+from olscale.data.transforms.pipeline import make_transform, transform_names
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks

@@ -50,5 +50,5 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
             face[:CLASSES] = generator.permutation(CLASSES)
         X = centres[generator.integers(_POSES, size=_BATCH_ROWS), face]
         X += 0.5 * generator.standard_normal((_BATCH_ROWS, COLUMNS))
-        kept = slice(0, rows - start)
-        yield Batch(X[kept], face[kept].astype(np.float64), COLUMNS)
+        rest = slice(0, rows - start)
+        yield Batch(X[rest], face[rest].astype(np.float64), COLUMNS)

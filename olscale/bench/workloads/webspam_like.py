@@ -48,8 +48,8 @@ def batches(rows: int, seed: int) -> Iterator[Batch]:
     for number, start in enumerate(range(0, rows, _BATCH_ROWS)):
         generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, number])))
         X, target = _batch(generator, profiles, planes, presence)
-        kept = slice(0, rows - start)
-        yield Batch(X[kept], target[kept], COLUMNS)
+        rest = slice(0, rows - start)
+        yield Batch(X[rest], target[rest], COLUMNS)
 
 
 def _batch(

@@ -145,8 +145,8 @@ class SplitReader(ABC):
             return
         got, expected = crc32(content), self.shape.files.get(name)
         if got != expected:
-            wanted = "no such file" if expected is None else f"{expected:08x}"
-            raise ValueError(f"the checksum of {self.shape.split}/{name} is {got:08x}, expected {wanted}")
+            right = "no such file" if expected is None else f"{expected:08x}"
+            raise ValueError(f"the checksum of {self.shape.split}/{name} is {got:08x}, expected {right}")
 
     @abstractmethod
     def read(self, i: int) -> Block:

@@ -126,8 +126,8 @@ class ExternalShuffle:
             block = self._dataset.block(self._split, i)
             mine = position[start : start + len(block)]
             if mine.min() < 0:
-                kept = np.flatnonzero(mine >= 0)
-                block, mine = Block(take_rows(block.X, kept), block.label[kept]), mine[kept]
+                index = np.flatnonzero(mine >= 0)
+                block, mine = Block(take_rows(block.X, index), block.label[index]), mine[index]
             yield mine, block
             del mine, block
 

@@ -66,11 +66,11 @@ class Subset:
     def chunk(self, i: int) -> Chunk:
         """Return chunk number `i`."""
         size = self._dataset.manifest.chunk_rows
-        wanted = self._order[i * size : (i + 1) * size]
+        order = self._order[i * size : (i + 1) * size]
         X, y = [], []
-        for number in np.unique(wanted // size).tolist():
+        for number in np.unique(order // size).tolist():
             chunk = self._read(number)
-            index = wanted[wanted // size == number] - number * size
+            index = order[order // size == number] - number * size
             X.append(take_rows(chunk.X, index))
             y.append(chunk.y[index])
             del chunk  # or there would be two when the next is read

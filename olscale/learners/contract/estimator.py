@@ -1,6 +1,7 @@
 """The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract."""
 
 import warnings
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +13,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from olscale.compiled.csr import CSR, Rows, read_only
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError
 from olscale.learners.contract.compilation import CompilesLoops
-from olscale.learners.contract.learner import FloatArray, Learner, codes_of
+from olscale.learners.contract.learner import NO_LABELS, FloatArray, Learner, State, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
@@ -128,4 +129,25 @@ class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
         for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
             if why := why_unusable(rows, int(i), self.norm_limits()):
                 raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
+        return scores
+
+
+class OnePassLearner(Classifier):
+    """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""
+
+    @abstractmethod
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+        return self._run(X, y, learning=True)
+
+    def scores(self, X: Rows) -> FloatArray:
+        return self._run(X, NO_LABELS, learning=False)
+
+    def _run(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+        # An unpickled model may be memory-mapped read-only; the loop is compiled for arrays it can write to.
+        self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
+        scores = np.empty((rows_of(X), self._outputs))
+        self._pass(X, y, self.state_, learning, scores)
         return scores

@@ -13,11 +13,10 @@ from olscale.compiled.csr import Rows
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.estimator import Classifier, OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.one_pass import OnePassLearner
 
 
 class OldLearner(Learner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops):

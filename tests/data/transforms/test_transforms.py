@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
-from olscale.data.transforms import Pipeline, fit_transforms, make_transform, transform_names, width_after
+from olscale.data.transforms.pipeline import Pipeline, fit_transforms, make_transform, transform_names, width_after
 from olscale.errors import DatasetError, UnknownNameError
 
 EVERY = [
