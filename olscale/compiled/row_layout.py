@@ -28,9 +28,14 @@ LINE = np.uint64(8)
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
+def is_tuple_of(kind: types.Type, of: type) -> bool:
+    """Tell whether `kind` is numba's type of the named tuple `of`."""
+    return isinstance(kind, types.BaseNamedTuple) and getattr(kind, "instance_class", None) is of
+
+
 def is_csr(X: types.Type) -> bool:
     """Tell whether the numba type `X` is that of `CSR` rows."""
-    return isinstance(X, types.BaseNamedTuple) and getattr(X, "instance_class", None) is CSR
+    return is_tuple_of(X, CSR)
 
 
 def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:

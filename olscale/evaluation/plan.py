@@ -212,16 +212,9 @@ class _Builder:
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
-        runs, datasets, learners = tuple(self.runs.values()), tuple(roster.datasets), roster.learners()
-        return RunPlan(
-            name,
-            runs,
-            self.sources,
-            costs=self.costs,
-            datasets=datasets,
-            learners=learners,
-            state_bytes=self.state_bytes,
-        )
+        datasets, learners = tuple(roster.datasets), roster.learners()
+        plan = RunPlan(name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners)
+        return replace(plan, costs=self.costs, state_bytes=self.state_bytes)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -251,9 +244,8 @@ class _Builder:
                     run = Run(key, name, learner.version, ask(name, "resolved_params", learner.resolved_params), fold)
                     mine.append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = each * length
-                    self.state_bytes[run.id] = ask(
-                        name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes)
-                    )
+                    state_bytes = partial(cost_of(learner).state_bytes, columns, classes)
+                    self.state_bytes[run.id] = ask(name, "state_bytes", state_bytes)
         return added
 
 

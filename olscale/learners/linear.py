@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, is_ours, uncached
 from olscale.compiled.pages import aligned_copy
+from olscale.compiled.row_layout import is_tuple_of
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
@@ -46,8 +46,7 @@ def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[...
     def register(step: Callable[..., float]) -> Callable[..., float]:
         @overload(step_size, inline="always")
         def choose(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
-            ours = isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
-            return step if ours else None
+            return step if is_tuple_of(rule, rule_type) else None
 
         return step
 

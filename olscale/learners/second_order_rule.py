@@ -8,8 +8,9 @@ A rule is a named tuple of parameters. Its function gives ``(alpha, gamma)`` of 
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
 from numba.extending import overload
+
+from olscale.compiled.row_layout import is_tuple_of
 
 FINE, VARIANCE_OF_ROW, VARIANCE_OF_FEATURE, STEP_NOT_FINITE, MEAN_NOT_FINITE = range(5)
 """What the loops say has broken down."""
@@ -32,16 +33,13 @@ def moves(rule_type: type, needed: Callable[..., float]) -> Callable[[Callable[.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def ours(rule: Any) -> bool:
-            return isinstance(rule, types.BaseNamedTuple) and getattr(rule, "instance_class", None) is rule_type
-
         @overload(step, inline="always")
         def choose_step(rule, m, v):  # type: ignore[no-untyped-def]
-            return function if ours(rule) else None
+            return function if is_tuple_of(rule, rule_type) else None
 
         @overload(margin_needed, inline="always")
         def choose_needed(rule, square):  # type: ignore[no-untyped-def]
-            return needed if ours(rule) else None
+            return needed if is_tuple_of(rule, rule_type) else None
 
         return function
 

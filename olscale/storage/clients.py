@@ -46,37 +46,24 @@ def _speak_ours(call: Callable[..., Any]) -> Callable[..., Any]:
     return call_client
 
 
-def open_remote(url: str) -> tuple[Any, str]:
-    """Return the file system of an fsspec URL, opened now, and the path within it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such protocol, or its client is not installed; the message says what to install.
-    """
-    from fsspec.core import url_to_fs
-    from fsspec.implementations.local import LocalFileSystem
-
-    protocol = url.partition("://")[0]
-    try:
-        fs, root = url_to_fs(url)
-    except ImportError as fault:
-        extra = _EXTRAS.get(protocol)
-        cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
-        raise ValueError(f"{protocol}:// needs another package: {cure}") from fault
-    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root
-
-
 def split_url(path: str) -> tuple[Any, str]:
-    """Return the fsspec file system of `path` and the path within it (absolute where local).
+    """Return the fsspec file system of `path`, opened now, and the path within it (absolute where local).
 
     Raises
     ------
     DatasetError
-        If there is no such protocol, its client is not installed, or it cannot be opened.
+        If there is no such protocol, it cannot be opened, or its client is not installed; the message says what to install.
     """
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
     try:
-        fs, root = open_remote(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+        fs, root = url_to_fs(os.path.expanduser(path))  # noqa: PTH111 - `path` may be a URL
+    except ImportError as fault:
+        protocol = path.partition("://")[0]
+        extra = _EXTRAS.get(protocol)
+        cure = f"pip install 'olscale[{extra}]'" if extra else str(fault)
+        raise DatasetError(f"{path} cannot be opened ({protocol}:// needs another package: {cure})") from fault
     except (ValueError, OSError) as error:
         raise DatasetError(f"{path} cannot be opened ({error})") from error
-    return fs, root.rstrip("/") or root
+    return (fs if isinstance(fs, LocalFileSystem) else Client(fs)), root.rstrip("/") or root

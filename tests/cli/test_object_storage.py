@@ -19,8 +19,7 @@ from olscale.data.dataset import open_dataset
 from olscale.errors import DatasetError, StoreError
 from olscale.results import open_store
 from olscale.results.store import Store
-from olscale.storage.clients import Client, open_remote
-from tests.cli.command import run as in_this_process
+from olscale.storage.clients import Client, split_url
 
 
 def run(*args: object) -> Result:
@@ -142,8 +141,8 @@ def test_missing_client_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "s3fs", None)
     monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, "s3", raising=False)
 
-    with pytest.raises(ValueError, match=r"s3:// needs another package: pip install 'olscale\[s3\]'"):
-        open_remote("s3://another/bucket")
+    with pytest.raises(DatasetError, match=r"s3:// needs another package: pip install 'olscale\[s3\]'"):
+        split_url("s3://another/bucket")
     with pytest.raises(StoreError, match=r"pip install 'olscale\[s3\]'"):
         open_store("s3://another/bucket")
     with pytest.raises(DatasetError, match=r"pip install 'olscale\[s3\]'"):

@@ -64,9 +64,14 @@ def batches(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[Batch]:
     Batch
         CSR, of at most 19,803 rows, with targets -1 and +1.
     """
-    for start in range(0, rows, DAY_ROWS):
-        X, malicious = _rows(start, min(start + DAY_ROWS, rows), seed, columns, DAY_ROWS)
-        yield Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
+    for day in range(-(-rows // DAY_ROWS)):
+        yield _day(day, rows, seed, columns)
+
+
+def _day(day: int, rows: int, seed: int, columns: int) -> Batch:
+    start = day * DAY_ROWS
+    X, malicious = _rows(start, min(start + DAY_ROWS, rows), seed, columns, DAY_ROWS)
+    return Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
 
 
 def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str, Batch | bytes]]:
@@ -84,9 +89,7 @@ def members(rows: int, seed: int, columns: int = COLUMNS) -> Iterator[tuple[str,
     """
     yield "url_svmlight/FeatureTypes", "".join(f"{feature + 1}\n" for feature in range(REAL)).encode()
     for day in sorted(range(-(-rows // DAY_ROWS)), key=str):
-        start = day * DAY_ROWS
-        X, malicious = _rows(start, min(start + DAY_ROWS, rows), seed, columns, DAY_ROWS)
-        yield f"url_svmlight/Day{day}.svm", Batch(X, np.where(malicious == 1, 1.0, -1.0), columns)
+        yield f"url_svmlight/Day{day}.svm", _day(day, rows, seed, columns)
 
 
 def chunks(

@@ -1,12 +1,23 @@
-"""What a model of unknown make answers: class codes, and whether it still is sound for a row."""
+"""What a model of unknown make answers: class codes, and whether it still is sound for a row.
 
+Where it gives no scores, the numbers that it consists of say whether it has broken down.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from olscale.compiled.csr import CSR, Rows, entries_of
-from olscale.learners.contract.foreign.numbers import NumberWatch, models_within, numbers_of
+
+WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
+"""scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
+
+_NUMBERS_A_ROW = 1024
+_DEEPEST = 6
 
 
 def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
@@ -83,7 +94,111 @@ def _is_sound_naive_bayes(model: Any) -> bool:
 
     Its predictions are then scikit-learn's all the same, as long as what it has learned is finite.
     """
-    bases = (base for one in models_within(model) for base in type(one).__mro__)
+    bases = (base for _, one in _models(model) for base in type(one).__mro__)
     if not any(base.__module__ == "sklearn.naive_bayes" for base in bases):
         return False
     return all(np.isfinite(array).all() for _, array in numbers_of(model))
+
+
+class NumberWatch:
+    """Looks at the numbers of a model, after each row or, of a large model, so seldom that it costs little.
+
+    An array may be NaN or infinite for good reasons: places not filled yet, the logarithm of a class not yet seen. So only
+    weights must be finite always; of other arrays, those that once were finite must stay so.
+    """
+
+    def __init__(self) -> None:
+        self._finite: set[str] = set()
+        self._rows_left = 0
+
+    def look(self, model: Any) -> str:
+        """Return the name of what has broken down, empty if nothing has; called once a row."""
+        if self._rows_left > 0:
+            self._rows_left -= 1
+            return ""
+        return self.broken(model)
+
+    def broken(self, model: Any) -> str:
+        """As `look`, whatever the size of the model."""
+        total, broken_name = 0, ""
+        for name, values in numbers_of(model):
+            total += values.size
+            if np.isfinite(values).all():
+                self._finite.add(name)
+            elif not broken_name and (name in self._finite or not WEIGHTS.isdisjoint(name.split("."))):
+                broken_name = name
+        self._rows_left = total // _NUMBERS_A_ROW
+        return broken_name
+
+
+def numbers_of(model: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the arrays of floats that a model has learned, with their names; those of the models within it too.
+
+    What it was given as parameters is left out.
+    """
+    for path, one in _models(model):
+        params = _parameters(one)
+        for name, value in list(vars(one).items()):
+            if name not in params:
+                yield from _arrays(f"{path}{name}", value)
+
+
+def _models(model: Any) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    waiting = [("", model, 0)]
+    while waiting:
+        path, one, depth = waiting.pop()
+        if id(one) in seen or depth > _DEEPEST or not hasattr(one, "__dict__"):
+            continue
+        seen.add(id(one))
+        yield path, one
+        for name, value in vars(one).items():
+            waiting += [
+                (f"{path}{name}." if inner is value else f"{path}{name}.{i}.", inner, depth + 1)
+                for i, inner in enumerate(_inner(value))
+            ]
+
+
+def _inner(value: Any, depth: int = 0) -> Iterator[Any]:
+    if isinstance(value, type) or depth > 3:
+        return
+    if any(hasattr(value, word) for word in ("partial_fit", "learn_one", "transform", "transform_one", "fit")):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in itertools.islice(value, 1000):
+            yield from _inner(part, depth + 1)
+    elif isinstance(value, Mapping):
+        for part in itertools.islice(value.values(), 1000):
+            yield from _inner(part, depth + 1)
+
+
+def _parameters(model: Any) -> frozenset[str]:
+    try:
+        return frozenset(model.get_params(deep=False))
+    except Exception:  # not scikit-learn's: all its attributes may be learned
+        return frozenset()
+
+
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    if issparse(value):
+        value = getattr(value, "data", None)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "fc":
+            yield name, value
+    elif isinstance(value, float | np.floating):
+        # A single number is often a loss or a best value, infinite at first or after one row: only weights are looked at.
+        if not WEIGHTS.isdisjoint(name.split(".")):
+            yield name, np.array([value])
+    elif isinstance(value, list | tuple):
+        if value and all(isinstance(part, int | float) for part in value):
+            yield name, np.array(value, dtype=np.float64)
+        elif len(value) <= 1000:
+            for i, part in enumerate(value):
+                yield from _arrays(f"{name}.{i}", part)
+    elif isinstance(value, dict) and value:
+        numbers = [part for part in value.values() if isinstance(part, float | np.floating)]
+        if numbers:
+            yield name, np.array(numbers)
+        elif len(value) <= 1000:
+            for key, part in value.items():
+                yield from _arrays(f"{name}.{key}", part)
