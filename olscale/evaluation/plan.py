@@ -10,7 +10,7 @@ from typing import Any
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
-from olscale.data.transforms.pipeline import size_after, width_after
+from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
@@ -184,7 +184,8 @@ class _Input:
     def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
-        columns, classes = width_after(self.transforms, self.dataset.columns), len(self.dataset.classes or ())
+        columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
+        classes = len(self.dataset.classes or ())
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         return learner
 

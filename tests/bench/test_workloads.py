@@ -15,7 +15,6 @@ import pytest
 from olscale.bench.workloads import (
     generate,
     generate_archive,
-    generator_names,
     multipie_like,
     url_like,
     webspam_like,
@@ -23,6 +22,7 @@ from olscale.bench.workloads import (
 from olscale.bench.workloads.archive import svmlight_text, write_archive
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
+from olscale.data.generators import GENERATORS
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, ParameterError
 from olscale.learners.contract.learner import codes_of
@@ -32,7 +32,7 @@ from olscale.learners.passive_aggressive import PA1
 
 def test_same_seed_same_dataset(tmp_path: Path):
     """Those of the papers and those of benchmarks are generated alike."""
-    names = generator_names()
+    names = list(GENERATORS)
     assert {"gaussian-xor", "rotating-xor", "multipie-like", "url-like", "webspam-like"} == set(names)
     for name in names:
         made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]

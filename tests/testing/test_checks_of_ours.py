@@ -13,14 +13,14 @@ import pytest
 from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.layouts import LAYOUTS
 from olscale.data.transforms.drop import Drop
-from olscale.data.transforms.pipeline import make_transform, transform_names
+from olscale.data.transforms.pipeline import TRANSFORMS, make_transform
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.check_list import Check
 
 TRANSFORMS: dict[str, Callable[[], Any]] = {
-    name: partial(make_transform, name) for name in transform_names() if name != "project"
+    name: partial(make_transform, name) for name in TRANSFORMS if name != "project"
 } | {
     **{f"project, {kind}": partial(make_transform, f"project:3,kind={kind}") for kind in ("gaussian", "sparse")},
     "project, very-sparse": partial(make_transform, "project:40,kind=very-sparse"),

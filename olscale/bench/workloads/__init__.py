@@ -7,9 +7,9 @@ published as an archive also has ``members``, which yields the files of that.
 import os
 
 from olscale.bench.workloads.archive import write_archive
-from olscale.data.generators import GENERATORS, generate, generator_names, recipe
+from olscale.data.generators import GENERATORS, generate, recipe
 
-__all__ = ["generate", "generate_archive", "generator_names"]
+__all__ = ["generate", "generate_archive"]
 
 GENERATORS.ours.update(
     {

@@ -18,7 +18,7 @@ from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError
 from olscale.registry import Registry
 
-__all__ = ["GENERATORS", "generate", "generator_names", "recipe"]
+__all__ = ["GENERATORS", "generate", "recipe"]
 
 GENERATORS: Registry[Any] = Registry(
     "generator",
@@ -27,11 +27,6 @@ GENERATORS: Registry[Any] = Registry(
         "rotating-xor": "olscale.data.generators.rotating_xor",
     },
 )
-
-
-def generator_names() -> tuple[str, ...]:
-    """Return the names of the generators, sorted."""
-    return tuple(sorted(GENERATORS))
 
 
 def generate(
@@ -49,7 +44,7 @@ def generate(
     Parameters
     ----------
     name : str
-        One of `generator_names`.
+        One of `GENERATORS`.
     dest : path
         New directory.
     seed : int

@@ -26,11 +26,6 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
 )
 
 
-def transform_names() -> list[str]:
-    """Return the names a `transforms` list may have."""
-    return list(TRANSFORMS)
-
-
 def make_transform(text: str) -> Transform:
     """Return the transform of ``NAME`` or ``NAME:param=value,param=value``.
 
@@ -101,32 +96,16 @@ def split_transforms(text: str) -> list[str]:
     return found
 
 
-def has_projection(texts: Sequence[str]) -> bool:
-    """Return whether one of the transforms is drawn at random, so that there are several of it."""
-    return any(make_transform(text).is_random for text in texts)
-
-
-def width_after(texts: Sequence[str], columns: int) -> int:
-    """Return the number of features that the transforms make of `columns`.
-
-    Raises
-    ------
-    UnknownNameError, ParameterError
-        As `make_transform`.
-
-    Examples
-    --------
-    >>> width_after(["standardize", "bias"], 4)
-    5
-    """
-    return size_after(texts, columns, columns)[0]
-
-
 def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, float]:
     """Return the number of features that the transforms make of `columns`, and of stored values that they make of `values`.
 
     A step that takes no sparse rows makes dense ones, and so does a projection. Of others every feature that is added has a
     value in each row, and none of those that are left out has any: the values may be fewer.
+
+    Raises
+    ------
+    UnknownNameError, ParameterError
+        As `make_transform`.
 
     Examples
     --------

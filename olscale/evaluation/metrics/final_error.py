@@ -9,8 +9,6 @@ from olscale.evaluation.metrics.base import Metric, StreamShape
 class FinalError(Metric):
     """`test_error`: fraction of the test rows that the model predicts wrongly after its pass over the training rows."""
 
-    __test__ = False  # not a test case, whatever its name starts with
-
     def __init__(self, shape: StreamShape) -> None:
         self.sums = {"rows": np.zeros(1, dtype=np.int64), "mistakes": np.zeros(1, dtype=np.int64)}
 

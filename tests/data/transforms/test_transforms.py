@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from olscale.compiled.csr import CSR, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
-from olscale.data.transforms.pipeline import Pipeline, fit_transforms, make_transform, transform_names, width_after
+from olscale.data.transforms.pipeline import TRANSFORMS, Pipeline, fit_transforms, make_transform, size_after
 from olscale.errors import DatasetError, UnknownNameError
 
 EVERY = [
@@ -72,7 +72,7 @@ def test_dense_and_sparse_agree_in_every_bit(steps: list[str], seed: int, sizes:
     X = rows(seed)
     dense = fit_transforms(steps, cut(X, sizes), 5)
     sparse = fit_transforms(steps, cut(to_csr(X), sizes), 5)
-    assert dense.width == sparse.width == width_after(steps, 5)
+    assert dense.width == sparse.width == size_after(steps, 5, 5)[0]
     np.testing.assert_array_equal(applied(sparse, to_csr(X)), applied(dense, X))
 
 
@@ -90,7 +90,7 @@ def test_sparse_stays_sparse_sorted_and_right_in_a_slice(steps: list[str], start
 
 
 def test_every_transform_is_tried() -> None:
-    assert {make_transform(text).name for text in EVERY} == set(transform_names())
+    assert {make_transform(text).name for text in EVERY} == set(TRANSFORMS)
 
 
 def test_meaning_of_each() -> None:
