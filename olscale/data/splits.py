@@ -60,7 +60,8 @@ class Part:
         """
         if len(y) < max(2, self.folds if self.kind != "half" else 2):
             raise ExperimentError(f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}")
-        held_out = PARTS[self.kind](self, y)
+        held_out = np.zeros(len(y), dtype=np.bool_)
+        held_out[PARTS[self.kind](self, y)] = True
         return np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
     def _random(self, *number: int) -> np.random.Generator:
@@ -68,33 +69,23 @@ class Part:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, *number, 0x5041525453])))
 
 
-def _kfold(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _kfold(part: Part, y: Rows) -> Rows:
     """Hold out one of k blocks of equal size (to a row) of one random order."""
-    held_out = np.zeros(len(y), dtype=np.bool_)
-    held_out[part._random().permutation(len(y))[part.fold :: part.folds]] = True
-    return held_out
+    return part._random().permutation(len(y))[part.fold :: part.folds]
 
 
-def _stratified(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _stratified(part: Part, y: Rows) -> Rows:
     """Hold out one of k blocks that have each class in equal shares (to a row)."""
     random = part._random()
     # Dealt out class after class without a break, so that the blocks are of equal size too.
     order = np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
-    held_out = np.zeros(len(y), dtype=np.bool_)
-    held_out[order[part.fold :: part.folds]] = True
-    return held_out
+    return order[part.fold :: part.folds]
 
 
-def _half(part: Part, y: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _half(part: Part, y: Rows) -> Rows:
     """Hold out a random half, drawn anew for each number (Zhou et al. 2016, section 5.3)."""
-    held_out = np.zeros(len(y), dtype=np.bool_)
-    held_out[part._random(part.fold).permutation(len(y))[len(y) // 2 + len(y) % 2 :]] = True
-    return held_out
+    return part._random(part.fold).permutation(len(y))[len(y) // 2 + len(y) % 2 :]
 
 
-PARTS: dict[str, Callable[[Part, NDArray[np.int64]], NDArray[np.bool_]]] = {
-    "kfold": _kfold,
-    "stratified": _stratified,
-    "half": _half,
-}
-"""Kinds of parts by name; each returns which rows are held out."""
+PARTS: dict[str, Callable[[Part, Rows], Rows]] = {"kfold": _kfold, "stratified": _stratified, "half": _half}
+"""Kinds of parts by name; each returns the numbers of the rows that are held out."""

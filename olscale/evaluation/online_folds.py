@@ -72,11 +72,6 @@ def _kfold(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.i
     return 1 - folds._picks(fold, first, stop)
 
 
-def _split(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[np.int64]:
-    """Each row trains one model, drawn at random, and tests the others."""
-    return folds._picks(fold, first, stop)
-
-
 _POISSON = np.cumsum([np.exp(-1.0) / factorial(count) for count in range(18)])  # P(X <= count) for the mean 1; then 1.0
 
 
@@ -87,7 +82,7 @@ def _bootstrap(folds: OnlineFolds, fold: int, first: int, stop: int) -> NDArray[
 
 ONLINE_FOLDS: dict[str, Callable[[OnlineFolds, int, int, int], NDArray[np.int64]]] = {
     "prequential-kfold": _kfold,
-    "prequential-split": _split,
+    "prequential-split": OnlineFolds._picks,  # each row trains one model, drawn at random, and tests the others
     "prequential-bootstrap": _bootstrap,
 }
 """Ways of dealing rows out, by name; each returns how often a model learns from each row."""

@@ -25,19 +25,9 @@ _BATCH_ROWS = 8_192
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 8,192 at a time.
+    """Yield `rows` rows, 8,192 at a time: dense, of shape (at most 8192, 100), with targets 0 to 248.
 
-    Parameters
-    ----------
-    rows : int
-        Their number; fewer rows are the beginning of more rows. The first 249 are one of each class.
-    seed : int
-        Seed of PCG64; every batch has a stream of its own.
-
-    Yields
-    ------
-    Batch
-        Dense, of shape (at most 8192, 100), with targets 0 to 248.
+    The first 249 are one of each class. Every batch has a stream of random numbers of its own.
     """
     places = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     poses = 3.0 * places.standard_normal((_POSES, 1, COLUMNS))

@@ -27,19 +27,9 @@ _NOISE = 0.005
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 8,192 at a time.
+    """Yield `rows` rows, 8,192 at a time: dense, of shape (at most 8192, 254), with targets -1 and +1.
 
-    Parameters
-    ----------
-    rows : int
-        Their number; fewer rows are the beginning of more rows.
-    seed : int
-        Seed of PCG64; every batch has a stream of its own.
-
-    Yields
-    ------
-    Batch
-        Dense, of shape (at most 8192, 254), with targets -1 and +1.
+    Every batch has a stream of random numbers of its own.
     """
     kinds = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     profiles = kinds.random((_KINDS, COLUMNS)) ** 3 + 0.05

@@ -22,20 +22,7 @@ _DEVIATION = 0.3
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 1,000 at a time.
-
-    Parameters
-    ----------
-    rows : int
-        Their number; fewer rows are the beginning of more rows.
-    seed : int
-        Seed of PCG64.
-
-    Yields
-    ------
-    Batch
-        Dense, of shape (at most 1,000, 2), with targets -1 and +1.
-    """
+    """Yield `rows` rows, 1,000 at a time: dense, of shape (at most 1,000, 2), with targets -1 and +1."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _BATCH_ROWS):
         means = 2.0 * generator.integers(2, size=(_BATCH_ROWS, 2)) - 1.0

@@ -30,20 +30,7 @@ _LABELS = np.array([1.0, -1.0, 1.0, -1.0])
 
 
 def batches(rows: int, seed: int) -> Iterator[Batch]:
-    """Yield `rows` rows, 100 at a time.
-
-    Parameters
-    ----------
-    rows : int
-        Their number; fewer rows are the beginning of more rows.
-    seed : int
-        Seed of PCG64.
-
-    Yields
-    ------
-    Batch
-        Dense, of shape (at most 100, 2), with targets -1 and +1.
-    """
+    """Yield `rows` rows, 100 at a time: dense, of shape (at most 100, 2), with targets -1 and +1."""
     generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
     for start in range(0, rows, _SEGMENT_ROWS):
         angle = _TURN * (start // _SEGMENT_ROWS)
