@@ -3,7 +3,8 @@
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
 constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
 width can be chosen takes a third argument, ``columns``. The same seed, that of PCG64, gives the same rows, and fewer rows
-are the beginning of more. To add one, name its module below. Those that only benchmarks use are in `olscale.bench.workloads`, which adds their names.
+are the beginning of more. To add one, name its module below. Those that only benchmarks use are in
+`olscale.bench.workloads`, which adds their names.
 """
 
 import inspect
