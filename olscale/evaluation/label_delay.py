@@ -110,13 +110,13 @@ class Schedule:
         else:
             scores = follow(learner, events.X, events.y, learning)
         # The first event of each row is the one before any update by it.
-        kept = np.searchsorted(when[order] // 2, tested)
-        _check(learner, events.X, scores, kept, known.numbers[row])
+        own = np.searchsorted(when[order] // 2, tested)
+        _check(learner, events.X, scores, own, known.numbers[row])
         if late:
             waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0)
             index = np.flatnonzero(waits)
             self._waiting = _Waiting(_take(rows, index), *(array[index] for array in known[1:]))
-        return Scored(tested, scores[kept])
+        return Scored(tested, scores[own])
 
     def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
         """Return how many rows later each label arrives."""

@@ -119,9 +119,9 @@ def read_arrays(file: IO[bytes]) -> dict[str, NDArray[Any]]:
             digest.update(piece)
     if checksum is None or checksum.tobytes() != digest.digest():
         raise ValueError("its checksum is that of other contents")
-    written = int(arrays.pop("format", np.array([1]))[0])
-    if written > FORMAT:
-        raise LaterFormatError(f"its format is {written}, of a later version of olscale; this one reads up to {FORMAT}")
+    version = int(arrays.pop("format", np.array([1]))[0])
+    if version > FORMAT:
+        raise LaterFormatError(f"its format is {version}, of a later version of olscale; this one reads up to {FORMAT}")
     return dict(_joined(arrays))
 
 
