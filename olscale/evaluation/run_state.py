@@ -224,15 +224,8 @@ class RunState:
         }
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
-        return Record(
-            self.run.definition(),
-            self.run.id,
-            self.outcome,
-            self.reason,
-            **counted,
-            timings=own | dict(timings or {}),
-            environment=environment(),
-        )
+        times, end = own | dict(timings or {}), (self.outcome, self.reason)
+        return Record(self.run.definition(), self.run.id, *end, **counted, timings=times, environment=environment())
 
     @property
     def filled_bytes(self) -> int:
