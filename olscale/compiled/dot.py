@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.intrinsics import intrinsic, prefetch
-from olscale.compiled.row_layout import by_layout, prefetch_rows, prefetch_weights
+from olscale.compiled.row_layout import by_layout, prefetch_rows
 from olscale.compiled.simd.vectors import (
     DOUBLE,
     INT32,
@@ -60,14 +60,11 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
 
 
 @by_layout
-def copy_dot_square(X: Rows, i: int, w: NDArray[Any], row: NDArray[Any]) -> Any:
-    """Return ``|x_i|^2`` and ``x_i w``, going through the row once, and copy it as `copy_square` does.
+def dot_both(X: Rows, i: int, w: NDArray[Any], u: NDArray[Any]) -> Any:
+    """Return ``x_i w`` and ``x_i u``, each as `dot` has it, going through the row once."""
 
-    `w` is flat, of at least as many numbers as there are features.
-    """
-
-    def dense(X, i, w, row):
-        return _dense_dot_square(X[i], w, row)
+    def dense(X, i, w, u):
+        return _dense_dot_both(X[i], w, u)
 
     def csr(X, i, w, u):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])

@@ -1,5 +1,6 @@
 """Local online learning: hyperplanes around prototypes (Zhou et al., Pattern Recognition 51, 2016)."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,13 +13,15 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.lol_fused import FusedLOL
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, learn_and_score, open_places
 from olscale.learners.offline_prototypes import offline_prototypes
 
+_ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
 class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, EstimatesCost):

@@ -1,7 +1,5 @@
 """Settings of LOL in one pass: those of which only C and lam differ have the same prototypes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,8 +11,6 @@ from olscale.compiled.prototypes import PROTOTYPES, open_prototypes
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
 from olscale.learners.lol_loop import Hyperplanes, LOLRule, assign, learn_assigned, open_places
-
-__all__ = ["FusedLOL"]
 
 _NUMBERS = 1 << 17  # of rows that stay in the cache while all settings go through them
 

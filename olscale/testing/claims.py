@@ -14,6 +14,7 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import UNKNOWN, Learner
 from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.parameters import Real
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import (
@@ -46,6 +47,9 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         checks.append(name_check(unusable, learner, params, of=words or "no choices"))
         if class_axes(learner(**params), CLASSES) is not None:
             checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
+        if grid_key(learner(**params)) is not None:
+            fused = check_fused_settings_have_the_bits_of_settings_alone
+            checks.append(name_check(fused, learner, params, of=words))
     return checks
 
 

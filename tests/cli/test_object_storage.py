@@ -20,6 +20,7 @@ from olscale.errors import DatasetError, StoreError
 from olscale.results import open_store
 from olscale.results.store import Store
 from olscale.storage.clients import Client, split_url
+from tests.cli.command import run as in_this_process
 
 
 def run(*args: object) -> Result:
