@@ -99,7 +99,7 @@ FAULTS = {
     "quote.csv D": "quote.csv, line 2: cannot be split into cells",
     "nolabel.csv D": "nolabel.csv, line 3: the label is missing",
     "nanlabel.csv D": "nanlabel.csv, line 3: the label is missing",
-    "latin.csv D": "latin.csv, line 1: is not UTF-8 text",
+    "latin.csv D": "latin.csv, line 2: is not UTF-8 text",
     "train.csv D --test wide.csv": "wide.csv has 3 columns but the sources before it had 2",
     "train.csv D --test good.svm": "good.svm has sparse rows but the sources before it had dense ones",
     "train.csv D --label c": "unknown label column of train.csv 'c'",

@@ -9,15 +9,14 @@ date attributes are text columns whose values are numbered as they appear. ``?``
 from __future__ import annotations
 
 import csv
-import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
-from olscale.data.formats.lines import TextLines, cells_problem
+from olscale.data.formats.lines import TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
     columns_named,
@@ -26,6 +25,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.table_parser import Dialect, TableParser
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
@@ -75,15 +75,11 @@ class ArffFormat:
             or not among the declared values, a missing label. Names the file when it has no rows.
         """
         with open_text(source, options.stream) as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            try:
-                yield from _read(source, text, options)
-            except UnicodeDecodeError as error:
-                raise FormatError(source, f"is not UTF-8 text ({error.reason})") from error
+            yield from _read(TextBlocks(source, stream, returns=True), options)
 
 
-def _read(source: str, text: io.TextIOWrapper, options: ReadOptions) -> Iterator[Batch]:
-    lines = TextLines(source, text, ",")
+def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
+    source, lines = text.source, TextLines(text, ",")
     attributes = _declarations(source, lines)
     names = unique_names(attribute.name for attribute in attributes)
     dropped = columns_named(source, names, options.drop)
@@ -97,9 +93,14 @@ def _read(source: str, text: io.TextIOWrapper, options: ReadOptions) -> Iterator
     encoder = TableEncoder(
         source, columns, {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric}
     )
-    rows = checked_rows(source, _cells(source, lines, attributes, dropped), len(attributes))
+    allowed = [
+        frozenset(a.values) if a.values and not a.numeric and i not in dropped else None
+        for i, a in enumerate(attributes)
+    ]
+    rows = checked_rows(source, _cells(source, lines, attributes, allowed), len(attributes))
+    parser = TableParser(text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(allowed))
     empty = True
-    for batch in encoder.batches(rows, options.chunk_rows):
+    for batch in parser.batches((), options.chunk_rows):
         empty = False
         yield batch
     if empty:
@@ -146,11 +147,20 @@ def _attribute(source: str, line: str, number: int) -> Attribute:
     return Attribute(name, word in _NUMERIC, None)
 
 
-def _cells(source: str, lines: TextLines, attributes: Sequence[Attribute], dropped: frozenset[int]) -> Iterator[Line]:
-    allowed = [
-        frozenset(a.values) if a.values and not a.numeric and i not in dropped else None
-        for i, a in enumerate(attributes)
-    ]
+def _cell_of(allowed: Sequence[frozenset[str] | None]) -> Callable[[int, str], str | None]:
+    """Return what makes a cell of the text in the file: nothing where that is not among the values that are allowed."""
+
+    def cell(position: int, raw: str) -> str | None:
+        word = _unquoted(raw[1:-1].replace("''", "'") if raw.startswith("'") else raw)
+        values = allowed[position]
+        return word if values is None or word in values or is_missing(word) else None
+
+    return cell
+
+
+def _cells(
+    source: str, lines: TextLines, attributes: Sequence[Attribute], allowed: Sequence[frozenset[str] | None]
+) -> Iterator[Line]:
     rows = ("\n" if line.startswith("%") else line for line in lines)
     reader = csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True, strict=True)
     try:

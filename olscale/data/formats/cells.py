@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olscale.errors import FormatError
 
-__all__ = ["MISSING", "Line", "checked_rows", "is_missing", "is_number"]
+__all__ = ["MISSING", "Line", "checked_rows", "is_missing", "is_number", "numbers_of"]
 
 MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 """Cells that mean "no value", in lower case."""
@@ -28,6 +31,16 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
+
+
+def numbers_of(cells: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return `cells` as numbers, or None where one is none."""
+    if "_" in "".join(cells):
+        return None
+    try:
+        return np.array(cells, dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:

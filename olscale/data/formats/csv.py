@@ -26,7 +26,6 @@ published so): when the first column, and no other, holds only whole numbers in 
 from __future__ import annotations
 
 import csv
-import io
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -43,8 +42,8 @@ from olscale.data.formats._guess import (
     text_lines,
 )
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import Line, checked_rows
-from olscale.data.formats.lines import MAX_CELLS, TextLines, cells_problem
+from olscale.data.formats.cells import Line, checked_rows, numbers_of
+from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
     columns_named,
@@ -54,6 +53,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.table_parser import Dialect, TableParser
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 
@@ -125,7 +125,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             if not stream.peek().strip():
                 raise FormatError(source, "no rows: the file is empty")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
-        rows = checked_rows(source, _cells(source, stream, sniffed))
+        text = TextBlocks(source, stream, returns=True)
+        rows = checked_rows(source, _cells(source, text, sniffed))
         sample = list(itertools.islice(rows, 1))
         if sample:
             fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
@@ -145,8 +146,17 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         encoder = TableEncoder(
             source, columns, label_name=None if header else columns.label, decimal=decimal, empty=empty
         )
-        for batch in encoder.batches(itertools.chain(body, rows), options.chunk_rows):
+        quote = None if sniffed == WHITESPACE else '"'
+        parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
+        for batch in parser.batches(body, options.chunk_rows):
             yield replace(batch, label=None) if beside else batch
+
+
+def _cell_of(quote: str | None) -> Callable[[int, str], str]:
+    def cell(position: int, raw: str) -> str:
+        return raw[1:-1].replace('""', '"') if quote and raw.startswith(quote) else raw
+
+    return cell
 
 
 def _columns(
@@ -163,7 +173,10 @@ def _columns(
     fits = _fits(options.decimal or ".")
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(cells))]
-    text = [is_read and not all(map(fits, column)) for is_read, column in zip(read, cells, strict=True)]
+    text = [
+        is_read and numbers_of(column) is None and not all(map(fits, column))
+        for is_read, column in zip(read, cells, strict=True)
+    ]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
     chosen = options.label
@@ -190,23 +203,21 @@ def _refuse_commas(source: str, names: Sequence[str], body: Sequence[Line], text
             )
 
 
-def _cells(source: str, stream: io.BufferedReader, delimiter: str) -> Iterator[Line]:
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    lines = TextLines(source, text, delimiter)
+def _cells(source: str, text: TextBlocks, delimiter: str) -> Iterator[Line]:
+    lines = TextLines(text, delimiter)
     rows: Iterable[list[str]]
     if delimiter == WHITESPACE:
         rows = (_apart(source, line, lines.number) for line in lines)
     else:
         rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    number = 0
+    number = text.line
     try:
         for row in rows:
             number = lines.number
             lines.begin_row()
             if row:
                 yield number, row
-    except UnicodeDecodeError as error:
-        raise FormatError(source, f"is not UTF-8 text ({error.reason}) here or further on", number + 1) from error
+            number = lines.number
     except csv.Error as error:
         raise FormatError(source, cells_problem(error), number + 1) from error
 

@@ -1,18 +1,31 @@
-"""Lines of text, none longer than can be held in memory: what a limit says is read before a fault is told, no more."""
+"""Text in blocks of whole lines, none longer than can be held in memory: more than a limit is never read before it is told.
+
+Compiled loops parse a block where it lies; who needs lines as Python strings iterates over the same blocks. Both move one
+cursor, so that they can take turns.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 
 from olscale.errors import FormatError
 
-__all__ = ["MAX_CELLS", "MAX_LINE", "TextLines", "cells_problem", "too_long"]
+__all__ = ["BLOCK_BYTES", "MAX_CELLS", "MAX_LINE", "ROOM_BYTES", "TextBlocks", "TextLines", "cells_problem", "too_long"]
 
 MAX_LINE = 64 << 20
-"""Bytes (in tables: characters) of a line, and of a row of several lines. Ten times the longest row of any data set met."""
+"""Bytes of a line, and of a row of several lines. Ten times the longest row of any data set met."""
 
 MAX_CELLS = 4_000_000
 """Cells of a row of a table: as text in memory each takes twenty times its place in a file."""
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of text parsed at a time."""
+
+ROOM_BYTES = 16
+"""Behind the text of a block, so that compiled loops can look at a word where it ends."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def too_long(source: str, line: int) -> FormatError:
@@ -29,43 +42,148 @@ def cells_problem(error: Exception) -> str:
     return f"cannot be split into cells ({error})"
 
 
-class TextLines:
-    """Iterates over the lines of `text`.
+class TextBlocks:
+    """The text of a stream, a block of whole lines at a time.
 
     Parameters
     ----------
     source : str
         Named in errors.
-    text : io.TextIOWrapper
-    delimiter : str, optional
-        Between the cells of a row.
+    stream : io.BufferedReader
+    block_bytes : int, optional
+        Bytes of a block, `BLOCK_BYTES` when left out, more where a line is longer.
+    returns : bool
+        Whether a carriage return alone ends a line too.
 
     Attributes
     ----------
-    number : int
-        Lines read so far.
+    buffer : bytearray
+        Used over and over.
+    pos, stop : int
+        The next byte, and the end of the whole lines, in `buffer`.
+    line : int
+        Lines before `pos`; whoever moves `pos` counts them.
     """
 
-    def __init__(self, source: str, text: io.TextIOWrapper, delimiter: str | None = None) -> None:
-        self.number = 0
-        self._source, self._read, self._delimiter = source, text.readline, delimiter
+    def __init__(
+        self, source: str, stream: io.BufferedReader, block_bytes: int | None = None, *, returns: bool = False
+    ) -> None:
+        self.buffer = bytearray((block_bytes or BLOCK_BYTES) + ROOM_BYTES)
+        self.pos = self.stop = self.line = 0
+        self.source, self._stream, self._returns = source, stream, returns
+        self._filled, self._begun, self._ended = 0, False, False
+        self._plain: bool | None = None
+
+    def fill(self) -> bool:
+        """Read on where no whole line is left; return whether there is one now.
+
+        A last line without an end gets one: ``buffer[stop - 1]`` is a newline (or, with `returns`, a return).
+        """
+        while self.pos >= self.stop:
+            if self._ended:
+                return False
+            self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
+            self._filled -= self.pos
+            self.pos = self.stop = 0
+            self._plain = None
+            self._read()
+        return True
+
+    def is_plain(self) -> bool:
+        """Return whether the whole lines from `pos` on are UTF-8 text whose last one ends in a newline."""
+        if self._plain is None:
+            block = self.buffer[self.pos : self.stop]
+            self._plain = block.endswith(b"\n") and (block.isascii() or _is_text(block))
+        return self._plain
+
+    def _read(self) -> None:
+        if self._filled == len(self.buffer) - ROOM_BYTES:
+            if self._filled > MAX_LINE:
+                raise too_long(self.source, self.line + 1)
+            # A line longer than the buffer. A new one, since a parser may still look at the old one.
+            self.buffer = self.buffer + bytearray(min(len(self.buffer), MAX_LINE + 1))
+        with memoryview(self.buffer) as view:
+            while self._filled < len(view) - ROOM_BYTES:
+                got = self._stream.readinto(view[self._filled : -ROOM_BYTES])
+                self._filled += got
+                if not got:
+                    self._ended = True
+                    break
+        if not self._begun and self.buffer.startswith(_BYTE_ORDER_MARK):
+            self.pos = len(_BYTE_ORDER_MARK)
+        self._begun = True
+        if self._ended:
+            self.stop = self._filled
+            if self.stop > self.pos and self.buffer[self.stop - 1] != ord("\n"):
+                self.buffer[self.stop] = ord("\n")
+                self.stop += 1
+            return
+        self.stop = self.buffer.rfind(b"\n", self.pos, self._filled) + 1
+        if not self.stop and self._returns:  # not the last byte, which may be half of a line's end
+            self.stop = self.buffer.rfind(b"\r", self.pos, self._filled - 1) + 1
+
+    def next_line(self) -> bytes:
+        """Return the next line with its end, nothing after the last; lines end in newlines, returns or both."""
+        if not self.fill():
+            return b""
+        end = self.buffer.index(b"\n", self.pos) + 1 if self.buffer[self.stop - 1] == ord("\n") else self.stop
+        back = self.buffer.find(b"\r", self.pos, end) + 1
+        if back and not (back == end - 1 and self.buffer[back] == ord("\n")):
+            end = back
+        line = bytes(self.buffer[self.pos : min(end, self._filled)])
+        self.pos = end
+        self.line += 1
+        if len(line) > MAX_LINE:
+            raise too_long(self.source, self.line)
+        return line
+
+
+def _is_text(block: bytearray) -> bool:
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+class TextLines:
+    """Iterates over the lines of `text`, rows of a table.
+
+    Parameters
+    ----------
+    text : TextBlocks
+    delimiter : str, optional
+        Between the cells of a row.
+    """
+
+    def __init__(self, text: TextBlocks, delimiter: str | None = None) -> None:
+        self._text, self._delimiter = text, delimiter
         self._row = 0
 
-    def __iter__(self) -> TextLines:
+    @property
+    def number(self) -> int:
+        """Lines read so far."""
+        return self._text.line
+
+    def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._read(MAX_LINE + 1)
-        if not line:
+        text = self._text
+        raw = text.next_line()
+        if not raw:
             raise StopIteration
-        self.number += 1
-        self._row += len(line)
+        self._row += len(raw)
         # A quoted cell goes on in the next line, so a row without an end need not have a long line.
         if self._row > MAX_LINE:
-            raise too_long(self._source, self.number)
+            raise too_long(text.source, text.line)
+        try:
+            line = raw.decode()
+        except UnicodeDecodeError as error:
+            raise FormatError(text.source, f"is not UTF-8 text ({error.reason})", text.line) from error
         if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
             raise FormatError(
-                self._source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", self.number
+                text.source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", text.line
             )
         return line
 

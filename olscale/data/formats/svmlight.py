@@ -12,7 +12,7 @@ Sources that belong together must be numbered alike: pass `Batch.zero_based` of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,17 +20,13 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.lines import MAX_LINE, too_long
+from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
-__all__ = ["BLOCK_BYTES", "SvmlightFormat", "read_svmlight"]
-
-BLOCK_BYTES = 1 << 20
-"""Bytes of text parsed at a time."""
+__all__ = ["SvmlightFormat", "read_svmlight"]
 
 MAX_NONZEROS = 4_000_000
-ROOM_BYTES = 16
 
 _ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*)?")
 
@@ -60,7 +56,7 @@ class SvmlightFormat:
         return read_svmlight(source, options)
 
 
-def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BYTES) -> Iterator[Batch]:
+def read_svmlight(source: str, options: ReadOptions, block_bytes: int | None = None) -> Iterator[Batch]:
     """Yield the rows of `source` in its order as CSR batches.
 
     Parameters
@@ -70,7 +66,7 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BY
     options : ReadOptions
         `chunk_rows` and `zero_based` are used. A batch is also cut after the row with which it reaches 4 million
         nonzeros.
-    block_bytes : int
+    block_bytes : int, optional
         Bytes of text parsed at a time; has no influence on the batches.
 
     Raises
@@ -80,49 +76,21 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int = BLOCK_BY
         index that is negative, larger than 2**31 - 2 or not larger than the one before it, an index 0 in a one-based
         source. Names the file when it has no rows or its compressed data are damaged.
     """
-    parser = _Parser(source, options)
-    for buffer, stop in _blocks(source, options, block_bytes, lambda: parser.line):
-        yield from parser.parse(buffer, stop)
-    yield from parser.finish()
-
-
-def _blocks(
-    source: str, options: ReadOptions, block_bytes: int, line: Callable[[], int]
-) -> Iterator[tuple[bytearray, int]]:
-    """Yield a buffer that is used over and over, and the end of the whole lines in it; `line` tells the lines parsed."""
-    buffer = bytearray(block_bytes + ROOM_BYTES)
-    filled = 0
     with open_text(source, options.stream) as stream:
-        while True:
-            got = 1
-            with memoryview(buffer) as view:
-                while got and filled < len(buffer) - ROOM_BYTES:
-                    got = stream.readinto(view[filled:-ROOM_BYTES])
-                    filled += got
-            if not got:
-                break
-            stop = buffer.rfind(b"\n", 0, filled) + 1
-            if stop:
-                yield buffer, stop
-                buffer[: filled - stop] = buffer[stop:filled]
-                filled -= stop
-            elif filled > MAX_LINE:
-                raise too_long(source, line() + 1)
-            else:
-                # A line longer than the buffer. A new one, since the parser may still look at the old one.
-                buffer = buffer + bytearray(len(buffer))
-    if filled:
-        buffer[filled] = ord("\n")
-        yield buffer, filled + 1
+        text = TextBlocks(source, stream, block_bytes)
+        parser = _Parser(text, options)
+        while text.fill():
+            yield from parser.parse()
+    yield from parser.finish()
 
 
 class _Parser:
     """Collects parsed rows into batches whose bounds do not depend on the blocks."""
 
-    def __init__(self, source: str, options: ReadOptions) -> None:
-        self._source, self._options = source, options
+    def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
+        self._text, self._options = text, options
         self._zero_based = options.zero_based
-        self._emitted = self.line = self._columns = 0
+        self._emitted = self._columns = 0
         self._rows, self._smallest, self._largest = 0, 2**31, -1
         self._labels = np.empty(0)
         self._indptr = np.zeros(1, dtype=np.int64)
@@ -130,19 +98,19 @@ class _Parser:
         self._data = np.empty(0)
         self._hard = np.empty((0, 3), dtype=np.int64)
 
-    def parse(self, buffer: bytearray, stop: int) -> Iterator[Batch]:
+    def parse(self) -> Iterator[Batch]:
         from olscale.data.formats import _svmlight_loop as loop
 
-        text = np.frombuffer(buffer, dtype=np.uint8)
-        pos = 3 if self.line == 0 and buffer.startswith(b"\xef\xbb\xbf") else 0
-        while pos < stop:
+        text = self._text
+        buffer = np.frombuffer(text.buffer, dtype=np.uint8)
+        while text.pos < text.stop:
             zero_allowed = self._zero_based is True or self._open
             base = 0 if zero_allowed else 1
-            self._make_room(stop - pos)
-            pos, lines, self._rows, hards, smallest, largest, fault, token, previous = loop.parse_rows(
-                text,
-                pos,
-                stop,
+            self._make_room(text.stop - text.pos)
+            text.pos, lines, self._rows, hards, smallest, largest, fault, token, previous = loop.parse_rows(
+                buffer,
+                text.pos,
+                text.stop,
                 self._options.chunk_rows,
                 MAX_NONZEROS,
                 zero_allowed,
@@ -154,11 +122,11 @@ class _Parser:
                 self._data,
                 self._hard,
             )
-            self.line += lines
+            text.line += lines
             if fault:
-                raise FormatError(self._source, self._problem(buffer, fault, token, previous), self.line + 1)
+                raise FormatError(text.source, self._problem(text.buffer, fault, token, previous), text.line + 1)
             for slot, first, end in self._hard[:hards].tolist():
-                number = float(buffer[first:end])
+                number = float(text.buffer[first:end])
                 if slot < 0:
                     self._labels[-1 - slot] = number
                 else:
@@ -171,7 +139,7 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise FormatError(self._source, "no rows: the file is empty, or holds only comments")
+            raise FormatError(self._text.source, "no rows: the file is empty, or holds only comments")
 
     @property
     def _open(self) -> bool:

@@ -7,31 +7,28 @@ stream can be encoded without knowing its values in advance: columns are only ev
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import stack_rows
 from olscale.data.formats.base import Batch, Target
-from olscale.data.formats.cells import Line, is_missing, is_number
+from olscale.data.formats.cells import is_missing, is_number, numbers_of
 from olscale.data.formats.one_hot import OneHot
+from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import TableColumns, TableRows
 from olscale.errors import FormatError
 
-__all__ = ["TableEncoder"]
+__all__ = ["NO_LABEL", "TableEncoder"]
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 
 _FEW_ROWS = 100
 """Rows below which it says nothing that a column's values are all different."""
 
-_BLOCK_CELLS = 200_000
-_BATCH_CELLS = 4_000_000
-"""Numbers of a batch of dense rows: 32 MB."""
+NO_LABEL = ("", "?")
+"""Text that is no label."""
 
 
 class TableEncoder:
@@ -51,6 +48,15 @@ class TableEncoder:
         The mark between whole part and fraction of a number.
     empty : int, optional
         Position of a column that holds nothing: what a delimiter at the end of every row makes.
+
+    Attributes
+    ----------
+    columns : TableColumns
+    places : CellPlaces
+        Where the cells of each column go.
+    values : list of Values
+        Of each column of text.
+    empty : int or None
     """
 
     def __init__(
@@ -63,43 +69,33 @@ class TableEncoder:
         empty: int | None = None,
     ) -> None:
         self.columns, self._source, self._names = columns, source, list(columns.names)
-        self._label, self._text = columns.label, columns.text
         self._label_name = self._names[columns.label] if label_name is None else label_name
-        self._decimal, self._empty = decimal, empty
-        features = columns.features
-        if not features:
+        self._decimal, self.empty = decimal, empty
+        if not columns.features:
             raise FormatError(source, "no column is left as a feature; drop fewer")
-        self._numeric = [position for position in features if not columns.text[position]]
-        self._categorical = [position for position in features if columns.text[position]]
-        self._one_hot = OneHot(self._names, self._numeric, self._categorical, values or {})
+        self.places = CellPlaces(columns)
+        self.values = [Values() for _ in self.places.text]
+        self._one_hot = OneHot(self._names, self.places.numeric, self.places.categorical, values or {})
         self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
 
-    def batches(self, rows: Iterator[Line], chunk_rows: int) -> Iterator[Batch]:
-        """Yield `rows` as batches of `chunk_rows` rows, fewer where they are wide."""
-        chunk_rows = self.batch_rows(chunk_rows)
-        # Cells as Python strings take some 60 bytes each: they are encoded a few at a time.
-        block_rows = max(1, _BLOCK_CELLS // len(self._names))
-        while True:
-            parts = []
-            wanted = chunk_rows
-            while wanted and (block := list(itertools.islice(rows, min(wanted, block_rows)))):
-                columns = list(zip(*(row for _, row in block), strict=True))
-                parts.append(self.encode(columns, [line for line, _ in block]))
-                wanted -= len(block)
-            if not parts:
-                return
-            yield _joined(parts)
-
-    def batch_rows(self, chunk_rows: int) -> int:
-        """Return how many rows, at most `chunk_rows`, make a batch that is not too large."""
-        return min(chunk_rows, max(1, _BATCH_CELLS // len(self._names)))
+    def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:
+        """Return how many rows, at most `chunk_rows`, have no more than `most_cells` cells (as numbers: 32 MB)."""
+        return min(chunk_rows, max(1, most_cells // len(self._names)))
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Batch:
-        """Return some rows as a batch.
+        """Return some rows as a batch; see `put`."""
+        cells = self.places.empty(len(lines))
+        self.put(cells, columns, lines)
+        return self.batch(cells)
+
+    def put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
+        """Fill some rows into `cells`.
 
         Parameters
         ----------
+        cells : TableCells
+            Has room for them.
         columns : sequence of columns of cells
             All columns, the target's included; those that are dropped are not looked at.
         lines : sequence of int
@@ -110,31 +106,68 @@ class TableEncoder:
         FormatError
             When a numeric column holds text or a target is missing; names the line.
         """
+        try:
+            self._put(cells, columns, lines)
+        except FormatError:
+            # Of several faults the first in the file is told, however its rows are put.
+            for i in range(len(lines)):
+                self._put(cells, [column[i : i + 1] for column in columns], lines[i : i + 1])
+            raise
+        cells.rows += len(lines)
+
+    def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
+        span, label = slice(cells.rows, cells.rows + len(lines)), self.columns.label
         self._check_empty(columns, lines)
-        target = self._targets(columns[self._label], lines)
-        numbers = np.empty((len(lines), len(self._numeric)))
-        for j, position in enumerate(self._numeric):
-            numbers[:, j] = self._floats(position, columns[position], lines)
-        self._watch(numbers)
-        missing = _Missing(len(lines), len(self._names))
-        missing.add(self._numeric, np.isnan(numbers))
+        for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] != label):
+            cells.others[j, span] = self._floats(position, columns[position], lines)
+            if position == label:
+                self._check_label(np.isnan(cells.others[j, span]).tolist(), lines)
+        for j, position in enumerate(self.places.text):
+            words = [cell.strip() for cell in columns[position]]
+            if position == label:
+                self._check_label([word in NO_LABEL for word in words], lines)
+            cells.ids[j, span] = self.values[j].ids(words)
+        for j, position in enumerate(self.places.numeric):
+            cells.numbers[span, j] = self._floats(position, columns[position], lines)
+
+    def batch(self, cells: TableCells, first_rows: int | None = None) -> Batch:
+        """Return the rows of `cells`.
+
+        So many of the first rows of all, or the first batch, tell whether the values of a column are all different.
+        """
+        places, rows = self.places, cells.rows
+        numbers, ids = cells.numbers[:rows], cells.ids[:, :rows]
+        self._watch(numbers, first_rows)
+        missing = _Missing(rows, len(self._names))
+        missing.add(places.numeric, np.isnan(numbers))
         X: Any = numbers
-        if self._categorical:
-            values = [[cell.strip() for cell in columns[position]] for position in self._categorical]
-            X, absent = self._one_hot.rows(numbers, values)
-            missing.add(self._categorical, absent)
+        if places.categorical:
+            count = len(places.categorical)
+            values = [each.known for each in self.values[:count]]
+            X, absent = self._one_hot.rows(numbers, ids[:count], values)
+            missing.add(places.categorical, absent)
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
         by = self.columns.segments
-        segments = None if by is None else self._segment_cells(by, columns[by], lines)
-        table = TableRows(self.columns, missing.mask, segments)
+        table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
+        target = self._column(cells, self.columns.label)
         return Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
 
+    def _column(self, cells: TableCells, position: int) -> Target:
+        places, rows = self.places, cells.rows
+        if position in places.text:
+            j = places.text.index(position)
+            known = self.values[j].known
+            return [known[i] for i in cells.ids[j, :rows].tolist()]
+        if position in places.others:
+            return cells.others[places.others.index(position), :rows]
+        return cells.numbers[:rows, places.numeric.index(position)].copy()
+
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
-        if self._empty is None:
+        if self.empty is None:
             return
-        for line, cell in zip(lines, columns[self._empty], strict=True):
+        for line, cell in zip(lines, columns[self.empty], strict=True):
             if str(cell).strip():
                 raise FormatError(
                     self._source,
@@ -143,19 +176,21 @@ class TableEncoder:
                     line,
                 )
 
-    def _watch(self, numbers: NDArray[np.float64]) -> None:
+    def _watch(self, numbers: NDArray[np.float64], first_rows: int | None) -> None:
         """Note which numeric columns never fall: a row's number or time says when it came, not what it is."""
-        columns, first = self.columns, self._last is None
-        if first:
-            columns.rises.update(dict.fromkeys(self._numeric, 0))
-            if len(numbers) >= _FEW_ROWS:
+        columns = self.columns
+        if self._last is None:
+            columns.rises.update(dict.fromkeys(self.places.numeric, 0))
+            begin = numbers[:first_rows]
+            if len(begin) >= _FEW_ROWS:
                 columns.distinct |= {
                     position
-                    for j, position in enumerate(self._numeric)
-                    if (numbers[:, j] == np.trunc(numbers[:, j])).all()
-                    and len(np.unique(numbers[:, j])) == len(numbers)
+                    for j, position in enumerate(self.places.numeric)
+                    if (begin[:, j] == np.trunc(begin[:, j])).all() and len(np.unique(begin[:, j])) == len(begin)
                 }
-        place = [j for j, position in enumerate(self._numeric) if position in columns.rises] if columns.rises else []
+        place = (
+            [j for j, position in enumerate(self.places.numeric) if position in columns.rises] if columns.rises else []
+        )
         if place:
             watched = numbers[:, place]
             if self._last is not None:
@@ -166,28 +201,14 @@ class TableEncoder:
             rises = np.count_nonzero(steps > 0, axis=0)
             for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
                 if fell:
-                    del columns.rises[self._numeric[j]]
+                    del columns.rises[self.places.numeric[j]]
                 else:
-                    columns.rises[self._numeric[j]] += rose
+                    columns.rises[self.places.numeric[j]] += rose
         self._last = numbers[-1].copy()
 
-    def _segment_cells(self, position: int, cells: Column, lines: Sequence[int]) -> Target:
-        if self._text[position]:
-            return [cell.strip() for cell in cells]
-        return self._floats(position, cells, lines)
-
-    def _targets(self, cells: Column, lines: Sequence[int]) -> Target:
-        if not self._text[self._label]:
-            numbers = self._floats(self._label, cells, lines)
-            missing = np.flatnonzero(np.isnan(numbers))
-            if len(missing):
-                raise FormatError(self._source, self._no_label, lines[missing[0]])
-            return numbers
-        labels = [cell.strip() for cell in cells]
-        if "" in labels or "?" in labels:
-            first = next(i for i, label in enumerate(labels) if label in ("", "?"))
-            raise FormatError(self._source, self._no_label, lines[first])
-        return labels
+    def _check_label(self, absent: Sequence[bool], lines: Sequence[int]) -> None:
+        if True in absent:
+            raise FormatError(self._source, self._no_label, lines[absent.index(True)])
 
     @property
     def _no_label(self) -> str:
@@ -199,12 +220,9 @@ class TableEncoder:
             return cells
         if self._decimal != ".":
             cells = [cell.replace(self._decimal, ".") for cell in cells]
-        try:
-            numbers = np.array(cells, dtype=np.float64)
-            if not any("_" in cell for cell in cells):
-                return numbers
-        except ValueError:
-            pass
+        known = numbers_of(cells)
+        if known is not None:
+            return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
             if is_missing(cell):
@@ -212,7 +230,7 @@ class TableEncoder:
             elif is_number(cell):
                 numbers[i] = float(cell)
             else:
-                what = "label" if position == self._label else "column"
+                what = "label" if position == self.columns.label else "column"
                 raise FormatError(
                     self._source,
                     f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows",
@@ -233,33 +251,3 @@ class _Missing:
             if self.mask is None:
                 self.mask = np.zeros(self._shape, dtype=np.bool_)
             self.mask[:, positions] = absent
-
-
-def _joined(parts: Sequence[Batch]) -> Batch:
-    """Return the rows of `parts`, blocks of one table, as one batch with what the last knows of its columns."""
-    if len(parts) == 1:
-        return parts[0]
-    tables = [part.table for part in parts if part.table is not None]
-    masks: list[NDArray[np.bool_] | None] = [table.missing for table in tables]
-    missing = None
-    if any(mask is not None for mask in masks):
-        shapes = [(len(part), len(table.columns.names)) for part, table in zip(parts, tables, strict=True)]
-        missing = np.concatenate(
-            [
-                np.zeros(shape, dtype=np.bool_) if mask is None else mask
-                for shape, mask in zip(shapes, masks, strict=True)
-            ]
-        )
-    segments = None if tables[0].segments is None else _one_below_the_other([table.segments for table in tables])
-    return replace(
-        parts[-1],
-        X=stack_rows([part.X for part in parts]),
-        target=_one_below_the_other([part.target for part in parts]),
-        table=TableRows(tables[0].columns, missing, segments),
-    )
-
-
-def _one_below_the_other(parts: Sequence[Any]) -> Target:
-    if isinstance(parts[0], list):
-        return [cell for cells in parts for cell in cells]
-    return np.concatenate(parts)

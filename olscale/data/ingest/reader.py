@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from olscale.data.formats import TABLE_FORMATS, find_format
+from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.members import SVMLIGHT, Member, read_member, spill_archive
@@ -78,7 +78,7 @@ class Reader:
         format = member.format or find_format(member.name, self._format)
         self.formats.add(format.name)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
-        rows = DEFAULT_CHUNK_ROWS if format.name == SVMLIGHT else _BATCH_ROWS
+        rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         batches = read_member(member, format, replace(self._options, chunk_rows=rows))
         if not self._options.drop or format.name in TABLE_FORMATS:
             return batches

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from olscale.data.formats import ReadOptions, find_format, lines
-from olscale.data.formats import svmlight as svmlight_format
 from olscale.data.formats import text as text_sources
 from olscale.errors import FormatError
 
@@ -19,7 +18,7 @@ LIMIT = 1 << 20
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (lines, svmlight_format, text_sources):
+    for module in (lines, text_sources):
         monkeypatch.setattr(module, "MAX_LINE", LIMIT)
 
 

@@ -1,0 +1,257 @@
+"""The byte loop over rows of cells: CSV, TSV and the rows of ARFF.
+
+It takes a row only where nothing is open to question: the number of cells, plain numbers, the words for a missing value,
+quotes as Python's csv reads them. At any other row it stops, and the slow path reads that row or says what is wrong.
+
+Every buffer ends with a newline at ``stop - 1``, so that what scans a cell without quotes needs no bounds check. Behind
+it there is room for one more word, see `olscale.compiled.eight_bytes`.
+"""
+
+# Chains of comparisons compile to plain jumps; `in` would search a tuple.
+# ruff: noqa: SIM109, SIM110
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.eight_bytes import byte_at
+from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
+
+__all__ = ["EMPTY", "MOST_HARD", "NUMBER", "SKIP", "TARGET", "TEXT", "gather_cells", "parse_rows"]
+
+NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
+"""What becomes of a column: a number, one that may not be missing, text, nothing, and nothing as it must be empty."""
+
+MOST_HARD = 4096
+"""Numbers of a call that may be left to ``float``, beside those of its last row."""
+
+_MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-\\{%")
+_SINGLE, _DOUBLE = ord("'"), ord('"')
+_WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
+
+
+@compiled
+def _is_missing(buffer: NDArray[np.uint8], pos: int, end: int) -> bool:
+    if end - pos > 4:
+        return False
+    word = 0
+    for i in range(end - pos):
+        byte = byte_at(buffer, pos + i)
+        if byte == 0:
+            return False
+        word |= (byte | 32 if 65 <= byte <= 90 else byte) << 8 * i
+    for known in _WORDS:
+        if word == known:
+            return True
+    return False
+
+
+@compiled
+def _end_of_line(buffer: NDArray[np.uint8], pos: int) -> int:
+    """Return where the next line begins if one ends at `pos`, else 0."""
+    byte = byte_at(buffer, pos)
+    if byte == _NEWLINE:
+        return pos + 1
+    return pos + 2 if byte == _RETURN and byte_at(buffer, pos + 1) == _NEWLINE else 0
+
+
+@compiled
+def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
+    byte = byte_at(buffer, pos)
+    while byte == _SPACE or (byte == _TAB and delimiter != _TAB):
+        pos += 1
+        byte = byte_at(buffer, pos)
+    return pos
+
+
+@compiled
+def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff: bool) -> tuple[int, int]:
+    """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
+    lines = 0
+    pos += 1
+    while pos < stop:
+        byte = byte_at(buffer, pos)
+        if byte == quote:
+            if byte_at(buffer, pos + 1) != quote:
+                return pos + 1, lines
+            pos += 1
+        elif byte == _RETURN or (arff and (byte == _NEWLINE or byte == _BACKSLASH)):
+            return 0, lines
+        elif byte == _NEWLINE:
+            lines += 1
+        pos += 1
+    return 0, lines
+
+
+@compiled
+def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) -> int:
+    """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
+    while True:
+        byte = byte_at(buffer, pos)
+        if byte == delimiter or byte == _NEWLINE or byte == _RETURN:
+            return pos
+        if arff and byte == _BACKSLASH:
+            return -1
+        if delimiter == _SPACE:
+            if byte == _TAB:
+                return pos
+            if byte < 32 or byte > 126:
+                return -1  # may be another kind of white space
+        pos += 1
+
+
+@compiled
+def _is_plain_arff(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> bool:
+    """Return whether the row at `pos` is neither a comment nor sparse nor without a first cell."""
+    byte = byte_at(buffer, pos)
+    if byte == _PERCENT:
+        return False
+    while byte == _SPACE or byte == _TAB or byte == _SINGLE or byte == _DOUBLE:
+        pos += 1
+        byte = byte_at(buffer, pos)
+    return bool(byte > 32 and byte < 127 and byte != _BRACE and byte != delimiter and byte != _BACKSLASH)
+
+
+@compiled
+def parse_rows(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    row: int,
+    rows: int,
+    delimiter: int,
+    quote: int,
+    mark: int,
+    arff: bool,
+    kinds: NDArray[np.int8],
+    slots: NDArray[np.int32],
+    numbers: NDArray[np.float64],
+    others: NDArray[np.float64],
+    cells: NDArray[np.int32],
+    hard: NDArray[np.int64],
+) -> tuple[int, int, int, int, bool]:
+    """Parse rows from `pos` until `stop`, until `row` is `rows`, or until one that is no plain matter.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        Text whose byte ``stop - 1`` is a newline, with eight more bytes behind it.
+    pos, stop : int
+        Where to begin (a line's first byte) and to end.
+    row, rows : int
+        Rows that the arrays hold already, and that they have room for.
+    delimiter, quote, mark : int
+        Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
+    arff : bool
+        Whether the rows are those of ARFF.
+    kinds, slots : ndarray of shape (columns,)
+        What becomes of each column, and in which place.
+    numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
+        Receive the numbers: those in places from `width` on go to `others`.
+    cells : ndarray of shape (text columns, rows, 2)
+        Receives first byte and end of each text cell, its quotes included.
+    hard : ndarray of shape (MOST_HARD + columns, 4)
+        Receives (place, row, first byte, end) of numbers left to ``float``.
+
+    Returns
+    -------
+    tuple
+        Position reached (a row's first byte), lines, rows, hard numbers, and whether the row there is no plain matter.
+    """
+    lines, hards, columns, width = 0, 0, len(kinds), numbers.shape[1]
+    while pos < stop and row < rows and hards <= MOST_HARD:
+        begin, new_lines, new_hards = pos, 0, hards
+        if delimiter == _SPACE:
+            pos = _after_blanks(buffer, pos, delimiter)
+        after = _end_of_line(buffer, pos)
+        if after:
+            pos = after
+            lines += 1
+            continue
+        if arff and not _is_plain_arff(buffer, pos, delimiter):
+            return begin, lines, row, hards, True
+        for column in range(columns):
+            kind = kinds[column]
+            first = _after_blanks(buffer, pos, delimiter)
+            start = _after_blanks(buffer, pos, _TAB) if arff else pos  # ARFF's quotes may follow spaces, not tabs
+            if byte_at(buffer, start) == quote:
+                end, passed = _quoted_end(buffer, start, stop, quote, arff)
+                if not end:
+                    return begin, lines, row, hards, True
+                new_lines += passed
+                first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
+            else:
+                end, last = -1, -1
+            if kind == NUMBER or kind == TARGET:
+                value, pos, state = number_at(buffer, first, mark)
+                last_blank = _after_blanks(buffer, pos, delimiter)
+                if end < 0:
+                    byte = byte_at(buffer, last_blank)
+                    ends = byte == delimiter or byte == _NEWLINE or byte == _RETURN
+                    if delimiter == _SPACE:
+                        ends = ends or last_blank > pos
+                else:
+                    ends = last_blank == last
+                if state == NOT_A_NUMBER or not ends or (value != value and byte_at(buffer, first) == _MINUS):
+                    if end < 0:
+                        last = _plain_end(buffer, first, delimiter, arff)
+                        if last < 0:
+                            return begin, lines, row, hards, True
+                        pos = last
+                    while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
+                        last -= 1
+                    if kind == TARGET or not _is_missing(buffer, first, last):
+                        return begin, lines, row, hards, True
+                    value = np.nan
+                else:
+                    if kind == TARGET and value != value:
+                        return begin, lines, row, hards, True
+                    if state == HARD:
+                        hard[new_hards, 0], hard[new_hards, 1] = slots[column], row
+                        hard[new_hards, 2], hard[new_hards, 3] = first, pos
+                        new_hards += 1
+                    pos = last_blank
+                slot = slots[column]
+                if slot < width:
+                    numbers[row, slot] = value
+                else:
+                    others[slot - width, row] = value
+            else:
+                pos = _plain_end(buffer, start, delimiter, arff) if end < 0 else end
+                if pos < 0 or (kind == EMPTY and (end >= 0 or first < pos)):
+                    return begin, lines, row, hards, True
+                if kind == TEXT:
+                    cells[slots[column], row, 0], cells[slots[column], row, 1] = start, pos
+            if end >= 0:
+                pos = end
+            if pos - start > _MOST_BYTES:
+                return begin, lines, row, hards, True
+            if delimiter == _SPACE:
+                pos = _after_blanks(buffer, pos, delimiter)
+            after = _end_of_line(buffer, pos)
+            if (after != 0) != (column == columns - 1):
+                return begin, lines, row, hards, True
+            if after:
+                pos = after
+            elif delimiter != _SPACE:
+                if byte_at(buffer, pos) != delimiter:
+                    return begin, lines, row, hards, True
+                pos += 1
+        row += 1
+        lines += new_lines + 1
+        hards = new_hards
+    return pos, lines, row, hards, False
+
+
+@compiled
+def gather_cells(
+    buffer: NDArray[np.uint8], cells: NDArray[np.int32], offsets: NDArray[np.int32], data: NDArray[np.uint8]
+) -> None:
+    """Copy `cells`, first byte and end of each, one behind the other into `data`, from `offsets` on."""
+    for i in range(len(cells)):
+        at = offsets[i] - cells[i, 0]
+        for pos in range(cells[i, 0], cells[i, 1]):
+            data[at + pos] = buffer[pos]

@@ -1,0 +1,105 @@
+"""The cells of some rows of a table as arrays: numbers, and positions among the different cells of a text column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.table_columns import TableColumns
+
+__all__ = ["CellPlaces", "TableCells", "Values"]
+
+
+class Values:
+    """The different cells of a text column, stripped, in order of first appearance.
+
+    Attributes
+    ----------
+    known : list of str
+
+    Examples
+    --------
+    >>> values = Values()
+    >>> values.ids(["red", "blue", "red"]), values.known
+    (array([0, 1, 0], dtype=int32), ['red', 'blue'])
+    """
+
+    def __init__(self) -> None:
+        self.known: list[str] = []
+        self._ids: dict[str, int] = {}
+
+    def ids(self, cells: Sequence[str]) -> NDArray[np.int32]:
+        """Return the position of each of `cells` in `known`, to whose end new ones go."""
+        ids = self._ids
+        for cell in dict.fromkeys(cells):
+            if cell not in ids:
+                ids[cell] = len(self.known)
+                self.known.append(cell)
+        return np.array([ids[cell] for cell in cells], dtype=np.int32)
+
+
+class CellPlaces:
+    """Where the cells of each column go.
+
+    Parameters
+    ----------
+    columns : TableColumns
+
+    Attributes
+    ----------
+    numeric, categorical : list of int
+        Features that are numbers, and that are text.
+    others : list of int
+        Further columns of numbers that are wanted: the label, the segments.
+    text : list of int
+        All columns of text that are wanted, those of `categorical` first.
+    """
+
+    def __init__(self, columns: TableColumns) -> None:
+        features = columns.features
+        wanted = (
+            [columns.label]
+            if columns.segments in (None, *features, columns.label)
+            else [columns.label, columns.segments]
+        )
+        self.numeric = [position for position in features if not columns.text[position]]
+        self.categorical = [position for position in features if columns.text[position]]
+        self.others = [position for position in wanted if position is not None and not columns.text[position]]
+        self.text = self.categorical + [
+            position for position in wanted if position is not None and columns.text[position]
+        ]
+
+    def empty(self, rows: int) -> TableCells:
+        """Return arrays that have room for `rows` rows."""
+        return TableCells(
+            np.empty((rows, len(self.numeric))),
+            np.empty((len(self.others), rows)),
+            np.empty((len(self.text), rows), dtype=np.int32),
+        )
+
+
+class TableCells:
+    """Rows that are filled in by and by.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, numeric features), float64
+    others : ndarray of shape (other columns of numbers, rows), float64
+    ids : ndarray of shape (text columns, rows), int32
+
+    Attributes
+    ----------
+    rows : int
+        Those that are filled.
+    """
+
+    def __init__(self, numbers: NDArray[np.float64], others: NDArray[np.float64], ids: NDArray[np.int32]) -> None:
+        self.numbers, self.others, self.ids = numbers, others, ids
+        self.rows = 0
+
+    @property
+    def room(self) -> int:
+        """Rows that can still be filled in."""
+        return len(self.numbers) - self.rows

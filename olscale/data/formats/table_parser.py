@@ -1,0 +1,205 @@
+"""Rows of cells, from text to batches: by a compiled loop, and row by row where that finds no plain matter.
+
+Both ways give the same bytes. The slow one is that of Python's csv, and the only one that says what is wrong. They take
+turns at one text: the loop stops before a row that it leaves to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.base import Batch
+from olscale.data.formats.cells import Line
+from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.table_cells import TableCells
+from olscale.data.formats.table_encoder import NO_LABEL, TableEncoder
+from olscale.errors import FormatError
+
+__all__ = ["FEW_BYTES", "Dialect", "TableParser"]
+
+FEW_BYTES = 1 << 16
+"""Text for which it does not pay to load the compiled loop."""
+
+_SLOW_CELLS = 200_000
+"""Cells as Python strings take some 60 bytes each: they are encoded a few at a time."""
+_MOST_CELLS = 1 << 20
+"""Cells of a batch: 8 MB of numbers."""
+_FIRST_ROWS = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How cells are written: what is between and around them, the decimal point, and whether they are those of ARFF."""
+
+    delimiter: str
+    quote: str | None
+    decimal: str
+    arff: bool = False
+
+
+class TableParser:
+    """Makes batches of the rows of a text.
+
+    Parameters
+    ----------
+    text : TextBlocks
+    rows : iterator of Line
+        The rows of `text`, checked; it reads no further than it was asked.
+    encoder : TableEncoder
+    dialect : Dialect
+    cell_of : callable
+        Returns a text cell of a column given by its position, from what is written in the file; None where it may not
+        stand there.
+    """
+
+    def __init__(
+        self,
+        text: TextBlocks,
+        rows: Iterator[Line],
+        encoder: TableEncoder,
+        dialect: Dialect,
+        cell_of: Callable[[int, str], str | None],
+    ) -> None:
+        self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
+        self._dialect = dialect
+        self._loop: _Loop | None = None
+        self._slow_rows = encoder.batch_rows(256, _SLOW_CELLS)
+        self._odd_rows = 1
+
+    def batches(self, first: Sequence[Line], chunk_rows: int) -> Iterator[Batch]:
+        """Yield the rows `first`, which were read before, and all others as batches of `chunk_rows`, fewer where wide."""
+        encoder = self._encoder
+        chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
+        distinct_rows = encoder.batch_rows(_FIRST_ROWS, _SLOW_CELLS)
+        before = iter(first)
+        while True:
+            cells = encoder.places.empty(chunk_rows)
+            while cells.room:
+                if not self._put(cells, before, distinct_rows):
+                    if not self._text.fill():
+                        break
+                    self._parse(cells)
+            if not cells.rows:
+                return
+            yield encoder.batch(cells, distinct_rows)
+
+    def _parse(self, cells: TableCells) -> None:
+        """Fill in some rows of the text."""
+        if self._loop is None:
+            same_mark = self._dialect.decimal == self._dialect.delimiter
+            if same_mark or self._text.stop - self._text.pos < FEW_BYTES:
+                self._put(cells, self._rows, self._slow_rows)
+                return
+            self._loop = _Loop(self._encoder, self._dialect)
+        before = cells.rows
+        if self._loop.parse(self._text, cells, self._cell_of):
+            return
+        # A text may consist of odd rows.
+        plain = cells.rows - before
+        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._slow_rows)
+        self._put(cells, self._rows, self._odd_rows)
+
+    def _put(self, cells: TableCells, rows: Iterator[Line], most: int) -> int:
+        """Fill in at most so many of `rows`, and return how many; a fault is told after those in the rows before it."""
+        block: list[Line] = []
+        fault: FormatError | None = None
+        try:
+            for row in islice(rows, min(most, cells.room)):
+                block.append(row)  # those before a fault are kept
+        except FormatError as error:
+            fault = error
+        if block:
+            columns = list(zip(*(row for _, row in block), strict=True))
+            self._encoder.put(cells, columns, [line for line, _ in block])
+        if fault is not None:
+            raise fault
+        return len(block)
+
+
+class _Loop:
+    """The compiled loop, and what it must know of the columns."""
+
+    def __init__(self, encoder: TableEncoder, dialect: Dialect) -> None:
+        from olscale.data.formats import _table_loop as loop
+
+        self._loop, self._encoder = loop, encoder
+        columns, places = encoder.columns, encoder.places
+        kinds = np.full(len(columns.names), loop.SKIP, dtype=np.int8)
+        slots = np.zeros(len(columns.names), dtype=np.int32)
+        for positions, kind in ((places.numeric + places.others, loop.NUMBER), (places.text, loop.TEXT)):
+            kinds[positions], slots[positions] = kind, np.arange(len(positions))
+        if columns.label in places.others:
+            kinds[columns.label] = loop.TARGET
+        if encoder.empty is not None:
+            kinds[encoder.empty] = loop.EMPTY
+        quote = -1 if dialect.quote is None else ord(dialect.quote)
+        self._form = ord(dialect.delimiter), quote, ord(dialect.decimal), dialect.arff, kinds, slots
+        self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
+        self._decimal = dialect.decimal.encode()
+
+    def parse(self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], str | None]) -> bool:
+        """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
+        if not text.is_plain():
+            return False
+        buffer = np.frombuffer(text.buffer, dtype=np.uint8)
+        before, width = cells.rows, cells.numbers.shape[1]
+        spans = np.empty((len(cells.ids), len(cells.numbers), 2), dtype=np.int32)
+        pos, lines, rows, hards, odd = self._loop.parse_rows(
+            buffer,
+            text.pos,
+            text.stop,
+            before,
+            len(cells.numbers),
+            *self._form,
+            cells.numbers,
+            cells.others,
+            spans,
+            self._hard,
+        )
+        for slot, row, first, end in self._hard[:hards].tolist():
+            number = float(text.buffer[first:end].replace(self._decimal, b"."))
+            if slot < width:
+                cells.numbers[row, slot] = number
+            else:
+                cells.others[slot - width, row] = number
+        for j, position in enumerate(self._encoder.places.text):
+            if rows > before and not self._put_text(buffer, spans[j, before:rows], j, position, cells, cell_of):
+                return False
+        text.pos, text.line, cells.rows = pos, text.line + lines, rows
+        return not odd
+
+    def _put_text(
+        self,
+        buffer: NDArray[np.uint8],
+        spans: NDArray[np.int32],
+        j: int,
+        position: int,
+        cells: TableCells,
+        cell_of: Callable[[int, str], str | None],
+    ) -> bool:
+        """Fill in the cells of a column of text; return whether all of them may stand there."""
+        raw, which = self._different(buffer, spans)
+        words = [cell_of(position, cell) for cell in raw]
+        found = [word.strip() for word in words if word is not None]
+        if len(found) < len(words) or (position == self._encoder.columns.label and not set(found).isdisjoint(NO_LABEL)):
+            return False
+        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(found)[which]
+        return True
+
+    def _different(self, buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[list[str], NDArray[Any]]:
+        """Return the different ones among cells, in order of first appearance, and which of them each is."""
+        import pyarrow
+
+        offsets = np.zeros(len(spans) + 1, dtype=np.int32)
+        np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
+        data = np.empty(offsets[-1], dtype=np.uint8)
+        self._loop.gather_cells(buffer, spans, offsets, data)
+        buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+        coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
+        return [cell.decode() for cell in coded.dictionary.to_pylist()], coded.indices.to_numpy()
