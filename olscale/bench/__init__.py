@@ -16,6 +16,7 @@ __all__ = ["BENCHMARKS", "ON_REQUEST", "Figure", "run"]
 
 BENCHMARKS = {
     "parse": "olscale.bench.parse:figures",
+    "tables": "olscale.bench.tables:figures",
     "linear": "olscale.bench.linear:figures",
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.soft_local:figures",
@@ -30,8 +31,8 @@ BENCHMARKS = {
     "store": "olscale.bench.store:figures",
 }
 
-ON_REQUEST = {"memory", "soft-local-wide"}
-"""Benchmarks that run only if they are named: they take long, or much memory."""
+ON_REQUEST = {"memory", "soft-local-wide", "tables"}
+"""Benchmarks that run only if they are named: they take long, or much memory or disk."""
 
 
 def run(names: Sequence[str] = (), rows: int | None = None) -> dict[str, list[Figure]]:

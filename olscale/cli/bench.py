@@ -21,14 +21,18 @@ __all__ = ["bench"]
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--json", "file", type=click.Path(dir_okay=False), help="Write the figures to this file too.")
 @click.option(
-    "--rows", type=click.IntRange(min=1000), metavar="N", help="Rows of the streams of linear, scale and memory."
+    "--rows",
+    type=click.IntRange(min=1000),
+    metavar="N",
+    help="Rows of the streams of linear, scale, memory and tables.",
 )
 def bench(names: tuple[str, ...], file: str | None, rows: int | None) -> None:
-    """Run speed benchmarks NAME; all but memory and soft-local-wide if none is named.
+    """Run speed benchmarks NAME; all but memory, soft-local-wide and tables if none is named.
 
     Every figure is measured in turns with its peers, on one thread, and shown as a ratio to them; above one is faster.
     scale is ingest, layouts and a stream through many learners; --rows 2396130 is the size of the URL set.
     memory is the resident memory along a stream of ten million rows.
+    tables is ingest of text files of 500 MB, or as large as one of N rows and nine columns.
     """
     from olscale.bench import run
     from olscale.bench.machine import machine

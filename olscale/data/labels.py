@@ -65,7 +65,8 @@ class Labels:
             positions = self._positions
             for name, count in Counter(target).items():
                 rows[name] = rows.get(name, 0) + count
-            return np.array([positions.setdefault(name, len(positions)) for name in target], dtype=np.float64)
+                positions.setdefault(name, len(positions))  # in order of first appearance, as a Counter is
+            return np.array([positions[name] for name in target], dtype=np.float64)
         self._regression = self._regression or regression
         values = np.ascontiguousarray(target, dtype=np.float64)
         if not np.isfinite(values).all():

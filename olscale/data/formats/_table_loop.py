@@ -28,7 +28,7 @@ MOST_HARD = 4096
 """Numbers of a call that may be left to ``float``, beside those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-\\{%")
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT, _ZERO = (ord(c) for c in "\n \t\r-\\{%0")
 _SINGLE, _DOUBLE = ord("'"), ord('"')
 _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
 
@@ -101,6 +101,32 @@ def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) 
             if byte < 32 or byte > 126:
                 return -1  # may be another kind of white space
         pos += 1
+
+
+@compiled
+def _number(
+    buffer: NDArray[np.uint8], first: int, last: int, delimiter: int, mark: int, arff: bool
+) -> tuple[float, int, int, bool]:
+    """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
+
+    Missing values are NaN. The others are the position behind the cell (-1 if it is no plain matter) and behind the
+    number, and whether that is left to ``float``.
+    """
+    value, end, state = number_at(buffer, first, mark)
+    pos = _after_blanks(buffer, end, delimiter)
+    if last < 0:
+        byte = byte_at(buffer, pos)
+        whole = byte == delimiter or byte == _NEWLINE or byte == _RETURN or (delimiter == _SPACE and pos > end)
+    else:
+        whole = pos == last
+    if whole and state != NOT_A_NUMBER and not (value != value and byte_at(buffer, first) == _MINUS):
+        return value, pos, end, state == HARD
+    if last < 0:
+        last = _plain_end(buffer, first, delimiter, arff)
+    pos = last
+    while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
+        last -= 1
+    return np.nan, pos if last >= 0 and _is_missing(buffer, first, last) else -1, last, False
 
 
 @compiled
@@ -186,34 +212,16 @@ def parse_rows(
             else:
                 end, last = -1, -1
             if kind == NUMBER or kind == TARGET:
-                value, pos, state = number_at(buffer, first, mark)
-                last_blank = _after_blanks(buffer, pos, delimiter)
-                if end < 0:
-                    byte = byte_at(buffer, last_blank)
-                    ends = byte == delimiter or byte == _NEWLINE or byte == _RETURN
-                    if delimiter == _SPACE:
-                        ends = ends or last_blank > pos
-                else:
-                    ends = last_blank == last
-                if state == NOT_A_NUMBER or not ends or (value != value and byte_at(buffer, first) == _MINUS):
-                    if end < 0:
-                        last = _plain_end(buffer, first, delimiter, arff)
-                        if last < 0:
-                            return begin, lines, row, hards, True
-                        pos = last
-                    while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
-                        last -= 1
-                    if kind == TARGET or not _is_missing(buffer, first, last):
+                # A lone digit is what codes and counts consist of.
+                value, pos = float(byte_at(buffer, first) - _ZERO), first + 1
+                if end >= 0 or value < 0 or value > 9 or byte_at(buffer, pos) != delimiter:
+                    value, pos, last, hard_one = _number(buffer, first, last, delimiter, mark, arff)
+                    if pos < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
-                    value = np.nan
-                else:
-                    if kind == TARGET and value != value:
-                        return begin, lines, row, hards, True
-                    if state == HARD:
+                    if hard_one:
                         hard[new_hards, 0], hard[new_hards, 1] = slots[column], row
-                        hard[new_hards, 2], hard[new_hards, 3] = first, pos
+                        hard[new_hards, 2], hard[new_hards, 3] = first, last
                         new_hards += 1
-                    pos = last_blank
                 slot = slots[column]
                 if slot < width:
                     numbers[row, slot] = value

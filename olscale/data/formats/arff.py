@@ -100,7 +100,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     rows = checked_rows(source, _cells(source, lines, attributes, allowed), len(attributes))
     parser = TableParser(text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(allowed))
     empty = True
-    for batch in parser.batches((), options.chunk_rows):
+    for batch in parser.batches(options.chunk_rows):
         empty = False
         yield batch
     if empty:

@@ -52,7 +52,7 @@ from olscale.data.formats.table_columns import (
     text_columns,
     unique_names,
 )
-from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.table_encoder import Column, TableEncoder
 from olscale.data.formats.table_parser import Dialect, TableParser
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
@@ -142,13 +142,13 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         if not body:
             raise FormatError(source, "no rows")
         named = [cell.strip() for cell in sample[0][1]] if header else []
-        columns, empty = _columns(source, named, body, options, beside=beside, commas=sniffed != ",")
+        columns, empty, first = _columns(source, named, body, options, beside=beside, commas=sniffed != ",")
         encoder = TableEncoder(
             source, columns, label_name=None if header else columns.label, decimal=decimal, empty=empty
         )
         quote = None if sniffed == WHITESPACE else '"'
         parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
-        for batch in parser.batches(body, options.chunk_rows):
+        for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
             yield replace(batch, label=None) if beside else batch
 
 
@@ -161,8 +161,11 @@ def _cell_of(quote: str | None) -> Callable[[int, str], str]:
 
 def _columns(
     source: str, named: Sequence[str], body: Sequence[Line], options: ReadOptions, *, beside: bool, commas: bool
-) -> tuple[TableColumns, int | None]:
-    """Return the columns of a table whose first rows are `body`, and the position of one that is always empty."""
+) -> tuple[TableColumns, int | None, list[Column]]:
+    """Return the columns of a table whose first rows are `body`, the position of one that is always empty, and the cells.
+
+    Columns whose cells are all plain numbers come as these.
+    """
     cells = list(zip(*(row for _, row in body), strict=True))
     names = unique_names(named) if named else [f"x{position}" for position in range(len(cells))]
     dropped = columns_named(source, names, options.drop)
@@ -173,9 +176,10 @@ def _columns(
     fits = _fits(options.decimal or ".")
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(cells))]
+    numbers = [numbers_of(column) if is_read else None for is_read, column in zip(read, cells, strict=True)]
     text = [
-        is_read and numbers_of(column) is None and not all(map(fits, column))
-        for is_read, column in zip(read, cells, strict=True)
+        is_read and known is None and not all(map(fits, column))
+        for is_read, known, column in zip(read, numbers, cells, strict=True)
     ]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
@@ -184,7 +188,11 @@ def _columns(
         chosen = 0
     label = label_position(source, names, chosen, dropped)
     text_or_not = text_columns(names, text, label, options.table)
-    return TableColumns(tuple(names), label, text_or_not, dropped, segments), empty
+    first: list[Column] = [
+        column if known is None or is_text else known
+        for column, known, is_text in zip(cells, numbers, text_or_not, strict=True)
+    ]
+    return TableColumns(tuple(names), label, text_or_not, dropped, segments), empty, first
 
 
 def _fits(decimal: str) -> Callable[[str], bool]:

@@ -20,7 +20,7 @@ from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import TableColumns, TableRows
 from olscale.errors import FormatError
 
-__all__ = ["NO_LABEL", "TableEncoder"]
+__all__ = ["NO_LABEL", "Column", "TableEncoder"]
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 

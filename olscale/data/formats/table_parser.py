@@ -18,7 +18,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.formats.cells import Line
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.table_cells import TableCells
-from olscale.data.formats.table_encoder import NO_LABEL, TableEncoder
+from olscale.data.formats.table_encoder import NO_LABEL, Column, TableEncoder
 from olscale.errors import FormatError
 
 __all__ = ["FEW_BYTES", "Dialect", "TableParser"]
@@ -72,18 +72,25 @@ class TableParser:
         self._slow_rows = encoder.batch_rows(256, _SLOW_CELLS)
         self._odd_rows = 1
 
-    def batches(self, first: Sequence[Line], chunk_rows: int) -> Iterator[Batch]:
-        """Yield the rows `first`, which were read before, and all others as batches of `chunk_rows`, fewer where wide."""
+    def batches(self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()) -> Iterator[Batch]:
+        """Yield all rows as batches of `chunk_rows`, fewer where wide.
+
+        `first` are the columns of the rows that were read before, and `lines` their lines.
+        """
         encoder = self._encoder
         chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
         distinct_rows = encoder.batch_rows(_FIRST_ROWS, _SLOW_CELLS)
-        before = iter(first)
+        done = 0
         while True:
             cells = encoder.places.empty(chunk_rows)
             while cells.room:
-                if not self._put(cells, before, distinct_rows):
-                    if not self._text.fill():
-                        break
+                if done < len(lines):
+                    part = slice(done, done + cells.room)
+                    done = part.stop
+                    encoder.put(cells, [column[part] for column in first], lines[part])
+                elif not self._text.fill():
+                    break
+                else:
                     self._parse(cells)
             if not cells.rows:
                 return
@@ -94,7 +101,7 @@ class TableParser:
         if self._loop is None:
             same_mark = self._dialect.decimal == self._dialect.delimiter
             if same_mark or self._text.stop - self._text.pos < FEW_BYTES:
-                self._put(cells, self._rows, self._slow_rows)
+                self._put(cells, self._slow_rows)
                 return
             self._loop = _Loop(self._encoder, self._dialect)
         before = cells.rows
@@ -103,14 +110,14 @@ class TableParser:
         # A text may consist of odd rows.
         plain = cells.rows - before
         self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._slow_rows)
-        self._put(cells, self._rows, self._odd_rows)
+        self._put(cells, self._odd_rows)
 
-    def _put(self, cells: TableCells, rows: Iterator[Line], most: int) -> int:
-        """Fill in at most so many of `rows`, and return how many; a fault is told after those in the rows before it."""
+    def _put(self, cells: TableCells, most: int) -> None:
+        """Fill in at most so many rows as Python's csv reads them; a fault is told after those in the rows before it."""
         block: list[Line] = []
         fault: FormatError | None = None
         try:
-            for row in islice(rows, min(most, cells.room)):
+            for row in islice(self._rows, min(most, cells.room)):
                 block.append(row)  # those before a fault are kept
         except FormatError as error:
             fault = error
@@ -119,7 +126,6 @@ class TableParser:
             self._encoder.put(cells, columns, [line for line, _ in block])
         if fault is not None:
             raise fault
-        return len(block)
 
 
 class _Loop:

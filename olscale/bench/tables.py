@@ -1,0 +1,172 @@
+"""Tables: whole ingests of text, from the file to a dataset, against pyarrow's and pandas' readers and Parquet writer.
+
+An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse and write.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.peers import missing
+from olscale.data.ingest.ingest import ingest
+
+__all__ = ["arff_text", "figures", "text_like_kdd99", "text_of_numbers"]
+
+MEGABYTES = 500
+_NARROW_ROW = 165
+_BLOCK_ROWS = 2_000
+_ROUNDS = 3
+_PYARROW, _PANDAS = "pyarrow.csv on one thread + write_table", "pandas C engine + to_parquet"
+_WORDS = ("tcp", "udp", "icmp"), ("http", "smtp", "private", "ecr_i", "domain_u", "other"), ("SF", "S0", "REJ", "RSTR")
+
+
+def text_of_numbers(columns: int, seed: int = 0) -> tuple[str, str]:
+    r"""Return a header and some rows of `columns` columns: doubles as Python writes them, and a class.
+
+    Examples
+    --------
+    >>> head, rows = text_of_numbers(3)
+    >>> head, rows.splitlines()[0]
+    ('x0,x1,class\\n', '0.1257302210933933,-0.1321048632913019,0')
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(max(20, _BLOCK_ROWS // columns), columns - 1)).tolist()
+    names = [*(f"x{i}" for i in range(columns - 1)), "class"]
+    rows = [",".join([*map(repr, row), str(i % 2)]) for i, row in enumerate(X)]
+    return _lines([",".join(names)]), _lines(rows)
+
+
+def text_like_kdd99(seed: int = 0) -> tuple[str, str]:
+    """Return a header and some rows like the KDD Cup's of 1999: counts, rates and three categories; some are missing."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(_BLOCK_ROWS):
+        counts = [str(int(value)) for value in rng.pareto(0.5, 22) % 50_000 * (rng.random(22) < 0.3)]
+        rates = [f"{value:.2f}" for value in rng.random(15).round(2) * (rng.random(15) < 0.5)]
+        words = [str(rng.choice(several)) for several in _WORDS]
+        cells = [
+            "" if absent else cell for cell, absent in zip(words + counts + rates, rng.random(40) < 0.01, strict=True)
+        ]
+        rows.append(",".join([*cells, f"{rng.choice(['normal', 'smurf', 'neptune', 'back'])}."]))
+    names = [*(f"x{i}" for i in range(40)), "class"]
+    return _lines([",".join(names)]), _lines(rows)
+
+
+def arff_text(head: str) -> str:
+    r"""Return the declarations of a table of numbers whose header in CSV is `head`.
+
+    Examples
+    --------
+    >>> print(arff_text("x0,class\\n"), end="")
+    @relation rows
+    @attribute x0 numeric
+    @attribute class numeric
+    @data
+    """
+    names = head.strip().split(",")
+    return _lines(["@relation rows", *(f"@attribute {name} numeric" for name in names), "@data"])
+
+
+def figures(rows: int | None = None) -> list[Figure]:
+    """Return the speed of ingests of tables of 500 MB, or as large as one of `rows` rows and nine columns."""
+    megabytes = MEGABYTES if rows is None else rows * _NARROW_ROW / 1e6
+    found = missing(_PANDAS, "pandas")
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
+        for what, text, target in (
+            ("9 columns", text_of_numbers(9), ">= 0.8"),
+            ("257 columns", text_of_numbers(257), ">= 0.8"),
+            ("like kdd99", text_like_kdd99(), ">= 0.5"),
+        ):
+            with_arff = what == "9 columns"
+            found += _table(what, Path(folder), text, megabytes, target, arff=with_arff, pandas=not found)
+    return found
+
+
+def _table(
+    what: str, folder: Path, text: tuple[str, str], megabytes: float, target: str, *, arff: bool, pandas: bool
+) -> list[Figure]:
+    head, rows = text
+    source, dest, parquet = (folder / f"rows{suffix}" for suffix in (".csv", "", ".parquet"))
+    times = _write(source, head, rows, megabytes)
+    size = source.stat().st_size / 1e6
+
+    def contestant(name: str, run: Callable[..., object], *paths: Path, peer: str = "", target: str = "") -> Contestant:
+        return Contestant(
+            f"{name}, {what}", lambda _: run(*paths), size, prepare, f"{peer}, {what}" * bool(peer), target
+        )
+
+    def prepare() -> None:
+        shutil.rmtree(dest, ignore_errors=True)
+
+    several = [
+        contestant(_PYARROW, _by_pyarrow, source, parquet),
+        contestant("ingest CSV", ingest, source, dest, peer=_PYARROW, target=target),
+    ]
+    if pandas:
+        several += [
+            contestant(_PANDAS, _by_pandas, source, parquet),
+            contestant("ingest CSV beside pandas", ingest, source, dest, peer=_PANDAS, target=">= 1.0"),
+        ]
+    if arff:
+        other = folder / "rows.arff"
+        _write(other, arff_text(head), rows, megabytes)
+        several.append(contestant("ingest ARFF", ingest, other, dest, peer="ingest CSV", target=">= 0.67"))
+    found = compare(several, "MB/s", _ROUNDS)
+    small = folder / "small.csv"
+    small.write_text(head + rows * min(times, 3))
+    peak = _peak(source, dest) - _peak(small, dest)
+    found.append(
+        Figure(f"memory of the ingest, {what}", peak, "MB", note=f"beyond that of a small table; {size:.0f} MB of text")
+    )
+    for path in folder.glob("rows.*"):
+        path.unlink()
+    return found
+
+
+def _by_pyarrow(source: Path, parquet: Path) -> None:
+    from pyarrow.csv import ReadOptions, read_csv
+    from pyarrow.parquet import write_table
+
+    write_table(read_csv(source, ReadOptions(use_threads=False)), parquet)
+
+
+def _by_pandas(source: Path, parquet: Path) -> None:
+    import pandas
+
+    pandas.read_csv(source, engine="c").to_parquet(parquet)
+
+
+def _peak(source: Path, dest: Path) -> float:
+    """Return the most resident megabytes of a process that ingests `source` (Linux)."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as other:
+        return other.submit(_ingest_and_tell, source, dest).result()
+
+
+def _ingest_and_tell(source: Path, dest: Path) -> float:
+    shutil.rmtree(dest, ignore_errors=True)
+    ingest(source, dest)
+    # Not what getrusage says: that is no less than the parent had.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM"))
+
+
+def _write(path: Path, head: str, rows: str, megabytes: float) -> int:
+    """Write `head` and `rows` over and over; return how many times."""
+    times = max(1, round(megabytes * 1e6 / len(rows)))
+    with path.open("w") as file:
+        file.write(head)
+        for _ in range(times):
+            file.write(rows)
+    return times
+
+
+def _lines(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
