@@ -9,6 +9,7 @@ from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.svmlight import read_svmlight
 from tests.fuzz.arrays import npz_seeds
 from tests.fuzz.batches import ROWS, checked, read_rows, same_as_slow_svmlight, same_as_slow_table
+from tests.fuzz.tables import both_ways
 from tests.fuzz.target import Files, Target
 
 SVMLIGHT = (
@@ -47,16 +48,19 @@ def read_svm(folder: Path) -> None:
 
 
 def read_csv(folder: Path) -> None:
+    both_ways(folder / "rows.csv", "csv")
     read_rows(folder / "rows.csv", "csv")
 
 
 def read_tsv(folder: Path) -> None:
     path = folder / "rows.tsv"
+    both_ways(path, "tsv")
     batches = checked(find_format(str(path), "tsv").read(str(path), ReadOptions(chunk_rows=ROWS)), ROWS)
     same_as_slow_table(path, batches, "\t")
 
 
 def read_arff(folder: Path) -> None:
+    both_ways(folder / "rows.arff", "arff")
     read_rows(folder / "rows.arff", "arff")
 
 

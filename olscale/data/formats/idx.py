@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO, ClassVar
+from io import BufferedReader
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def _labels_beside(source: str) -> str:
     raise FormatError(source, f"its labels are missing: expected {renamed} beside it")
 
 
-def _header(source: str, stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dtype[Any]]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES:
         raise FormatError(source, f"starts with {magic!r}, expected the magic number of an IDX file")
@@ -97,17 +98,23 @@ def _header(source: str, stream: BinaryIO) -> tuple[tuple[int, ...], np.dtype[An
     return tuple(np.frombuffer(sizes, ">u4").tolist()), np.dtype(_DTYPES[magic[2]])
 
 
-def _read(stream: BinaryIO, size: int) -> bytearray:
+def _read(stream: BufferedReader, size: int) -> bytearray:
     """Return `size` bytes, fewer where the stream ends; what a header promises is not allocated before it is there."""
     got = bytearray()
-    while len(got) < size and (part := stream.read(min(size - len(got), _BATCH_BYTES))):
-        got += part
+    while len(got) < size:
+        start = len(got)
+        got += bytes(min(size - start, _BATCH_BYTES))
+        with memoryview(got) as view:
+            end = start + stream.readinto(view[start:])
+        if end < len(got):
+            del got[end:]
+            break
     return got
 
 
-def _rows(source: str, stream: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
+def _rows(source: str, stream: BufferedReader, shape: tuple[int, ...], dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
     expected = rows * math.prod(shape[1:]) * dtype.itemsize
     got = _read(stream, expected)
     if len(got) < expected:
         raise FormatError(source, f"truncated: its header promises {shape[0]} rows; get the file again")
-    return np.frombuffer(got, dtype).reshape(rows, *shape[1:]).astype(dtype.newbyteorder("="))
+    return np.frombuffer(got, dtype).reshape(rows, *shape[1:]).astype(dtype.newbyteorder("="), copy=False)

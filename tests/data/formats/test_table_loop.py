@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from olscale.data.formats import ReadOptions, find_format, lines, table_parser
-from olscale.data.formats import csv as csv_format
-from olscale.errors import OlscaleError
-
-
-def outcome(path: Path, format: str, options: ReadOptions, *, fast: bool, block_bytes: int = 1 << 20) -> list[Any]:
-    """Return all that is read of a table but its first rows by one of the ways, or what is said to be wrong."""
-    few = 0 if fast else 1 << 60
-    with (
-        patch.object(table_parser, "FEW_BYTES", few),
-        patch.object(lines, "BLOCK_BYTES", block_bytes),
-        patch.object(csv_format, "SAMPLE_ROWS", 2),
-    ):
-        return list(_plain(path, format, options))
-
-
-def _plain(path: Path, format: str, options: ReadOptions) -> Iterator[Any]:
-    try:
-        for batch in find_format(str(path), format).read(str(path), options):
-            arrays = [batch.X] if isinstance(batch.X, np.ndarray) else batch.X
-            yield [(array.dtype, array.shape, array.tobytes()) for array in arrays]
-            table = batch.table
-            assert table is not None
-            for target in (batch.target, table.segments):
-                yield target.tobytes() if isinstance(target, np.ndarray) else target
-            yield batch.feature_names, batch.label, batch.columns
-            yield None if table.missing is None else table.missing.tolist()
-        yield table.columns
-    except OlscaleError as error:
-        yield type(error), str(error)
-
+from olscale.data.formats import ReadOptions, table_parser
+from tests.fuzz.tables import outcome
 
 NUMBERS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr),
@@ -99,8 +68,7 @@ def options_of(draw: st.DrawFn, width: int) -> ReadOptions:
 
 
 def same(path: Path, format: str, options: ReadOptions, block_bytes: int) -> None:
-    slow = outcome(path, format, options, fast=False)
-    assert outcome(path, format, options, fast=True, block_bytes=block_bytes) == slow
+    assert outcome(path, format, options, block_bytes) == outcome(path, format, options)
 
 
 @given(data=st.data(), table=tables(",,,\t; "))
@@ -150,9 +118,9 @@ TAME = {
 def test_what_is_common_is_read_by_the_loop(tmp_path: Path, case: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(TAME[case], newline="")
-    slow = outcome(path, "csv", ReadOptions(), fast=False)
+    slow = outcome(path, "csv", ReadOptions())
     with patch.object(table_parser.TableParser, "_parse", autospec=True, side_effect=_only_by_the_loop):
-        assert outcome(path, "csv", ReadOptions(), fast=True) == slow
+        assert outcome(path, "csv", ReadOptions(), 1 << 20) == slow
 
 
 def _only_by_the_loop(parser: table_parser.TableParser, cells: Any) -> None:
