@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from olscale.data.formats import ReadOptions, find_format, lines, table_parser
+from olscale.data.formats import ReadOptions, find_format, table_parser
 from olscale.data.formats import csv as csv_format
 from olscale.errors import OlscaleError
 from tests.fuzz.batches import ROWS
@@ -26,10 +26,9 @@ def both_ways(path: Path, format: str) -> None:
 
 def outcome(path: Path, format: str, options: ReadOptions, block_bytes: int | None = None) -> list[Any]:
     """Return all that is read of a table, by the loop where `block_bytes` are given, or what is said to be wrong."""
-    few = 0 if block_bytes else 1 << 60
     with (
-        patch.object(table_parser, "FEW_BYTES", few),
-        patch.object(lines, "BLOCK_BYTES", block_bytes or 1 << 20),
+        patch.object(table_parser, "pays", lambda text: bool(block_bytes)),
+        patch.object(table_parser, "BLOCK_BYTES", block_bytes or 1 << 20),
         patch.object(csv_format, "SAMPLE_ROWS", 2),
     ):
         return list(_plain(path, format, options))

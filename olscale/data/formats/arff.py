@@ -25,7 +25,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.table_parser import Dialect, TableParser
+from olscale.data.formats.table_parser import Dialect, TableParser, table_text
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
 
@@ -75,7 +75,7 @@ class ArffFormat:
             or not among the declared values, a missing label. Names the file when it has no rows.
         """
         with open_text(source, options.stream) as stream:
-            yield from _read(TextBlocks(source, stream, returns=True), options)
+            yield from _read(table_text(source, stream), options)
 
 
 def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:

@@ -53,7 +53,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.table_parser import Dialect, TableParser
+from olscale.data.formats.table_parser import Dialect, TableParser, table_text
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 
@@ -125,7 +125,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             if not stream.peek().strip():
                 raise FormatError(source, "no rows: the file is empty")
             raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
-        text = TextBlocks(source, stream, returns=True)
+        text = table_text(source, stream)
         rows = checked_rows(source, _cells(source, text, sniffed))
         sample = list(itertools.islice(rows, 1))
         if sample:

@@ -63,6 +63,8 @@ class TextBlocks:
         The next byte, and the end of the whole lines, in `buffer`.
     line : int
         Lines before `pos`; whoever moves `pos` counts them.
+    ended : bool
+        Whether all that is left of the text is in `buffer`.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class TextBlocks:
         self.buffer = bytearray((block_bytes or BLOCK_BYTES) + ROOM_BYTES)
         self.pos = self.stop = self.line = 0
         self.source, self._stream, self._returns = source, stream, returns
-        self._filled, self._begun, self._ended = 0, False, False
+        self._filled, self._begun, self.ended = 0, False, False
         self._plain: bool | None = None
 
     def fill(self) -> bool:
@@ -80,7 +82,7 @@ class TextBlocks:
         A last line without an end gets one: ``buffer[stop - 1]`` is a newline (or, with `returns`, a return).
         """
         while self.pos >= self.stop:
-            if self._ended:
+            if self.ended:
                 return False
             self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
             self._filled -= self.pos
@@ -107,12 +109,12 @@ class TextBlocks:
                 got = self._stream.readinto(view[self._filled : -ROOM_BYTES])
                 self._filled += got
                 if not got:
-                    self._ended = True
+                    self.ended = True
                     break
         if not self._begun and self.buffer.startswith(_BYTE_ORDER_MARK):
             self.pos = len(_BYTE_ORDER_MARK)
         self._begun = True
-        if self._ended:
+        if self.ended:
             self.stop = self._filled
             if self.stop > self.pos and self.buffer[self.stop - 1] != ord("\n"):
                 self.buffer[self.stop] = ord("\n")

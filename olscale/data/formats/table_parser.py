@@ -6,6 +6,8 @@ turns at one text: the loop stops before a row that it leaves to the other.
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -21,16 +23,17 @@ from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import NO_LABEL, Column, TableEncoder
 from olscale.errors import FormatError
 
-__all__ = ["FEW_BYTES", "Dialect", "TableParser"]
+__all__ = ["BLOCK_BYTES", "Dialect", "TableParser", "pays", "table_text"]
 
-FEW_BYTES = 1 << 16
-"""Text for which it does not pay to load the compiled loop."""
+BLOCK_BYTES = 1 << 22
+"""Bytes of text parsed at a time. Python's csv reads as many while the machinery of compiled loops starts."""
 
 _SLOW_CELLS = 200_000
 """Cells as Python strings take some 60 bytes each: they are encoded a few at a time."""
 _MOST_CELLS = 1 << 20
 """Cells of a batch: 8 MB of numbers."""
 _FIRST_ROWS = 2_048
+_LOOP = "olscale.data.formats._table_loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,16 @@ class Dialect:
     quote: str | None
     decimal: str
     arff: bool = False
+
+
+def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
+    """Return the text of `stream` for a `TableParser`."""
+    return TextBlocks(source, stream, BLOCK_BYTES, returns=True)
+
+
+def pays(text: TextBlocks) -> bool:
+    """Return whether there is so much text, or the loop there already, that it is worth while to have it."""
+    return not text.ended or _LOOP in sys.modules
 
 
 class TableParser:
@@ -100,7 +113,7 @@ class TableParser:
         """Fill in some rows of the text."""
         if self._loop is None:
             same_mark = self._dialect.decimal == self._dialect.delimiter
-            if same_mark or self._text.stop - self._text.pos < FEW_BYTES:
+            if same_mark or not pays(self._text):
                 self._put(cells, self._slow_rows)
                 return
             self._loop = _Loop(self._encoder, self._dialect)
