@@ -12,6 +12,7 @@ from olscale.data.ingest.ingest import ingest
 
 def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_ROUNDS", 1)
+    monkeypatch.setattr(tables, "_CELLS", 20_000)
     monkeypatch.setattr(tables, "_peak", lambda source, dest: 0.0)
     figures = {figure.name: figure for figure in tables.figures(rows=1000)}
     for what in ("9 columns", "257 columns", "like kdd99"):
@@ -22,7 +23,7 @@ def test_every_table_is_ingested_beside_its_peers(monkeypatch: pytest.MonkeyPatc
 
 def test_rows_like_kdd99_have_categories_and_missing_values(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
-    path.write_text("".join(tables.text_like_kdd99()))
+    path.write_text("".join(tables.text_like_kdd99(2000)))
     manifest = ingest(path, tmp_path / "rows").manifest
     assert manifest.table is not None
     assert list(manifest.table.categorical) == ["x0", "x1", "x2"]

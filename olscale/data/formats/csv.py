@@ -15,7 +15,7 @@ at. A last column without a name and empty in the first rows comes from a delimi
 
 *Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`).
 
-*Limits*: a line of `olscale.data.formats.lines.MAX_LINE` characters, a cell of 131,072.
+*Limits*: a line of `olscale.data.formats.lines.MAX_LINE` bytes, a cell of 131,072 characters.
 
 *Label*: `ReadOptions.label`, or else the last column. A table of numbers without a header is the exception (USPS is
 published so): when the first column, and no other, holds only whole numbers in the first `SAMPLE_ROWS` rows, at most

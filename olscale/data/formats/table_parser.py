@@ -28,11 +28,10 @@ __all__ = ["BLOCK_BYTES", "Dialect", "TableParser", "pays", "table_text"]
 BLOCK_BYTES = 1 << 22
 """Bytes of text parsed at a time. Python's csv reads as many while the machinery of compiled loops starts."""
 
-_SLOW_CELLS = 200_000
-"""Cells as Python strings take some 60 bytes each: they are encoded a few at a time."""
 _MOST_CELLS = 1 << 20
 """Cells of a batch: 8 MB of numbers."""
-_FIRST_ROWS = 2_048
+_FEW_ROWS, _FEW_CELLS = 2_048, 200_000
+"""Rows put at once as Python strings, of some 60 bytes a cell; and those that tell whether the values of a column differ."""
 _LOOP = "olscale.data.formats._table_loop"
 
 
@@ -82,7 +81,7 @@ class TableParser:
         self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
         self._dialect = dialect
         self._loop: _Loop | None = None
-        self._slow_rows = encoder.batch_rows(256, _SLOW_CELLS)
+        self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
         self._odd_rows = 1
 
     def batches(self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()) -> Iterator[Batch]:
@@ -92,7 +91,6 @@ class TableParser:
         """
         encoder = self._encoder
         chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
-        distinct_rows = encoder.batch_rows(_FIRST_ROWS, _SLOW_CELLS)
         done = 0
         while True:
             cells = encoder.places.empty(chunk_rows)
@@ -107,14 +105,14 @@ class TableParser:
                     self._parse(cells)
             if not cells.rows:
                 return
-            yield encoder.batch(cells, distinct_rows)
+            yield encoder.batch(cells, self._few_rows)
 
     def _parse(self, cells: TableCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
             same_mark = self._dialect.decimal == self._dialect.delimiter
             if same_mark or not pays(self._text):
-                self._put(cells, self._slow_rows)
+                self._put(cells, self._few_rows)
                 return
             self._loop = _Loop(self._encoder, self._dialect)
         before = cells.rows
@@ -122,7 +120,7 @@ class TableParser:
             return
         # A text may consist of odd rows.
         plain = cells.rows - before
-        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._slow_rows)
+        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._few_rows)
         self._put(cells, self._odd_rows)
 
     def _put(self, cells: TableCells, most: int) -> None:
