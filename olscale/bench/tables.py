@@ -35,7 +35,7 @@ def text_of_numbers(columns: int, rows: int, seed: int = 0) -> tuple[str, str]:
     --------
     >>> head, rows = text_of_numbers(3, 100)
     >>> head, rows.splitlines()[0]
-    ('x0,x1,class\\n', '0.1257302210933933,-0.1321048632913019,0')
+    ('x0,x1,class\n', '0.1257302210933933,-0.1321048632913019,0')
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, columns - 1)).tolist()
@@ -64,7 +64,7 @@ def arff_text(head: str) -> str:
 
     Examples
     --------
-    >>> print(arff_text("x0,class\\n"), end="")
+    >>> print(arff_text("x0,class\n"), end="")
     @relation rows
     @attribute x0 numeric
     @attribute class numeric

@@ -259,7 +259,7 @@ def test_messages_are_one_line_of_readable_length():
 
 def test_batches_of_a_wide_table_are_cut_by_their_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """And of its first rows fewer are looked at, so that neither takes memory by the number of columns."""
-    monkeypatch.setattr("olscale.data.formats.table_encoder._BATCH_CELLS", 505)
+    monkeypatch.setattr("olscale.data.formats.table_parser._MOST_CELLS", 505)
     monkeypatch.setattr("olscale.data.formats.csv._SAMPLE_CELLS", 400)
     rows = [",".join(["1"] * 100) + ",7\n"] * 12
     (tmp_path / "wide.csv").write_text("".join(rows))
