@@ -63,6 +63,8 @@ class RunGroup:
         What each of the runs may take.
     replaces : bool
         Whether results of these runs that the store has give way to new ones.
+    together : bool
+        Whether their records are written to one file, as those of an evaluation of many runs are.
     """
 
     path: str
@@ -75,6 +77,7 @@ class RunGroup:
     origin: str = ""
     budget: Budget = NO_BUDGET
     replaces: bool = False
+    together: bool = False
 
     @property
     def key(self) -> str:

@@ -127,7 +127,7 @@ def evaluate(
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
     # What the workers of a cluster that runs already have is theirs to say.
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
-    job = Job(target, progress, parts, class_shards, limit, limits, retry, worker_bytes)
+    job = Job(target, progress, parts, class_shards, limit, limits, retry, settings.many_runs, worker_bytes)
     phases = job.phases(planned)
     sweep_checkpoints(target)
     stop = Stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from olscale.errors import StoreError
@@ -14,7 +16,7 @@ from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store, open_store
 
-__all__ = ["clear_scratch", "finished_outcomes", "merge_group", "write_lost", "write_record"]
+__all__ = ["clear_scratch", "finished_outcomes", "merge_group", "write_lost", "write_records"]
 
 
 def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
@@ -22,7 +24,7 @@ def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:
     target = open_store(store)
     for run in group.runs:
         none = np.empty(0, dtype=np.int64)
-        write_record(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
+        _write(target, group, Record(run.definition(), run.id, "lost", reason, {}, none, none))
     return [run.id for run in group.runs]
 
 
@@ -37,8 +39,16 @@ def finished_outcomes(group: RunGroup, store: str) -> dict[str, str]:
     return {id: target.get(id).outcome for id in ids} if target.done().issuperset(ids) else {}
 
 
-def write_record(store: Store, group: RunGroup, record: Record) -> None:
-    """Write the record of one of the runs of `group`, in place of an older one where that is asked for."""
+def write_records(store: Store, group: RunGroup, records: Sequence[Record]) -> None:
+    """Write the records of runs of `group`, in place of older ones where that is asked for."""
+    if group.together and not group.replaces:
+        store.write_together(records)
+        return
+    for record in records:
+        _write(store, group, record)
+
+
+def _write(store: Store, group: RunGroup, record: Record) -> None:
     if group.replaces:
         replace_record(store, record)
     else:
@@ -60,7 +70,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 raise
             record = target.get(run)
         else:
-            write_record(target, group, record)
+            write_records(target, group, [record])
         answer.report = TaskReport(outcomes={run: record.outcome})
     return answer.report
 

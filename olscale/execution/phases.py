@@ -16,11 +16,12 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
-from olscale.results.compact import set_damaged_aside
+from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
+from olscale.results.version import WITH_COMPACTED
 
 __all__ = ["RETRIES", "Job", "choose"]
 
@@ -39,6 +40,7 @@ class Job:
     memory_limit: int | None
     budget: Budget
     retry: str
+    many_runs: int
     worker_bytes: float | None = None
     runs: int = 0
     computed: int = 0
@@ -83,6 +85,7 @@ class Job:
         if missing:
             before = result_digests(self.store, again)
             yield groups
+            self._compact(1 if self._together(plan) else self.many_runs)
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
@@ -95,16 +98,15 @@ class Job:
     def _again(self, plan: RunPlan) -> set[str]:
         """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
         ids = {run.id for run in plan.runs}
+        self._compact(self.many_runs)
         aside = set_damaged_aside(self.store, ids)
-        for name in aside:
-            self._note_damage(name)
+        self._note_damage(*aside)
         again: set[str] = set()
         if self.retry == "all":
             again = ids & self.store.done() - self._renewed
         elif self.retry == "failed":
             table = self.store.read(["id", "outcome"], "skip", ids=ids)
             forget(self.store, {row["id"] for row in table.to_pylist() if row["outcome"] != "ok"} - self._renewed)
-        self._timings_lost |= any("timings/" in name for name in aside)
         if self._timings_lost:  # perhaps a part with those of all phases
             timed = self.store.timings("skip", ["id"])["id"].to_pylist()
             again |= ids & self.store.done() - set(timed)
@@ -114,8 +116,21 @@ class Job:
             take_out_of_compacted(self.store, again)
         return again
 
-    def _note_damage(self, name: str) -> None:
-        self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
+    def _note_damage(self, *names: str) -> None:
+        for name in names:
+            self.progress.note(f"set aside damaged file {name} of {self.store.path}; what it held is computed again")
+        self._timings_lost |= any("timings/" in name for name in names)
+
+    def _together(self, plan: RunPlan) -> bool:
+        """Return whether groups write their records to a file each; those are compacted when all have ended."""
+        return len(plan.runs) >= self.many_runs and self.store.version >= WITH_COMPACTED
+
+    def _compact(self, least: int) -> None:
+        """Compact the store, if so many of its runs are in small files: each of them would be read every time."""
+        try:
+            self._note_damage(*compact_many(self.store, least).damaged)
+        except StoreError as fault:  # whoever writes results meets it again
+            self.progress.note(f"not compacted: {fault}")
 
     def _cut(self, plan: RunPlan, missing: list[Run], again: set[str]) -> list[RunGroup]:
         begun = resumable_groups(self.store, missing, plan.sources)
@@ -123,8 +138,11 @@ class Job:
         left_over = [run for run in missing if run in fresh]
         groups = cut_groups(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
         groups = begun + list(cut_shards(groups, self.parts, self.class_shards))
+        together = self._together(plan)
         groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
-        return [replace(group, replaces=any(run.id in again for run in group.runs)) for group in groups]
+        return [
+            replace(group, replaces=any(run.id in again for run in group.runs), together=together) for group in groups
+        ]
 
 
 def _work(groups: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, Work]:

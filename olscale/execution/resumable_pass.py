@@ -13,7 +13,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.group_records import write_record
+from olscale.execution.group_records import write_records
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import TaskReport
 from olscale.execution.watchdog import GroupWatch, watchdog_of
@@ -94,8 +94,7 @@ class ResumablePass:
     def finish(self) -> TaskReport:
         """Run the test split, write the records to the store and remove the checkpoints."""
         records = self.group_pass.finish()
-        for record in records:
-            write_record(self._store, self.group_pass.group, record)
+        write_records(self._store, self.group_pass.group, records)
         self.close()
         outcomes = {record.id: record.outcome for record in records}
         if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged

@@ -49,6 +49,8 @@ class ExecutionSettings:
         Compiling may take beside a limited budget, of which it is no part.
     alarm_seconds : float
         Between two alarms: a learner may catch the first one.
+    many_runs : int
+        From so many runs on, their records are not left in files of their own.
     """
 
     connect_seconds: float = 10
@@ -68,6 +70,7 @@ class ExecutionSettings:
     grace_seconds: float = 2.0
     compile_seconds: float = 300.0
     alarm_seconds: float = 1.0
+    many_runs: int = 500
 
     @property
     def least_checkpoint_seconds(self) -> float:

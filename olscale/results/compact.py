@@ -10,12 +10,13 @@ whatever order and however often they were compacted.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import accumulate, groupby, product
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from olscale.errors import StoreError
 from olscale.results.compacted import (
@@ -32,7 +33,7 @@ from olscale.results.single import is_damage, read_single, stem, why
 from olscale.results.store import Store
 from olscale.results.version import WITH_COMPACTED, version_bytes
 
-__all__ = ["Compaction", "compact", "set_damaged_aside"]
+__all__ = ["Compaction", "compact", "compact_many", "set_damaged_aside"]
 
 ROWS = 8192
 """A compacted file has no more rows than this, give or take; so many curves fit in memory several times."""
@@ -103,6 +104,21 @@ def compact(store: Store) -> Compaction:
     return done
 
 
+def compact_many(store: Store, least: int) -> Compaction:
+    """Compact a store that can be written to, and has had compacted files before, if `least` runs or more ask for it.
+
+    Those are the runs in single files, and in compacted files that are not what compaction would make of the whole.
+    """
+    if store.version < WITH_COMPACTED or not store.files.is_writable():
+        return Compaction()
+    single, compacted = store.single_files("runs"), store.compacted_ids("runs")
+    depth = _depth(len(single) + sum(map(len, compacted.values())))
+    prefixes = Counter(map(prefix_of, compacted))
+    kept = sum(len(ids) for name, ids in compacted.items() if len(prefix_of(name)) == depth and prefixes[prefix_of(name)] == 1)
+    scattered = len(single) + sum(map(len, compacted.values())) - kept
+    return compact(store) if scattered >= least else Compaction()
+
+
 def set_damaged_aside(store: Store, ids: set[str]) -> list[str]:
     """Move the damaged files among those of some runs to ``damaged/``, so that `Store.done` leaves their runs out.
 
@@ -147,12 +163,14 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
     compacted = store.compacted_ids(kind)
     ids = {stem(name) for name in names}.union(*(of.to_pylist() for of in compacted.values()))
     depth = _depth(len(ids))
+    if _cut(store, kind, depth, compacted):
+        compacted = store.compacted_ids(kind)
     for name in names:
         single[stem(name)[:depth]].append(name)
     kept: set[str] = set()
     merged: list[str] = []
     aside: list[str] = []
-    for prefix in map("".join, product("0123456789abcdef", repeat=depth)):
+    for prefix in _prefixes(depth):
         old = [name for name in compacted if _overlap(prefix_of(name), prefix)]
         if not single[prefix] and [prefix_of(name) for name in old] == [prefix]:
             kept.update(old)
@@ -172,6 +190,29 @@ def _merge(store: Store, kind: str, done: Compaction) -> list[str]:
     store.discard([name for name in compacted if name not in kept])
     done.merged += len(merged) if kind == "runs" else 0
     return aside
+
+
+def _cut(store: Store, kind: str, depth: int, compacted: Mapping[str, pa.ChunkedArray]) -> bool:
+    """Cut compacted files of shorter prefixes, those of run groups, by longer ones; return whether there were any.
+
+    Each is read once then, and not once a prefix, with no more rows at a time than a compacted file has.
+    """
+    short = [name for name in compacted if len(prefix_of(name)) < depth]
+    ends = accumulate(len(compacted[name]) for name in short)
+    for _, batch in groupby(zip(ends, short, strict=True), lambda each: each[0] // ROWS):
+        names = [name for _, name in batch]
+        table = deduplicate(pa.concat_tables(_rows(store, kind, names, "")), kind)
+        for prefix in _prefixes(depth):
+            rows = table.filter(pc.starts_with(table["id"], prefix))
+            if rows.num_rows:
+                data = compacted_bytes(rows)
+                store.put(compacted_name(kind, prefix, data), data)
+        store.discard(names)
+    return bool(short)
+
+
+def _prefixes(depth: int) -> Iterator[str]:
+    return map("".join, product("0123456789abcdef", repeat=depth))
 
 
 def _stale_temporaries(store: Store) -> list[str]:
@@ -202,7 +243,7 @@ def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa
             raise _OvertakenError from fault
         except (OSError, ValueError, pa.ArrowException) as fault:
             raise StoreError(f"cannot read {name} of the metrics store {store.path}: {why(fault)}") from fault
-        tables.append(table.filter(pa.compute.starts_with(table["id"], prefix)))
+        tables.append(table.filter(pc.starts_with(table["id"], prefix)))
     return tables
 
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from olscale.errors import StoreError
-from olscale.results.compacted import SCHEMAS
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name
 from olscale.results.read import read_row, read_table, refuse_damage
 from olscale.results.record import Record, is_run_id
-from olscale.results.rows import record_of, run_bytes, timing_bytes
+from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.single import file_of, is_damage, stem, why
 from olscale.results.store_files import StoreFiles
 
@@ -65,6 +65,22 @@ class StoreRuns(StoreFiles):
         self.put(file_of("timings", record.id), timing_bytes(record, datetime.now(UTC)))
         self.put(file_of(kind, record.id), results)
         return True
+
+    def write_together(self, records: Sequence[Record]) -> None:
+        """Write finished runs, none of them ``lost``, to one compacted file: one wait for the disk, however many they are.
+
+        Those that are there already are written again; readers count one of each.
+
+        Raises
+        ------
+        StoreError
+            If the store cannot be written to.
+        """
+        now, ordered = datetime.now(UTC), sorted(records, key=lambda record: record.id)
+        timings = [timing_row(record, now) for record in ordered]
+        for kind, rows in (("timings", timings), ("runs", [run_row(record) for record in ordered])):
+            data = compacted_bytes(pa.Table.from_pylist(rows, schema=SCHEMAS[kind]))
+            self.put(compacted_name(kind, "", data), data)
 
     def done(self) -> set[str]:
         """Return the ids of the finished runs (``lost`` ones are not). Of single files only the names are looked at."""
