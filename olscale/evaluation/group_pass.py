@@ -16,7 +16,7 @@ from olscale.data.dataset import Dataset
 from olscale.data.stream import open_streams
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
-from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -91,8 +91,9 @@ class GroupPass:
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         """Return the states of the runs before the first row."""
+        metrics = METRICS.load_all()
         return [
-            RunState(run, shape, columns, meter=self._meter, exceeded=self._exceeded.get(run.id))
+            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id))
             for run in self.group.runs
         ]
 

@@ -67,7 +67,8 @@ def guarded(runs: Sequence[Guarded], counts: bool = True) -> Iterator[None]:
     """
     failure, process = None, os.getpid()
     try:
-        with _settings_kept(runs[0].random), runs[0].meter.calling(runs, counts):
+        own = runs[0].random  # None of olscale's own learners, which change no settings
+        with nullcontext() if own is None else _settings_kept(own), runs[0].meter.calling(runs, counts):
             try:
                 yield
             except BaseException as error:
@@ -146,12 +147,12 @@ class GlobalRandom:
 
 
 @contextmanager
-def _settings_kept(own: GlobalRandom | None) -> Iterator[None]:
+def _settings_kept(own: GlobalRandom) -> Iterator[None]:
     """Leave the process as it was before the block."""
     with np.errstate():
         _settings.hold()
         try:
-            with own.in_place() if own else nullcontext():
+            with own.in_place():
                 yield
         finally:
             _settings.release()

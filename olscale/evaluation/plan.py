@@ -234,19 +234,22 @@ class _Builder:
             ask(name, "row_numbers", lambda: float(cost_of(learner).row_numbers(columns, classes, values)))  # noqa: B023
             for name, learner in learners
         ]
+        params = [ask(name, "resolved_params", learner.resolved_params) for name, learner in learners]
+        state_bytes = [
+            ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes)) for name, learner in learners
+        ]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
             check_stream(key.scoring, dataset.path, length, key.part is not None or "test" in dataset.splits)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
-            for mine, (name, learner), each in zip(added, learners, row_numbers, strict=True):
+            for i, (name, learner) in enumerate(learners):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
-                    run = Run(key, name, learner.version, ask(name, "resolved_params", learner.resolved_params), fold)
-                    mine.append(self.runs.setdefault(run.id, run))
-                    self.costs[run.id] = each * length
-                    state_bytes = partial(cost_of(learner).state_bytes, columns, classes)
-                    self.state_bytes[run.id] = ask(name, "state_bytes", state_bytes)
+                    run = Run(key, name, learner.version, params[i], fold)
+                    added[i].append(self.runs.setdefault(run.id, run))
+                    self.costs[run.id] = row_numbers[i] * length
+                    self.state_bytes[run.id] = state_bytes[i]
         return added
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 from collections.abc import Mapping
+from functools import cache
 from inspect import Parameter, signature
 from typing import Any
 
@@ -89,13 +90,19 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
 
 def _arguments(target: Any) -> dict[str, Parameter]:
     try:
+        parameters = _parameters(target) if isinstance(target, type) else signature(target).parameters
         return {
             name: one
-            for name, one in signature(target).parameters.items()
+            for name, one in parameters.items()
             if one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
     except (TypeError, ValueError):  # compiled, without a signature
         return {"": Parameter("parameters", Parameter.VAR_KEYWORD)}
+
+
+@cache
+def _parameters(target: type) -> Mapping[str, Parameter]:
+    return signature(target).parameters
 
 
 def _is_needed(argument: Parameter) -> bool:
