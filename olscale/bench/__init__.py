@@ -25,6 +25,7 @@ BENCHMARKS = {
     "permute": "olscale.bench.permute:figures",
     "dask": "olscale.bench.dask_costs:figures",
     "workers": "olscale.bench.workers:figures",
+    "runs": "olscale.bench.runs:figures",
     "scale": "olscale.bench.scale:figures",
     "checkpoints": "olscale.bench.checkpoints:figures",
     "memory": "olscale.bench.memory:figures",

@@ -2,7 +2,7 @@
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from timeit import repeat
@@ -57,11 +57,15 @@ def records(number: int) -> Iterator[Record]:
 
 
 def fill_loose(path: Path, number: int) -> Store:
-    """Make a local store of loose files, without waiting for the disk at each of them."""
-    store = open_store(path, create=True)
-    for record in records(number):
+    """Make a local store of loose files."""
+    return write_loose(open_store(path, create=True), records(number))
+
+
+def write_loose(store: Store, finished: Iterable[Record]) -> Store:
+    """Write runs to loose files of a local store, without waiting for the disk at each of them."""
+    for record in finished:
         for kind, data in (("timings", timing_bytes(record, _WHEN)), ("runs", run_bytes(record))):
-            file = path / kind / record.id[:2] / f"{record.id}.parquet"
+            file = Path(store.path, kind) / record.id[:2] / f"{record.id}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
     return store

@@ -47,7 +47,7 @@ def figures() -> list[Figure]:
     """Return costs, predictions beside measurements, and simulations."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         here = Path(folder)
-        one, two = (stack.enter_context(_cluster(here, workers)) for workers in (1, 2))
+        one, two = (stack.enter_context(running_cluster(here, workers)) for workers in (1, 2))
         _generate(here / "tiny", 64)
         _generate(here / "plan", 150_000)
         costs = _measure(here, two)
@@ -73,7 +73,8 @@ class _Running(NamedTuple):
 
 
 @contextmanager
-def _cluster(folder: Path, workers: int) -> Iterator[_Running]:
+def running_cluster(folder: Path, workers: int) -> Iterator[_Running]:
+    """Start a scheduler and workers in processes of their own, and end them with the block."""
     config = str(Path(str(files("olscale.execution").joinpath("dask.yaml"))).parent)
     environment = dict(os.environ) | {"DASK_CONFIG": config}
     file = folder / f"scheduler-{workers}.json"

@@ -1,0 +1,111 @@
+"""Small runs: what an evaluation of many takes beside the learning, in process and on workers, and to find nothing to do.
+
+The data are as large as svmguide1, and the learners the four that the LOL paper compares on it first, each in many settings.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from olscale.bench.base import Figure
+from olscale.bench.store import records, write_loose
+from olscale.bench.workers import running_cluster
+from olscale.data.ingest.ingest import ingest
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.plan import make_plan
+from olscale.execution.evaluate import evaluate
+from olscale.execution.evaluation import Evaluation
+from olscale.results.store import open_store
+
+__all__ = ["figures"]
+
+TRAINING, TEST = 3_089, 4_000
+PERMUTATIONS, SETTINGS, LOOSE = 20, 25, 10_000
+
+
+def figures(permutations: int = PERMUTATIONS, loose: int = LOOSE, rounds: int = 3) -> list[Figure]:
+    """Return milliseconds a run, the gain of a second worker, and seconds; stores are in the system's temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, ExitStack() as stack:
+        here, number = Path(folder), count()
+        _generate(here)
+        experiment, first = _experiment(here, permutations, SETTINGS), _experiment(here, 2, 2)
+
+        def timed(experiment: Experiment, **where: Any) -> tuple[float, float, Evaluation]:
+            start, used = perf_counter(), process_time()
+            done = evaluate(experiment, here / f"store-{next(number)}", **where)
+            return perf_counter() - start, process_time() - used, done
+
+        timed(first, in_process=True)
+        found = _beside(lambda: timed(experiment, in_process=True), rounds)
+        clusters = {workers: stack.enter_context(running_cluster(here, workers)) for workers in (1, 2)}
+        walls: dict[int, list[float]] = {workers: [] for workers in clusters}
+        for i in range(rounds + 1):  # the first for what a worker does once
+            for workers, cluster in clusters.items():
+                seconds, _, _ = timed(experiment, scheduler=cluster.address)
+                walls[workers] += [seconds] if i else []
+        one, two = walls[1], walls[2]
+        ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
+        found.append(Figure("one worker that runs already", statistics.median(one), "s"))
+        found.append(Figure("two workers", statistics.median(two), "s", ratio, "one", ">= 1.5"))
+        return found + _nothing_to_compute(_experiment(here, max(1, loose // (4 * SETTINGS)), SETTINGS), here / "loose")
+
+
+def _generate(here: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name, rows in (("train", TRAINING), ("test", TEST)):
+        y = rng.integers(0, 2, rows)
+        np.savez(here / f"{name}.npz", X=rng.normal(size=(rows, 4)) + 0.5 * (2 * y - 1)[:, None], y=y)
+    ingest([str(here / "train.npz")], str(here / "rows"), test=[str(here / "test.npz")])
+
+
+def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
+    values = [2.0 ** (i / 2 - 6) for i in range(settings)]
+    learners = [{"name": name, "params": {"C": values}} for name in ("pa1", "pa2", "lol")]
+    learners.append({"name": "arow", "params": {"r": values}})
+    content = {"datasets": [{"path": str(here / "rows")}], "learners": learners, "transforms": ["standardize", "bias"]}
+    return parse_experiment({**content, "protocol": {"permutations": permutations}}, "bench")
+
+
+def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int) -> list[Figure]:
+    """Return what a run takes in process beside the passes of its learner over the rows, on the clock and of the processor."""
+    beside = []
+    for _ in range(rounds):
+        wall, used, done = evaluation()
+        timings = pc.map_lookup(done.store.timings(columns=["timings"])["timings"], "fit_seconds", "first")
+        learning = pc.sum(timings).as_py()
+        beside.append([1e3 * seconds / done.computed for seconds in (learning, wall - learning, used - learning)])
+    learning, wall, used = (statistics.median(each) for each in zip(*beside, strict=True))
+    return [
+        Figure("a run in process: learning", learning, "ms"),
+        Figure("a run in process: beside learning", wall, "ms", 1.0 / wall, "1.0 ms", ">= 1.0", "on the disk when told"),
+        Figure("the same, processor time", used, "ms"),
+    ]
+
+
+def _nothing_to_compute(experiment: Experiment, path: Path) -> list[Figure]:
+    """Return what evaluations take whose runs are all there, the first time in loose files as earlier versions left them."""
+    runs = make_plan(experiment).runs
+    store = open_store(path, create=True)
+    finished = zip(runs, records(len(runs)), strict=True)
+    write_loose(store, (replace(record, run=run.definition(), id=run.id) for run, record in finished))
+    seconds = []
+    for _ in range(3):
+        start = perf_counter()
+        evaluate(experiment, path, in_process=True)
+        seconds.append(perf_counter() - start)
+    what = f"nothing to compute, {len(runs):,} runs"
+    return [
+        Figure(f"{what} in loose files, which are compacted", seconds[0], "s"),
+        Figure(f"{what}, from then on", seconds[-1], "s", 1.0 / seconds[-1], "1 s", ">= 1.0"),
+    ]
