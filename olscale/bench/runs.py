@@ -88,7 +88,9 @@ def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: i
     learning, wall, used = (statistics.median(each) for each in zip(*beside, strict=True))
     return [
         Figure("a run in process: learning", learning, "ms"),
-        Figure("a run in process: beside learning", wall, "ms", 1.0 / wall, "1.0 ms", ">= 1.0", "on the disk when told"),
+        Figure(
+            "a run in process: beside learning", wall, "ms", 1.0 / wall, "1.0 ms", ">= 1.0", "on the disk when told"
+        ),
         Figure("the same, processor time", used, "ms"),
     ]
 

@@ -236,7 +236,8 @@ class _Builder:
         ]
         params = [ask(name, "resolved_params", learner.resolved_params) for name, learner in learners]
         state_bytes = [
-            ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes)) for name, learner in learners
+            ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes))
+            for name, learner in learners
         ]
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)

@@ -1,7 +1,7 @@
 """A run: one learner with its parameters on one dataset, in one order. Its definition, hashed, is its id."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from olscale.data.stream import Part, Shuffle
@@ -54,20 +54,7 @@ class Run:
 
     def definition(self) -> dict[str, Any]:
         """Return the definition as plain JSON values."""
-        shuffle = self.stream.shuffle
-        protocol: dict[str, Any] = {"order": "time"}
-        if shuffle is not None:
-            protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
-        part = self.stream.part
-        if part is not None:
-            protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
-        if self.stream.passes > 1:
-            protocol["passes"] = self.stream.passes
-        if self.stream.projection is not None:
-            protocol["projection"] = self.stream.projection
-        if self.stream.transforms_version > 1:
-            protocol["transforms_version"] = self.stream.transforms_version
-        protocol |= self.stream.scoring.definition()
+        protocol = dict(_protocol(self.stream))
         if self.fold is not None:
             protocol["fold"] = self.fold
         return {
@@ -81,3 +68,21 @@ class Run:
     def id(self) -> str:
         """Content hash of the definition, 32 hexadecimal digits."""
         return run_id(self.definition())
+
+
+@lru_cache
+def _protocol(stream: StreamKey) -> dict[str, Any]:
+    """Return what the definitions of all runs on a stream say of the protocol."""
+    shuffle, part = stream.shuffle, stream.part
+    protocol: dict[str, Any] = {"order": "time"}
+    if shuffle is not None:
+        protocol = {"order": "permuted", "seed": shuffle.seed, "permutation": shuffle.index}
+    if part is not None:
+        protocol |= {"split": part.kind, "split_seed": part.seed, "folds": part.folds, "fold": part.fold}
+    if stream.passes > 1:
+        protocol["passes"] = stream.passes
+    if stream.projection is not None:
+        protocol["projection"] = stream.projection
+    if stream.transforms_version > 1:
+        protocol["transforms_version"] = stream.transforms_version
+    return protocol | stream.scoring.definition()

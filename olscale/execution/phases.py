@@ -85,7 +85,6 @@ class Job:
         if missing:
             before = result_digests(self.store, again)
             yield groups
-            self._compact(1 if self._together(plan) else self.many_runs)
             left = {run.id for run in missing} - self.store.done() - self.store.lost()
             if left:
                 raise ExecutionError(
@@ -94,6 +93,7 @@ class Job:
             after = result_digests(self.store, again)
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
             self._renewed |= {run.id for run in missing}
+            self._compact(1 if self._together(plan) else self.many_runs)
 
     def _again(self, plan: RunPlan) -> set[str]:
         """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""

@@ -114,7 +114,9 @@ def compact_many(store: Store, least: int) -> Compaction:
     single, compacted = store.single_files("runs"), store.compacted_ids("runs")
     depth = _depth(len(single) + sum(map(len, compacted.values())))
     prefixes = Counter(map(prefix_of, compacted))
-    kept = sum(len(ids) for name, ids in compacted.items() if len(prefix_of(name)) == depth and prefixes[prefix_of(name)] == 1)
+    kept = sum(
+        len(ids) for name, ids in compacted.items() if len(prefix_of(name)) == depth and prefixes[prefix_of(name)] == 1
+    )
     scattered = len(single) + sum(map(len, compacted.values())) - kept
     return compact(store) if scattered >= least else Compaction()
 

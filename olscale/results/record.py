@@ -31,6 +31,7 @@ OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 
 FAILED = OUTCOMES[1:]
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _RUN_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -87,7 +88,7 @@ def canonical_json(value: Any) -> str:
     '{"a":null,"b":[1,2.5]}'
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _CANONICAL.encode(value)
     except (TypeError, ValueError) as fault:
         raise ParameterError(f"a run's definition must be plain JSON, got a part that is not: {fault}") from fault
 

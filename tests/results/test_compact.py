@@ -18,7 +18,7 @@ from olscale.analysis import summarise
 from olscale.errors import StoreError
 from olscale.results import compact as compaction
 from olscale.results import open_store
-from olscale.results.compact import compact, set_damaged_aside
+from olscale.results.compact import compact, compact_many, set_damaged_aside
 from olscale.results.forget import forget
 from olscale.results.store import Store
 
@@ -114,28 +114,36 @@ def small_parts(monkeypatch) -> None:
     monkeypatch.setattr(compaction, "ROWS", 2)
 
 
+def record(make_record, i: int):
+    return make_record(
+        permutation=i,
+        params={"C": 0.5},
+        metrics={"test_error": i / 100, "mistakes": i},
+        curve_rows=[10, 20],
+        curve_mistakes=[1, i],
+        segments=[("Day0", 20, i)],
+        timings={"fit_seconds": i},
+        environment={"host": "h"},
+    )
+
+
 def fill(store: Store, make_record, numbers) -> None:
     for i in numbers:
-        store.write(
-            make_record(
-                permutation=i,
-                params={"C": 0.5},
-                metrics={"test_error": i / 100, "mistakes": i},
-                curve_rows=[10, 20],
-                curve_mistakes=[1, i],
-                segments=[("Day0", 20, i)],
-                timings={"fit_seconds": i},
-                environment={"host": "h"},
-            )
-        )
+        store.write(record(make_record, i))
+
+
+def fill_together(store: Store, make_record, numbers) -> None:
+    store.write_together([record(make_record, i) for i in numbers])
 
 
 def halfway(folder: str, make_record) -> Store:
-    """Return a store of four compacted and four loose runs."""
+    """Return a store of four compacted runs, three of run groups that have one in common, and one loose run."""
     store = open_store(f"{folder}/halfway", create=True)
     fill(store, make_record, range(4))
     compact(store)
-    fill(store, make_record, range(4, 8))
+    fill_together(store, make_record, [4, 5])
+    fill_together(store, make_record, [5, 6])
+    fill(store, make_record, [7])
     return store
 
 
@@ -161,6 +169,43 @@ def test_compacted_store_gives_what_the_loose_files_gave(store, make_record):
     assert store.timings().equals(timings)
     got = store.get(min(done))
     assert (got.id, set(got.timings)) == (min(done), {"fit_seconds"}) or got.outcome == "diverged"
+
+
+def test_runs_written_together_are_those_written_one_by_one(store, make_record):
+    fill_together(store, make_record, range(20))
+    together = rows(store), store.timings(columns=["id", "timings"]), store.done(), summarise(store)
+    other = open_store(f"memory://together/{store.path}", create=True)
+    fill(other, make_record, range(20))
+
+    assert (rows(other), other.timings(columns=["id", "timings"]), other.done(), summarise(other)) == together
+    assert store.single_files("runs") == store.single_files("timings") == []
+    assert store.get(min(store.done())).run == other.get(min(store.done())).run
+    assert not store.write(record(make_record, 3))
+
+
+def test_a_damaged_file_of_a_run_group_is_set_aside_and_its_runs_are_to_be_done_again(store, make_record):
+    fill_together(store, make_record, range(3))
+    before = store.compacted_files("runs")
+    fill_together(store, make_record, range(3, 6))
+    [bad] = set(store.compacted_files("runs")) - set(before)
+    [(_, data)] = store.files.read_many([bad])
+    store.put(bad, data[:-40] + b"x" + data[-39:])
+
+    assert set_damaged_aside(Store(store.path), store.done()) == [bad]
+    assert len(Store(store.path).done()) == 3
+
+
+def test_only_what_compaction_would_change_asks_for_it(store, make_record):
+    fill_together(store, make_record, range(6))
+    assert compact_many(store, 1).merged == 0  # one file of all runs is what compaction would make
+    before = compacted(store)
+    fill_together(store, make_record, range(6, 9))
+    fill(store, make_record, [9])
+    assert compact_many(store, 11).runs == 0
+    assert before.items() < compacted(store).items()
+    assert compact_many(store, 10).runs == 10
+    assert len(compacted(store)) == 1
+    assert compact_many(store, 1).runs == 0
 
 
 def test_run_in_a_part_is_not_written_again_and_counts_once_beside_a_loose_copy(store, make_record):
@@ -198,9 +243,14 @@ def test_same_runs_give_the_same_parts_however_they_were_compacted(tmp_path, mak
         for numbers in steps:
             fill(store, make_record, numbers)
             compact(store)
+    store = open_store(tmp_path / "in groups", create=True)
+    for first in range(0, 40, 3):
+        fill_together(store, make_record, range(first, min(first + 5, 40)))
+    compact(store)
 
-    one, other = (contents(tmp_path / name / "compacted" / "runs") for name in ("at once", "step by step"))
-    assert one == other
+    names = ("at once", "step by step", "in groups")
+    one, other, third = (contents(tmp_path / name / "compacted" / "runs") for name in names)
+    assert one == other == third
     assert len({name[:2] for name in one}) > 16
     assert compact(open_store(tmp_path / "at once")).merged == 0
     assert contents(tmp_path / "at once" / "compacted" / "runs") == one

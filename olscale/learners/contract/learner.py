@@ -108,7 +108,9 @@ class Learner(BaseEstimator):  # type: ignore[misc]
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        names: list[str] = super()._get_param_names()  # looks at the signature each time, which takes as long as a small run
+        names: list[str] = (
+            super()._get_param_names()
+        )  # looks at the signature each time, which takes as long as a small run
         return names
 
     def resolved_params(self) -> dict[str, Any]:
