@@ -78,7 +78,7 @@ def _experiment(here: Path, permutations: int, settings: int) -> Experiment:
 
 
 def _beside(evaluation: Callable[[], tuple[float, float, Evaluation]], rounds: int) -> list[Figure]:
-    """Return what a run takes in process beside the passes of its learner over the rows, on the clock and of the processor."""
+    """Return what a run takes in process beside the passes of its learner, on the clock and of the processor."""
     beside = []
     for _ in range(rounds):
         wall, used, done = evaluation()

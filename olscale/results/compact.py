@@ -111,13 +111,11 @@ def compact_many(store: Store, least: int) -> Compaction:
     """
     if store.version < WITH_COMPACTED or not store.files.is_writable():
         return Compaction()
-    single, compacted = store.single_files("runs"), store.compacted_ids("runs")
-    depth = _depth(len(single) + sum(map(len, compacted.values())))
-    prefixes = Counter(map(prefix_of, compacted))
-    kept = sum(
-        len(ids) for name, ids in compacted.items() if len(prefix_of(name)) == depth and prefixes[prefix_of(name)] == 1
-    )
-    scattered = len(single) + sum(map(len, compacted.values())) - kept
+    rows = {name: len(ids) for name, ids in store.compacted_ids("runs").items()}
+    runs = len(store.single_files("runs")) + sum(rows.values())
+    prefixes = Counter(map(prefix_of, rows))
+    alone = [name for name in rows if len(prefix_of(name)) == _depth(runs) and prefixes[prefix_of(name)] == 1]
+    scattered = runs - sum(rows[name] for name in alone)
     return compact(store) if scattered >= least else Compaction()
 
 
