@@ -26,6 +26,7 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
 from olscale.learners.lol import LOL
 from olscale.learners.passive_aggressive import PA1
+from olscale.results import open_store
 from tests.cluster import Cluster
 
 
@@ -215,3 +216,17 @@ def test_memory_of_a_short_stream_is_not_measured() -> None:
     [figure] = run(["memory"], rows=1000)["memory"]
     assert figure.value is None
     assert "too soon" in figure.note
+
+
+def test_small_runs_are_measured_beside_learning_and_where_all_are_there(tmp_path: Path) -> None:
+    from olscale.bench import runs
+
+    runs._generate(tmp_path)
+    experiment = runs._experiment(tmp_path, 1, 2)
+    done = evaluate(experiment, tmp_path / "store", in_process=True)
+    learning, beside, processor = runs._beside(lambda: (2.0, 1.0, done), rounds=1)
+    assert (learning.value or 0.0) + (beside.value or 0.0) == pytest.approx(2000 / 8)
+    assert processor.value == pytest.approx((beside.value or 0.0) - 1000 / 8)
+    figures = runs._nothing_to_compute(experiment, tmp_path / "loose")
+    assert all("nothing to compute, 8 runs" in figure.name and figure.value for figure in figures)
+    assert open_store(tmp_path / "loose").done() == done.store.done()
