@@ -6,14 +6,14 @@
     STORE/runs/<id[:2]>/<id>.parquet       definition and results; its bytes depend on the definition alone
     STORE/timings/<id[:2]>/<id>.parquet    seconds, rows per second, host, versions, when
     STORE/lost/<id[:2]>/<id>.parquet       runs whose workers kept dying; superseded by a file in runs/
-    STORE/compacted/                       runs and timings that compaction has moved into few large files
+    STORE/compacted/                       runs and timings in few large files: of run groups, or made by compaction
     STORE/damaged/                         files that were set aside, under the path they had
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
     STORE/checkpoints/<group key>/         runs in mid-stream, for whoever continues them
     STORE/tmp/                             files being written
 
-The file in ``runs/`` is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the
+The file with results is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the
 run to be computed again. There are no locks; any number of processes may write, because two that finish the same run write
 the same bytes. Every file carries a checksum.
 
