@@ -20,6 +20,7 @@ from olscale.execution.settings import SETTINGS
 from olscale.results import Store, open_store
 from olscale.results.compact import compact
 from olscale.results.version import version_bytes
+from tests.cluster import Cluster
 
 MANY = replace(SETTINGS, many_runs=12)
 
@@ -58,8 +59,8 @@ def test_many_runs_end_in_the_files_that_compaction_makes_of_few(shelf: Path, ex
     assert results(done.store) == expected
 
 
-def test_tasks_give_the_same_files(shelf: Path, tmp_path: Path, expected: dict[str, Any]) -> None:
-    done = evaluate(experiment(shelf), tmp_path / "store", workers=2, settings=MANY)
+def test_tasks_give_the_same_files(shelf: Path, tmp_path: Path, expected: dict[str, Any], cluster: Cluster) -> None:
+    done = evaluate(experiment(shelf), tmp_path / "store", scheduler=cluster.scheduler, settings=MANY)
     assert done.computed == 18
     assert results(done.store) == expected
 
