@@ -3,8 +3,6 @@
 The data are as large as svmguide1, and the learners the four that the LOL paper compares on it first, each in many settings.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable
@@ -27,8 +25,6 @@ from olscale.evaluation.plan import make_plan
 from olscale.execution.evaluate import evaluate
 from olscale.execution.evaluation import Evaluation
 from olscale.results.store import open_store
-
-__all__ = ["figures"]
 
 TRAINING, TEST = 3_089, 4_000
 PERMUTATIONS, SETTINGS, LOOSE = 20, 25, 10_000
