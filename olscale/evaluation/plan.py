@@ -25,6 +25,7 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
+from olscale.storage.open import absolute_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +226,11 @@ class _Builder:
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(
-            str(source.spec.path), rows, numbers, most_bytes(dataset, "train"), dataset.manifest.chunk_rows
+            absolute_path(str(source.spec.path)),
+            rows,
+            numbers,
+            most_bytes(dataset, "train"),
+            dataset.manifest.chunk_rows,
         )
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))

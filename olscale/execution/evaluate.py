@@ -31,6 +31,7 @@ from olscale.execution.task_report import TaskReport
 from olscale.results.repair import mend_version
 from olscale.results.store import Store, open_store
 from olscale.results.unmake import is_vacant, unmake
+from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
 
 __all__ = ["evaluate"]
@@ -203,7 +204,7 @@ def _run_on_dask(
                 await agree_on_learners(client, modules_of(run.learner for group in first for run in group.runs))
             began = True
             for groups in chain([first], phases):
-                await drive(client, groups, store.path, progress, stop, settings)
+                await drive(client, groups, absolute_path(store.path), progress, stop, settings)
 
     try:
         _run_loop(run())

@@ -32,12 +32,17 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
     >>> storage.names("a"), storage.read("a/b")
     (['a/b'], b'content')
     """
+    text = absolute_path(path)
+    return RemoteStorage(text.rstrip("/"), temporaries) if "://" in text else LocalStorage(text, temporaries)
+
+
+def absolute_path(path: str | os.PathLike[str]) -> str:
+    """Return `path` as a worker finds it, which need not share our working directory; a URL stays as it is."""
     text = os.fspath(path)
     protocol, colon, rest = text.partition("://")
     if colon and protocol not in ("file", "local"):
-        return RemoteStorage(text.rstrip("/"), temporaries)
-    # A worker need not share our working directory, so a local path is made absolute when it is first seen.
-    return LocalStorage(str(Path(rest if colon else text).expanduser().absolute()), temporaries)
+        return text
+    return str(Path(rest if colon else text).expanduser().absolute())
 
 
 @contextmanager

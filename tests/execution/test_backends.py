@@ -191,3 +191,15 @@ def test_a_notebook_whose_loop_runs_can_evaluate(
 
     asyncio.run(cell())
     assert files(tmp_path / "store") == files(here["time"])
+
+
+def test_relative_paths_are_those_of_whoever_evaluates(
+    shelf: Path, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers need not share a working directory with us."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows").symlink_to(shelf / "dense")
+    relative = parse_experiment({"datasets": [{"path": "rows"}], "learners": [{"name": "pa1"}]})
+    done = evaluate(relative, "store", scheduler=cluster.scheduler)
+    assert done.computed == done.runs > done.failed == 0
+    assert files(tmp_path / "store")
