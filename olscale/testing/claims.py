@@ -138,7 +138,7 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
 
 def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:
     """Scores and state are the same for settings that share a pass, also behind a row that cannot be used."""
-    numbers = [name for name, domain in learner.domains.items() if isinstance(domain, Real)]
+    numbers = [name for name in learner().get_params(deep=False) if isinstance(learner.domains.get(name), Real)]
     settings = [{**params, **dict.fromkeys(numbers, value)} for value in (0.1, 0.5, 0.9)]
     key = grid_key(learner(**params))
     settings = [each for each in settings if grid_key(learner(**each)) == key]
