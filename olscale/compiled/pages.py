@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from olscale.compiled.decorator import compiled
-
 BLOCK = 256
 """Bytes of a block, the unit in which zeros are left out.
 
@@ -70,13 +68,15 @@ def filled_blocks(array: NDArray[Any]) -> NDArray[np.int64] | None:
     """
     if array.nbytes < _LEAST or not array.flags.c_contiguous or BLOCK % array.itemsize or array.ctypes.data % 8:
         return None
+    from olscale.compiled.page_loops import mark
+
     data, first = _bytes(array), array.ctypes.data % mmap.PAGESIZE
     there = _pages_there(array)
     if there is None:
         there = np.ones((first + array.nbytes - 1) // mmap.PAGESIZE + 1, dtype=np.bool_)
     marks = np.zeros(-(-array.nbytes // BLOCK), dtype=np.bool_)
     whole = array.nbytes // 8 * 8
-    _mark(data[:whole].view(np.uint64), there, first, mmap.PAGESIZE, marks)
+    mark(data[:whole].view(np.uint64), there, first, mmap.PAGESIZE, BLOCK // 8, marks)
     marks[-1] |= bool(data[whole:].any())
     numbers = np.flatnonzero(marks)
     return numbers if 4 * len(numbers) <= 3 * len(marks) else None
@@ -90,14 +90,18 @@ def filled_bytes(array: NDArray[Any]) -> int:
 
 def take_blocks(array: NDArray[Any], numbers: NDArray[np.int64]) -> NDArray[Any]:
     """Return copies of blocks of an array, shape (blocks, items in a block); past the end of the array there are zeros."""
+    from olscale.compiled.page_loops import gather
+
     blocks = np.empty((len(numbers), BLOCK), dtype=np.uint8)
-    _gather(_bytes(array), numbers, blocks)
+    gather(_bytes(array), numbers, blocks)
     return blocks.view(array.dtype)
 
 
 def put_blocks(array: NDArray[Any], numbers: NDArray[np.int64], blocks: NDArray[Any]) -> None:
     """Put `blocks`, as `take_blocks` returns them, where they belong in an array."""
-    _scatter(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
+    from olscale.compiled.page_loops import scatter
+
+    scatter(_bytes(array), numbers, np.ascontiguousarray(blocks).view(np.uint8))
 
 
 def copy_of(array: NDArray[Any]) -> NDArray[Any]:
@@ -130,34 +134,6 @@ def _carry(source: NDArray[Any], target: NDArray[Any], numbers: NDArray[np.int64
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.reshape(-1).view(np.uint8)
-
-
-@compiled
-def _mark(words: NDArray[np.uint64], there: NDArray[np.bool_], first: int, page: int, marks: NDArray[np.bool_]) -> None:
-    """Mark blocks that have a bit set, looking only at pages that are `there`; the array begins `first` bytes into one."""
-    for block in range(len(marks)):
-        word, stop = block * (BLOCK // 8), min((block + 1) * (BLOCK // 8), len(words))
-        if there[(first + 8 * word) // page] or there[(first + 8 * stop - 1) // page]:
-            while word < stop and words[word] == 0:
-                word += 1
-            marks[block] = word < stop
-
-
-@compiled
-def _gather(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
-    for n in range(len(numbers)):
-        start = numbers[n] * BLOCK
-        size = min(BLOCK, len(data) - start)
-        blocks[n, :size] = data[start : start + size]
-        blocks[n, size:] = 0
-
-
-@compiled
-def _scatter(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
-    for n in range(len(numbers)):
-        start = numbers[n] * BLOCK
-        size = min(BLOCK, len(data) - start)
-        data[start : start + size] = blocks[n, :size]
 
 
 def _pages_there(array: NDArray[Any]) -> NDArray[np.bool_] | None:

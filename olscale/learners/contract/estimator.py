@@ -1,17 +1,14 @@
-"""The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract."""
+"""The scikit-learn face of a learner: `fit`, `partial_fit`, `predict`, `decision_function` over the streaming contract.
+
+scikit-learn is imported where somebody uses a learner as its estimator: an evaluation calls the contract and never needs it.
+"""
 
 import warnings
 from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError
@@ -23,6 +20,8 @@ from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
 def to_rows(X: Any) -> Rows:
     """Return a validated array or sparse matrix as rows for compiled loops."""
+    import scipy.sparse
+
     if scipy.sparse.issparse(X):
         matrix = X.tocsr()
         matrix.sum_duplicates()
@@ -31,7 +30,7 @@ def to_rows(X: Any) -> Rows:
     return read_only(X)
 
 
-class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
+class Classifier(Learner, CompilesLoops):
     """A learner of classes as a scikit-learn classifier.
 
     Attributes
@@ -46,7 +45,11 @@ class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        tags.target_tags.required = True
         tags.input_tags.sparse = True
         # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many passes.
         tags.classifier_tags.poor_score = True
@@ -89,6 +92,11 @@ class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
         return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.utils import column_or_1d
+        from sklearn.utils.multiclass import check_classification_targets, unique_labels
+        from sklearn.utils.validation import validate_data
+
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         y = column_or_1d(y)
@@ -121,7 +129,15 @@ class Classifier(ClassifierMixin, Learner, CompilesLoops):  # type: ignore[misc]
         codes = np.minimum(codes_of(self._scores_of(X)), len(self.classes_) - 1)
         return self.classes_[codes]
 
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the share of rows whose label is predicted."""
+        from sklearn.metrics import accuracy_score
+
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
     def _scores_of(self, X: Any) -> FloatArray:
+        from sklearn.utils.validation import check_is_fitted, validate_data
+
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         rows = to_rows(X)

@@ -19,11 +19,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
+from olscale.learners.contract.init_parameters import InitParameters
 from olscale.learners.contract.parameters import Domain
 
 FloatArray = NDArray[np.float64]
@@ -69,7 +69,7 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
     return codes
 
 
-class Learner(BaseEstimator):  # type: ignore[misc]
+class Learner(InitParameters):
     """Base of every learner: names, domains of parameters and a state of plain arrays.
 
     A subclass sets the class attributes, stores its parameters untouched in ``__init__`` and gives `_allocate`, `learn` and

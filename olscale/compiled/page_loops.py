@@ -1,0 +1,47 @@
+"""Compiled loops over the blocks of an array; `olscale.compiled.pages` imports them for arrays that are worth it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+
+__all__ = ["gather", "mark", "scatter"]
+
+
+@compiled
+def mark(
+    words: NDArray[np.uint64], there: NDArray[np.bool_], first: int, page: int, size: int, marks: NDArray[np.bool_]
+) -> None:
+    """Mark blocks of `size` words that have a bit set, looking only at pages that are `there`.
+
+    The array begins `first` bytes into a page of `page` bytes.
+    """
+    for block in range(len(marks)):
+        word, stop = block * size, min((block + 1) * size, len(words))
+        if there[(first + 8 * word) // page] or there[(first + 8 * stop - 1) // page]:
+            while word < stop and words[word] == 0:
+                word += 1
+            marks[block] = word < stop
+
+
+@compiled
+def gather(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
+    """Copy the blocks of `data` that have these numbers; past its end there are zeros."""
+    most = blocks.shape[1]
+    for n in range(len(numbers)):
+        start = numbers[n] * most
+        size = min(most, len(data) - start)
+        blocks[n, :size] = data[start : start + size]
+        blocks[n, size:] = 0
+
+
+@compiled
+def scatter(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[np.uint8]) -> None:
+    """Copy blocks to where `data` has those of these numbers."""
+    most = blocks.shape[1]
+    for n in range(len(numbers)):
+        start = numbers[n] * most
+        size = min(most, len(data) - start)
+        data[start : start + size] = blocks[n, :size]
