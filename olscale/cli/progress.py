@@ -9,7 +9,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from olscale.cli.bar import Bar
 from olscale.execution.progress import Tally, Work
 from olscale.printable import printable
 
@@ -100,6 +99,8 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     """
 
     def __init__(self, stream: TextIO = sys.stderr) -> None:
+        from olscale.cli.bar import Bar
+
         super().__init__()
         self._bar = Bar(stream)
 

@@ -5,6 +5,8 @@ from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
 from olscale.system.source_digest import package_digest
@@ -24,17 +26,37 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
-    dispatcher: Any = numba.njit(nogil=True, cache=True)(function)
-    file = dispatcher._cache._cache_file
-    if is_ours(function.__module__):
-        file._source_stamp = stamp = _STAMP
-    else:  # what it inlines of the user's other modules is in their digest
-        digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
-        stamp = f"{_STAMP} {digest}"
-        file._source_stamp = (stamp, file._source_stamp)
-    # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
-    file._version = f"{file._version} {stamp}"
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """numba's cache of the machine code of a function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        file, self._ours = self._cache_file, is_ours(function.__module__)
+        if self._ours:
+            file._source_stamp = stamp = _STAMP
+        else:  # what it inlines of the user's other modules is in their digest
+            digest = source_digest([function.__module__], [function.__module__.partition(".")[0]])
+            stamp = f"{_STAMP} {digest}"
+            file._source_stamp = (stamp, file._source_stamp)
+        # numba compares versions before it unpickles an index, whose signatures name classes that an edit may have renamed.
+        file._version = f"{file._version} {stamp}"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what the cache has for a signature, None if it has nothing.
+
+        numba first imports all that it can compile, SciPy's linear algebra among it, which takes as long as importing numba.
+        Machine code of ours needs numba's runtime and no more; whoever compiles has the rest imported then.
+        """
+        if not self._ours:
+            return super().load_overload(sig, target_context)
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

@@ -2,18 +2,33 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from olscale.errors import ParameterError
 from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.registry import ask, make_learner
+from olscale.learners.registry import ask, is_ours, make_learner
 
 NUMBERS_A_SECOND = 1e9
 """Numbers that a core goes through in a second, within a small factor: the state of a large model comes from memory."""
 
 LONG_SECONDS = 600.0
 """A run that takes longer is announced."""
+
+
+RUN_SECONDS = 0.005
+"""A run takes so much beside its learning: a record is written."""
+
+
+def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
+    """Return about how long the runs take one after another; without end where a learner's author is not known.
+
+    What is not olscale's own may crash or never return, and is then ended with its worker.
+    """
+    if not all(is_ours(run.learner) for run in missing):
+        return inf
+    return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in missing)
 
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:

@@ -5,7 +5,6 @@ Planning itself opens what is there and fetches nothing.
 
 from collections.abc import Callable
 
-from olscale.data.catalogue.fetch import locate
 from olscale.data.dataset import open_dataset
 from olscale.errors import ExperimentError, OlscaleError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
@@ -60,6 +59,8 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
     if spec.name is not None:
+        from olscale.data.catalogue.fetch import locate
+
         return spec.model_copy(update={"path": locate(spec.name, say=say), "name": None})
     if spec.optional:
         open_dataset(str(spec.path))

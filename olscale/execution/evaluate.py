@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
-from olscale.evaluation.budget import Budget
+from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
@@ -64,7 +62,8 @@ def evaluate(
     store : path
         Metrics store, made if it is missing.
     workers : int, optional
-        Processes of a local Dask cluster; as many as there are cores when left out.
+        Processes of a local Dask cluster; as many as there are cores when left out, and none for a plan of olscale's own
+        learners that is shorter than the start of a cluster: it runs here.
     scheduler : str, optional
         Address of a running Dask scheduler, in place of a local cluster.
     tls : path, optional
@@ -128,17 +127,20 @@ def evaluate(
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
     # What the workers of a cluster that runs already have is theirs to say.
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
-    job = Job(target, progress, parts, class_shards, limit, limits, retry, settings.many_runs, worker_bytes)
+    asks_for_workers = in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
+    start_seconds = 0.0 if asks_for_workers else settings.start_seconds
+    bounds = (settings.many_runs, worker_bytes, start_seconds)
+    job = Job(target, progress, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
     sweep_checkpoints(target)
     stop = Stop()
     try:
         with stop.listening():
-            if in_process:
-                for groups in phases:
+            for groups in phases:
+                if in_process or job.short:
                     _run_here(groups, target.path, progress, stop, settings)
-            else:
-                _run_on_dask(phases, target, new, progress, where, stop, settings)
+                else:
+                    _run_on_dask(chain([groups], phases), target, new, progress, where, stop, settings)
     except StoppedError as stopped:
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
@@ -188,9 +190,7 @@ def _run_on_dask(
     settings: ExecutionSettings,
 ) -> None:
     """Run on a cluster; if there is none that could run anything, a `new` store is taken back."""
-    first = next(phases, None)
-    if first is None:
-        return
+    first = next(phases)
     began = False
 
     async def run() -> None:
@@ -228,6 +228,9 @@ async def _reach(
 
 def _run_loop(job: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end, also from inside a notebook, whose own loop is busy with the calling cell."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -10,7 +10,7 @@ from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.forecast import check_workers, long_runs
+from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
 from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
@@ -31,7 +31,10 @@ RETRIES = ("lost", "failed", "all")
 
 @dataclass
 class Job:
-    """What there is to run, phase by phase, and how much of it there was."""
+    """What there is to run, phase by phase, and how much of it there was.
+
+    A phase that takes less than `start_seconds`, the start of a cluster, is `short`: it is cut for this process.
+    """
 
     store: Store
     progress: Progress
@@ -42,10 +45,12 @@ class Job:
     retry: str
     many_runs: int
     worker_bytes: float | None = None
+    start_seconds: float = 0.0
     runs: int = 0
     computed: int = 0
     changed: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
+    short: bool = False
     ids: tuple[str, ...] = ()
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
@@ -76,7 +81,13 @@ class Job:
                 raise
             self.progress.note(f"{fault}; nothing is to be computed")
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
-        if self.worker_bytes is not None:
+        seconds = short_seconds(plan, missing)
+        self.short = bool(missing) and seconds < self.start_seconds
+        if self.short:
+            self.progress.note(
+                f"{plan.name}: about {seconds:.1f} s of work runs in process, sooner than workers start; --workers starts them"
+            )
+        elif self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)
         groups = self._cut(plan, missing, again) if missing else []
         for line in long_runs(plan, missing):
@@ -136,8 +147,9 @@ class Job:
         begun = resumable_groups(self.store, missing, plan.sources)
         fresh = set(missing).difference(*(group.runs for group in begun))
         left_over = [run for run in missing if run in fresh]
-        groups = cut_groups(left_over, plan.sources, self.parts, self.memory_limit, plan.costs)
-        groups = begun + list(cut_shards(groups, self.parts, self.class_shards))
+        parts = 1 if self.short else self.parts
+        groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs)
+        groups = begun + list(cut_shards(groups, parts, self.class_shards))
         together = self._together(plan)
         groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
         return [

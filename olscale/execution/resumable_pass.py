@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
@@ -16,9 +16,11 @@ from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.group_records import write_records
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import TaskReport
-from olscale.execution.watchdog import GroupWatch, watchdog_of
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
+
+if TYPE_CHECKING:
+    from olscale.execution.watchdog import GroupWatch
 
 __all__ = ["ResumablePass"]
 
@@ -62,6 +64,8 @@ class ResumablePass:
         worker = dask_worker()
         if worker is None:
             return Alarm(group.budget, settings.alarm_seconds) if Alarm.works() else None
+        from olscale.execution.watchdog import GroupWatch, watchdog_of
+
         if (dog := watchdog_of(worker)) is None:
             return None
         # Only of a group of one run is it that run's fault that the process is full.
@@ -70,7 +74,7 @@ class ResumablePass:
 
     def close(self) -> None:
         """End the watch over the group."""
-        if isinstance(self._watch, GroupWatch):
+        if self._watch is not None and not isinstance(self._watch, Alarm):
             self._watch.close()
 
     @property

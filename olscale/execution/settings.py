@@ -16,6 +16,8 @@ class ExecutionSettings:
     ----------
     connect_seconds : float
         A scheduler has to answer within.
+    start_seconds : float
+        A local cluster takes to start: a plan that is shorter, and asks for no cluster, runs in process.
     start_attempts : int
         How often a local cluster is started that does not come up.
     answer_seconds : float
@@ -54,6 +56,7 @@ class ExecutionSettings:
     """
 
     connect_seconds: float = 10
+    start_seconds: float = 2.0
     start_attempts: int = 3
     answer_seconds: float = 60.0
     watch_seconds: float = 1.0

@@ -13,7 +13,7 @@ import numpy as np
 from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segment_errors
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
-from olscale.report.figures.choice import labelled, streams
+from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
 from olscale.report.tables import Entry, Table

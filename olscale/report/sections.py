@@ -11,7 +11,7 @@ from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
-from olscale.report.figures.choice import best_of_each, labelled, stream_key, streams
+from olscale.report.choice import best_of_each, labelled, stream_key, streams
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery

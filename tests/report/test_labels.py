@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from olscale.analysis import store_status, summarise
 from olscale.cli import olscale as command
 from olscale.report import as_csv, as_json, latex, plain, status_text, tables
-from olscale.report.figures.choice import labelled, streams
+from olscale.report.choice import labelled, streams
 from olscale.results import LeftOut, PlannedDataset, PlannedLearner, Store, open_store, read_plans, write_plan
 from olscale.results.version import version_bytes
 

@@ -130,7 +130,7 @@ def test_boundaries_of_a_data_set_in_the_data_home(source, small_catalogue, shel
 
 
 @pytest.mark.parametrize(
-    "figure", [figure for figures in PAPERS.values() for figure in figures if figure.needs], ids=lambda f: f.name
+    "figure", [figure for name in PAPERS for figure in paper_figures(name) if figure.needs], ids=lambda f: f.name
 )
 def test_what_is_missing_is_said_with_a_pipeline_that_exists(figure, source, small_catalogue):
     with pytest.raises(MissingRunsError):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.decision_boundary import DecisionBoundary, Snapshot
 from olscale.report.figures.style import COLOURS, MARKERS, panels, styled
 from olscale.report.figures.words import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from olscale.analysis.decision_boundary import DecisionBoundary, Snapshot
 
 __all__ = ["boundary_figure", "scatter_rows"]
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from olscale.errors import UnknownNameError
-from olscale.report.papers import lol_2016, ollc, pamo_2018
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 __all__ = ["PAPERS", "FigureSource", "MissingRunsError", "PaperFigure", "paper_figures"]
 
-PAPERS: dict[str, tuple[PaperFigure, ...]] = {
-    "lol-2016": lol_2016.FIGURES,
-    "pamo-2018": pamo_2018.FIGURES,
-    "ollc": ollc.FIGURES,
+PAPERS = {
+    "lol-2016": "olscale.report.papers.lol_2016",
+    "pamo-2018": "olscale.report.papers.pamo_2018",
+    "ollc": "olscale.report.papers.ollc",
 }
+"""Name of a paper -> the module that has its ``FIGURES``; it trains learners, and is imported when they are asked for."""
 
 
 def paper_figures(name: str) -> tuple[PaperFigure, ...]:
@@ -30,4 +32,5 @@ def paper_figures(name: str) -> tuple[PaperFigure, ...]:
     """
     if name not in PAPERS:
         raise UnknownNameError("paper", name, PAPERS)
-    return PAPERS[name]
+    figures: tuple[PaperFigure, ...] = import_module(PAPERS[name]).FIGURES
+    return figures

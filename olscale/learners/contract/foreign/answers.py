@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from olscale.compiled.csr import CSR, Rows, entries_of
 
@@ -180,6 +179,8 @@ def _parameters(model: Any) -> frozenset[str]:
 
 
 def _arrays(name: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    from scipy.sparse import issparse
+
     if issparse(value):
         value = getattr(value, "data", None)
     if isinstance(value, np.ndarray):
