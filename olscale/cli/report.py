@@ -20,18 +20,25 @@ __all__ = ["report"]
     multiple=True,
     help="Also draw the figures of this paper: lol-2016, pamo-2018, ollc (may be repeated).",
 )
+@click.option(
+    "--also",
+    metavar="FORMAT",
+    type=click.Choice(["pdf", "png"]),
+    multiple=True,
+    help="Write figures as pdf or png besides (may be repeated).",
+)
 @skip_damaged_option
-def report(store: str, out: str, papers: tuple[str, ...], skip_damaged: bool) -> None:
+def report(store: str, out: str, papers: tuple[str, ...], also: tuple[str, ...], skip_damaged: bool) -> None:
     """Write a page with the tables and figures of the metrics store STORE into DIR.
 
-    index.html stands alone; figures/ has every figure as SVG, PDF and PNG. Needs matplotlib: pip install 'olscale[report]'.
+    index.html stands alone; figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
     """
     from olscale.report.write import write_report
     from olscale.results import open_store
 
     opened = open_store(store)
-    written = write_report(opened, out, papers, on_damage="skip" if skip_damaged else "raise")
+    written = write_report(opened, out, papers, "skip" if skip_damaged else "raise", tuple(dict.fromkeys(also)))
     name_damaged(opened)
     for line in written.absent:
         say(f"olscale: {line}", err=True)
-    say(f"wrote {written.page} and {len(written.figures) // 3} figures")
+    say(f"wrote {written.page} and {len({file.stem for file in written.figures})} figures")

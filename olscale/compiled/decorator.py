@@ -5,10 +5,12 @@ from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
+from olscale.compiled.machine_code import begin_machine_code, end_machine_code
 from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
 
@@ -52,11 +54,28 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         numba first imports all that it can compile, SciPy's linear algebra among it, which takes as long as importing numba.
         Machine code of ours needs numba's runtime and no more; whoever compiles has the rest imported then.
         """
-        if not self._ours:
-            return super().load_overload(sig, target_context)
-        rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+        begin_machine_code()
+        try:
+            if not self._ours:
+                return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
+        finally:
+            end_machine_code()
+
+
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Counts the time of compilation."""
+
+    def on_start(self, event: Any) -> None:
+        begin_machine_code()
+
+    def on_end(self, event: Any) -> None:
+        end_machine_code()
+
+
+event.register("numba:compile", _Compilation())
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:

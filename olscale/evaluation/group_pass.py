@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import values_of
+from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.stream import open_streams
@@ -68,7 +69,7 @@ class GroupPass:
         key = group.runs[0].stream
         self.group = group
         self._meter, self._exceeded = meter or Meter(group.budget), exceeded
-        self._read_seconds = 0.0
+        self._read_seconds, self._machine_code_before = 0.0, machine_code_seconds()
         options = (key.projection or 0, group.memory_limit, key.scoring.delay_position)
         with self._reading():
             streams = open_streams(group.path, key.transforms, key.shuffle, key.part, *options)
@@ -85,9 +86,10 @@ class GroupPass:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        start = perf_counter()
+        start, before = perf_counter(), machine_code_seconds()
         yield
-        self._read_seconds += perf_counter() - start
+        # While machine code is made or loaded nothing is read.
+        self._read_seconds += perf_counter() - start - (machine_code_seconds() - before)
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         """Return the states of the runs before the first row."""
@@ -168,7 +170,9 @@ class GroupPass:
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""
         self._close()
-        return [state.record({"read_seconds": self._read_seconds}) for state in self.states]
+        machine_code = machine_code_seconds() - self._machine_code_before
+        seconds = {"read_seconds": self._read_seconds, "machine_code_seconds": machine_code}
+        return [state.record(seconds) for state in self.states]
 
     @property
     def filled_bytes(self) -> int:

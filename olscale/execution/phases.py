@@ -85,7 +85,7 @@ class Job:
         self.short = bool(missing) and seconds < self.start_seconds
         if self.short:
             self.progress.note(
-                f"{plan.name}: about {seconds:.1f} s of work runs in process, sooner than workers start; --workers starts them"
+                f"{plan.name}: about {seconds:.1f} s of work, run in process: workers take longer to start (--workers N)"
             )
         elif self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from olscale.report.drawing import Drawing, draw
 from olscale.report.figures.style import save
 from olscale.report.html import figure_html, paragraphs
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
@@ -13,36 +15,41 @@ from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Gallery"]
+__all__ = ["Gallery", "Part"]
+
+Part = str | Drawing
+"""A part of a section: HTML, or a figure that will have some when it is drawn."""
 
 
 class Gallery:
-    """Writes figures into ``<folder>/figures`` and returns their HTML.
+    """Has figures drawn into ``<folder>/figures`` and returns their HTML.
 
-    Attributes
+    Parameters
     ----------
     folder : Path
         Folder of the page.
+    formats : sequence of str
+        Those of the files: ``svg``, which the page shows, and others.
+
+    Attributes
+    ----------
     files : list of Path
-        Files written.
+        Files of figures.
     absent : list of str
         Figures that could not be drawn, a line each.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, formats: Sequence[str] = ("svg",)) -> None:
+        self.folder, self._formats = folder, formats
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()
+        self._waiting: list[Drawing] = []
 
-    def add(self, name: str, figure: Figure, caption: str) -> str:
-        """Write a figure under a name like `name` that is not taken yet."""
-        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
-        free = next(text for i in range(1, 10**6) if (text := stem if i == 1 else f"{stem}-{i}") not in self._names)
-        self._names.add(free)
-        files = save(figure, self.folder / "figures", free)
-        self.files += files
-        return figure_html(files, caption, beside=self.folder)
+    def add(self, name: str, caption: str, make: Callable[..., Figure], shown: Any, **options: Any) -> Drawing:
+        """Put a figure down to be drawn, under a name like `name` that is not taken yet."""
+        self._waiting.append(Drawing(self._free(name), caption, make, shown, options))
+        return self._waiting[-1]
 
     def paper(self, figure: PaperFigure, source: FigureSource) -> str:
         """Draw a figure of a paper, or note that it is absent and what would give it."""
@@ -52,4 +59,25 @@ class Gallery:
             cure = f"; to have it: {figure.needs}" if figure.needs else ""
             self.absent.append(f"{figure.name} is not drawn: {reason}{cure}")
             return paragraphs([self.absent[-1]], "note")
-        return self.add(figure.name, drawn, f"{figure.name}. {figure.caption}")
+        files = save(drawn, self.folder / "figures", self._free(figure.name), self._formats)
+        self.files += files
+        return figure_html(files, f"{figure.name}. {figure.caption}", beside=self.folder)
+
+    def draw(self) -> None:
+        """Draw what waits to be drawn."""
+        draw(self._waiting, self.folder / "figures", self._formats)
+        self.files += [path for one in self._waiting for path in self._files(one)]
+        self._waiting = []
+
+    def html(self, part: Part) -> str:
+        """Return a part of a section as HTML, once it is drawn."""
+        return part if isinstance(part, str) else figure_html(self._files(part), part.caption, beside=self.folder)
+
+    def _files(self, one: Drawing) -> list[Path]:
+        return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]
+
+    def _free(self, name: str) -> str:
+        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-.")[:80]
+        free = next(text for i in range(1, 10**6) if (text := stem if i == 1 else f"{stem}-{i}") not in self._names)
+        self._names.add(free)
+        return free

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from olscale.analysis.curves import CURVES, Curve, SegmentErrors, segment_errors
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
-from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
 from olscale.report.choice import best_of_each, labelled, stream_key, streams
+from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
-from olscale.report.gallery import Gallery
+from olscale.report.gallery import Gallery, Part
 from olscale.report.html import escape, paragraphs, rows_html
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
@@ -24,9 +24,16 @@ from olscale.report.wording import heading, protocol_text
 __all__ = ["failures", "overview", "stream_sections"]
 
 T = TypeVar("T", Curve, SegmentErrors)
+S = TypeVar("S", Summary, Sweep)
 
 _MOST = 12
 """Lines of one panel that can be told apart."""
+
+_MAPS = 6
+"""Maps of two parameters that anybody looks at, of one stream."""
+
+_STREAMS = 60
+"""Data sets (and ways of meeting them) whose figures anybody looks at."""
 
 
 def overview(status: Status) -> list[str]:
@@ -45,35 +52,65 @@ def failures(status: Status) -> str:
     return rows_html(("learner", "data set", "outcome", "runs", "reason (of one run)"), lines, text=(0, 1, 2, 4))
 
 
-def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[str]]]:
+def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, list[Part]]]:
     """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
-    ends = [s for s in source.summaries if s.metric == "cumulative_error" and s.n]
-    all_curves = {metric: _by_stream(source.curves([s for s in source.summaries if s.n], metric)) for metric in CURVES}
-    all_segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
+    every = streams([s for s in source.summaries if s.n])
+    groups = dict(list(every.items())[:_STREAMS])
+    chosen = {metric: _chosen(groups.values(), metric) for metric in CURVES}
+    found = {
+        metric: _by_stream(source.curves([s for shown, _ in of.values() for s in shown.values()], metric))
+        for metric, of in chosen.items()
+    }
+    ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
+    segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     sections = []
-    for title, group in streams([s for s in source.summaries if s.n]).items():
-        parts, stream = [], stream_key(group[0])
-        for metric, found in all_curves.items():
-            if found[stream] and metric == "drift_alarms":
-                parts.append(_alarms(title, found[stream], all_curves["cumulative_error"][stream], gallery, source))
-            elif found[stream]:
-                parts.append(_curves(title, metric, found[stream], gallery, source))
-        segments = all_segments[stream]
-        if segments:
-            by_label, note = _legible(segments)
+    for title, group in groups.items():
+        parts: list[Part] = []
+        stream = stream_key(group[0])
+        for metric, curves in found.items():
+            if not curves[stream]:
+                continue
+            shown, note = _labelled(chosen[metric][stream], curves[stream])
+            if metric == "drift_alarms":
+                parts.append(_alarms(title, shown, note, found["cumulative_error"][stream], gallery, source))
+            else:
+                parts.append(_curves(title, metric, shown, note, gallery, source))
+        if segments[stream]:
+            by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
             caption = f"{title}: error on each segment{note}."
-            parts.append(gallery.add(f"{title}-segments", segment_figure(by_label, of_learner=source.looks), caption))
-        parts += [_swept(title, sweep, gallery, source) for sweep in _sweeps(group)]
+            parts.append(gallery.add(f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks))
+        parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
             notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [title])]
             sections.append((title, [paragraphs([" ".join(notes)], "note"), *parts]))
+    if left := list(every)[_STREAMS:]:
+        said = f"Figures are of the first {_STREAMS} of {len(every):,} data sets (and ways of meeting them), not of:"
+        sections.append(("Without figures", [paragraphs([f"{said} {'; '.join(left)}."], "note")]))
     return sections
 
 
-def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, source: FigureSource) -> str:
-    shown, note = _legible(curves)
-    protocol = curves[0].summary.protocol
+Chosen = tuple[dict[str, S], str]
+"""What one panel shows, by label, and what its caption must say of the rest."""
+
+
+def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
+    """Return, by stream, the settings whose curves are shown: no other curve is read."""
+    wanted = ([s for s in group if s.metric == metric] for group in groups)
+    return {stream_key(of[0]): _legible(of) for of in wanted if of}
+
+
+def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T], str]:
+    """Return those of `found` that were chosen, by label; a setting may have no curve."""
+    shown, note = chosen
+    by_setting = {id(one.summary): one for one in found}
+    return {label: by_setting[id(s)] for label, s in shown.items() if id(s) in by_setting}, note
+
+
+def _curves(
+    title: str, metric: str, shown: dict[str, Curve], note: str, gallery: Gallery, source: FigureSource
+) -> Part:
+    protocol = next(iter(shown.values())).summary.protocol
     which = {
         "window_error": f" over the last {protocol.get('window', 0):,} rows",
         "fading_error": f" with the fading factor {protocol.get('fading')}",
@@ -81,18 +118,19 @@ def _curves(title: str, metric: str, curves: list[Curve], gallery: Gallery, sour
     }.get(metric, "")
     caption = f"{title}: {metric.replace('_', ' ')}{which}{_means(list(shown.values()))}{note}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
-    return gallery.add(f"{title}-{name}", curve_figure({"": shown}, of_learner=source.looks), caption)
+    return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, of_learner=source.looks)
 
 
-def _alarms(title: str, curves: list[Curve], whole: list[Curve], gallery: Gallery, source: FigureSource) -> str:
-    shown, note = _legible(curves)
+def _alarms(
+    title: str, shown: dict[str, Curve], note: str, whole: list[Curve], gallery: Gallery, source: FigureSource
+) -> Part:
+    curves = list(shown.values())
     ends = [int(curve.rows[-1]) for curve in whole]
     runs = ", those of all runs of a learner on one line" if max(len(curve.errors) for curve in curves) > 1 else ""
     by = f"{curves[0].summary.protocol.get('drift')} ({curves[0].summary.protocol.get('drift_version')})"
     caption = f"{title}: rows at which {by} raised an alarm{runs}{note}."
-    return gallery.add(
-        f"{title}-drift-alarms", alarm_figure(shown, max(ends, default=None), of_learner=source.looks), caption
-    )
+    options = {"rows": max(ends, default=None), "of_learner": source.looks}
+    return gallery.add(f"{title}-drift-alarms", caption, alarm_figure, shown, **options)
 
 
 def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
@@ -102,17 +140,23 @@ def _by_stream(found: Iterable[T]) -> dict[Hashable, list[T]]:
     return groups
 
 
-def _legible(found: list[T]) -> tuple[dict[str, T], str]:
+def _legible(found: Sequence[S]) -> Chosen[S]:
     """Return what one panel can show, by label, and what its caption must then say."""
     labels = labelled(found)
     if len(found) <= _MOST:
         return labels, ""
     kept = best_of_each(found)
-    note = f"; of each learner the setting of least {heading(found[0].summary.metric).lower().removesuffix(' (%)')}"
+    metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
+    note = f"; of each learner the setting of least {heading(metric).lower().removesuffix(' (%)')}"
     if len(kept) > _MOST:
         note += f", the best {_MOST} of {len(kept)} learners"
-        kept = sorted(kept, key=lambda one: one.summary.mean)[:_MOST]
-    return {label: one for label, one in labels.items() if one in kept}, note
+        kept = sorted(kept, key=_mean)[:_MOST]
+    wanted = set(map(id, kept))
+    return {label: one for label, one in labels.items() if id(one) in wanted}, note
+
+
+def _mean(one: Summary | Sweep) -> float:
+    return one.mean if isinstance(one, Summary) else one.summary.mean
 
 
 def _means(shown: list[Curve]) -> str:
@@ -123,21 +167,52 @@ def _means(shown: list[Curve]) -> str:
     return f", mean over {replicates} runs{band}"
 
 
-def _sweeps(group: Sequence[Summary]) -> list[Sweep]:
+def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource) -> list[Part]:
+    """Return a figure of each parameter, a line for each learner, and a map of each two parameters of a learner."""
     metric = next((name for name in HEADLINES if any(s.metric == name for s in group)), None)
-    return find_sweeps(s for s in group if s.metric == metric)
+    of_names: dict[tuple[str, ...], list[Sweep]] = defaultdict(list)
+    for sweep in find_sweeps(s for s in group if s.metric == metric):
+        of_names[sweep.names].append(sweep)
+    parts: list[Part] = []
+    for names, found in of_names.items():
+        if len(names) == 1:
+            shown, note = _legible(found)
+            parts.append(_lines(title, shown, note, gallery, source))
+            continue
+        best = sorted(found, key=_mean)[:_MAPS]
+        parts += [_map(title, sweep, gallery) for sweep in found if any(sweep is one for one in best)]
+        if left := [sweep.summary.label for sweep in found if not any(sweep is one for one in best)]:
+            over = " and ".join(names)
+            said = f"Against {over} the {_MAPS} best of {len(found)} learners are drawn, not {', '.join(left)}."
+            parts.append(paragraphs([said], "note"))
+    return parts
 
 
-def _swept(title: str, sweep: Sweep, gallery: Gallery, source: FigureSource) -> str:
+def _lines(title: str, shown: Mapping[str, Sweep], note: str, gallery: Gallery, source: FigureSource) -> Part:
+    sweeps = list(shown.values())
+    [name], metric = sweeps[0].names, sweeps[0].summary.metric
+    if len(sweeps) == 1:
+        caption, of = _caption(title, sweeps[0]), f"{sweeps[0].summary.label}-{name}"
+    else:
+        best = ", ".join(f"{label} {params_text({name: one.summary.params[name]})}" for label, one in shown.items())
+        rest = "" if all(len(one.summary.params) == 1 for one in sweeps) else ", its other parameters at their best"
+        caption, of = (
+            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; least at {best}.",
+            name,
+        )
+    panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
+    return gallery.add(f"{title}-{of}", caption, parameter_figure, panel, of_learner=source.looks)
+
+
+def _map(title: str, sweep: Sweep, gallery: Gallery) -> Part:
+    learner = sweep.summary.label
+    name = f"{title}-{learner}-{'-'.join(sweep.names)}"
+    return gallery.add(name, _caption(title, sweep), surface_figure, {learner: sweep})
+
+
+def _caption(title: str, sweep: Sweep) -> str:
     learner, metric = sweep.summary.label, sweep.summary.metric
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""
-    over = " and ".join(sweep.names)
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})
-    caption = f"{title}: {metric_text(metric)} of {learner} against {over}{fixed}; least at {best}."
-    two = len(sweep.names) == 2
-    if two:
-        figure = surface_figure({learner: sweep})
-    else:
-        figure = parameter_figure({learner: {learner: sweep}}, of_learner=source.looks)
-    return gallery.add(f"{title}-{learner}-{'-'.join(sweep.names)}", figure, caption)
+    return f"{title}: {metric_text(metric)} of {learner} against {' and '.join(sweep.names)}{fixed}; least at {best}."

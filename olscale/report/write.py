@@ -10,7 +10,7 @@ from pathlib import Path
 from olscale.analysis import store_status, summarise
 from olscale.errors import ReportError, StoreError
 from olscale.report.figures.style import need_matplotlib
-from olscale.report.gallery import Gallery
+from olscale.report.gallery import Gallery, Part
 from olscale.report.html import page_html, table_html
 from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.sections import failures, overview, stream_sections
@@ -45,12 +45,19 @@ class Report:
 
 
 def write_report(
-    store: Store, out: str | os.PathLike[str], papers: Sequence[str] = (), on_damage: OnDamage = "raise"
+    store: Store,
+    out: str | os.PathLike[str],
+    papers: Sequence[str] = (),
+    on_damage: OnDamage = "raise",
+    also: Sequence[str] = (),
 ) -> Report:
     """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
 
     The page has the store's tables, the curves of each data set, a plot of each parameter that varies, errors by segment
     where there are segments, and failed runs with their reasons. The same store gives the same bytes.
+
+    Figures are SVG, drawn on all cores. What nobody could read is left out, and the page says what: of many learners the
+    best are shown, of many data sets the first.
 
     Parameters
     ----------
@@ -61,6 +68,8 @@ def write_report(
         Draw figures of these papers as well, those that the store or the data home has the data for.
     on_damage : {"raise", "skip"}
         What to do about damaged files of the store.
+    also : sequence of {"pdf", "png"}
+        Write figures in these formats besides.
 
     Raises
     ------
@@ -80,26 +89,28 @@ def write_report(
             f"the metrics store {store.path} holds no finished runs yet; there is nothing to report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
-    gallery = Gallery(Path(out))
+    gallery = Gallery(Path(out), ("svg", *also))
     status = store_status(store, on_damage)
     source = FigureSource(store, summaries, on_damage)
     made = tables(summaries)
-    results = ("Results", [table_html(table) for table in made])
+    results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in made])
     long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
-    sections = [("Runs", overview(status))] + ([] if long else [results])
+    sections: list[tuple[str, list[Part]]] = [("Runs", [*overview(status)]), *([] if long else [results])]
     for paper, figures in wanted:
-        sections.append((f"Figures of {paper}", [gallery.paper(figure, source) for figure in figures]))
+        sections.append((f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures)))
     sections += stream_sections(source, gallery)
     if long:
         sections.append(results)
     if status.failures:
         sections.append(("Failed runs", [failures(status)]))
     store.damaged = damaged
+    gallery.draw()
+    shown = [(heading, [gallery.html(part) for part in parts]) for heading, parts in sections]
     page = gallery.folder / "index.html"
     name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(page_html(f"Report on {name}", sections), encoding="utf-8")
+        page.write_text(page_html(f"Report on {name}", shown), encoding="utf-8")
     except OSError as fault:
         raise ReportError(f"cannot write {page}: {fault.strerror or fault}; name another folder") from fault
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,8 +95,8 @@ def panels(
     return figure, axes[:count]
 
 
-def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
-    """Write a figure as ``name.svg``, ``.pdf`` and ``.png`` (200 dots an inch) into `folder`.
+def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Write a figure as ``name.svg``, ``.pdf`` and ``.png`` (200 dots an inch), or some of these, into `folder`.
 
     The same figure gives the same bytes, with the same versions of matplotlib and its fonts.
 
@@ -105,15 +105,18 @@ def save(figure: Figure, folder: str | Path, name: str) -> list[Path]:
     ReportError
         If a file cannot be written.
     """
-    paths = [Path(folder) / f"{name}.{suffix}" for suffix in FORMATS]
+    paths = [Path(folder) / f"{name}.{suffix}" for suffix in formats]
     with styled():
+        if layout := figure.get_layout_engine():  # or each file would have the figure drawn once more, to lay it out
+            layout.execute(figure)
+            figure.set_layout_engine("none")
         for path in paths:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with warnings.catch_warnings():
                     # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
                     warnings.filterwarnings("ignore", r"Glyph \d+")
-                    figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]], bbox_inches="tight", pad_inches=0.04)
+                    figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]])
             except OSError as fault:
                 raise ReportError(f"cannot write {path}: {fault.strerror or fault}; name another folder") from fault
     return paths

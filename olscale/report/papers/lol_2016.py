@@ -10,8 +10,8 @@ from olscale.analysis.decision_boundary import principal_plane, snapshots
 from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.catalogue.fetch import data_home
 from olscale.errors import DatasetError
-from olscale.report.figures import boundary_figure, curve_figure, parameter_figure
 from olscale.report.choice import best_of_each, labelled, like, streams
+from olscale.report.figures import boundary_figure, curve_figure, parameter_figure
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:

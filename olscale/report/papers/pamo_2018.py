@@ -10,8 +10,8 @@ import numpy as np
 from olscale.analysis.decision_boundary import plane_of, snapshots
 from olscale.analysis.sweeps import Sweep, sweep
 from olscale.data.generators.rotating_xor import ROWS, batches
-from olscale.report.figures import boundary_figure, curve_figure, surface_figure
 from olscale.report.choice import like, same_stream, streams
+from olscale.report.figures import boundary_figure, curve_figure, surface_figure
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
 
 if TYPE_CHECKING:
