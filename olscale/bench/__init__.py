@@ -30,6 +30,7 @@ BENCHMARKS = {
     "checkpoints": "olscale.bench.checkpoints:figures",
     "memory": "olscale.bench.memory:figures",
     "store": "olscale.bench.store:figures",
+    "start": "olscale.bench.start:figures",
 }
 
 ON_REQUEST = {"memory", "soft-local-wide", "tables"}

@@ -15,7 +15,7 @@ _OPTIONS = [
         "--workers",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Worker processes of a local cluster (default: cores).",
+        help="Worker processes of a local cluster (default: cores; none for a plan shorter than their start).",
     ),
     click.option("--scheduler", metavar="ADDRESS", help="A running Dask scheduler, e.g. tcp://host:8786."),
     click.option(

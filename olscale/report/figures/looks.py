@@ -46,9 +46,7 @@ class Looks:
         self._learners = {label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))}
 
     def of(self, shown: Mapping[str, Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
-        """Return the looks of what a figure shows, by its label there; settings of one learner alone have all colours."""
-        if len({one.summary.label for one in shown.values()}) == 1 < len(shown):
-            return looks(shown)
+        """Return the looks of what a figure shows, by its label there."""
         found, settings = {}, Counter[str]()
         for label, one in shown.items():
             name = one.summary.label

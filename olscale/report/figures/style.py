@@ -106,17 +106,16 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
         If a file cannot be written.
     """
     paths = [Path(folder) / f"{name}.{suffix}" for suffix in formats]
-    with styled():
+    with styled(), warnings.catch_warnings():
+        # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
+        warnings.filterwarnings("ignore", r"Glyph \d+")
         if layout := figure.get_layout_engine():  # or each file would have the figure drawn once more, to lay it out
             layout.execute(figure)
             figure.set_layout_engine("none")
         for path in paths:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                with warnings.catch_warnings():
-                    # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
-                    warnings.filterwarnings("ignore", r"Glyph \d+")
-                    figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]])
+                figure.savefig(path, metadata=_NO_DATES[path.suffix[1:]])
             except OSError as fault:
                 raise ReportError(f"cannot write {path}: {fault.strerror or fault}; name another folder") from fault
     return paths

@@ -1,0 +1,65 @@
+"""The start of commands: whole processes, as a user waits for them, beside importing what reads a store.
+
+A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. Each process is started in turn with the
+peer's; evaluations go to a new store each time, and machine code is in the cache.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+
+from olscale.bench.base import Figure
+from olscale.bench.store import fill_compacted, fill_loose
+
+__all__ = ["figures"]
+
+_PEER = 'python -c "import pyarrow, duckdb"'
+_ROUNDS = 5
+
+
+def figures() -> list[Figure]:
+    """Return seconds of commands, on data sets and stores in the system's temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
+        folder = Path(name)
+        fill_loose(folder / "thousand", 1_000)
+        fill_compacted(folder / "ten-thousand", 10_000)
+        _seconds(folder, ["-m", "olscale", "datasets", "generate", "rotating-xor", "xor"])
+        run = "evaluate --dataset xor --learner pa1 --store new"
+        return [
+            _figure(folder, "--help", "--help", ">= 1"),
+            _figure(folder, "learners list", "learners list"),
+            _figure(folder, "datasets show", "datasets show xor"),
+            _figure(folder, "results of 1,000 runs", "results thousand", ">= 0.43"),
+            _figure(folder, "status of 1,000 runs", "status thousand"),
+            _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.25"),
+            _figure(folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3),
+            _figure(folder, "report on 1,000 runs", "report thousand --out page", ">= 0.05", 3),
+            _figure(folder, "report on 10,000 runs", "report ten-thousand --out page", ">= 0.015", 3),
+        ]
+
+
+def _figure(folder: Path, name: str, command: str, target: str = "", rounds: int = _ROUNDS) -> Figure:
+    seconds: list[tuple[float, float]] = []
+    for _ in range(rounds + 1):
+        for left in ("new", "page"):
+            shutil.rmtree(folder / left, ignore_errors=True)
+        peer = _seconds(folder, ["-c", "import pyarrow, duckdb"])
+        seconds.append((_seconds(folder, ["-m", "olscale", *command.split()]), peer))
+    counted = seconds[1:]
+    ratio = statistics.median(peer / own for own, peer in counted)
+    return Figure(name, statistics.median(own for own, _ in counted), "s", ratio, _PEER, target)
+
+
+def _seconds(folder: Path, arguments: Sequence[str]) -> float:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    start = perf_counter()
+    subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, check=True)
+    return perf_counter() - start

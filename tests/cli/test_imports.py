@@ -1,0 +1,87 @@
+"""No command imports a heavy package that it does not use: imports creep back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "dask": "a cluster",
+    "distributed": "a cluster",
+    "duckdb": "nothing yet",
+    "jinja2": "a page",
+    "matplotlib": "drawing here",
+    "numba": "compiled loops",
+    "pyarrow": "stores and Parquet",
+    "pydantic": "experiments and manifests",
+    "rich": "a terminal",
+    "scipy.sparse": "sparse matrices of others",
+    "sklearn": "estimators and bundled data",
+    "zarr": "nothing yet",
+}
+RUN = """
+import sys
+from olscale.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+print(code, *sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def imported(folder: Path, *arguments: str) -> set[str]:
+    """Run a command in a process of its own and return the heavy packages that it imported."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    code, *modules = done.stderr.splitlines()[-1].split()
+    assert code == "0", done.stderr
+    return HEAVY.keys() & set(modules)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a dataset and a store."""
+    made = tmp_path_factory.mktemp("imports")
+    imported(made, "datasets", "generate", "rotating-xor", "xor")
+    imported(made, *EVALUATE)
+    return made
+
+
+EVALUATE = ("evaluate", "--dataset", "xor", "--learner", "pa1", "--store", "store")
+MAY = {
+    ("--help",): set(),
+    ("learners", "list"): {"numba"},
+    ("datasets", "show", "xor"): {"pydantic", "rich"},
+    ("results", "store"): {"pyarrow"},
+    ("results", "store", "--format", "json"): {"pyarrow"},
+    ("results", "store", "--curve", "cumulative_error"): {"pyarrow"},
+    ("status", "store"): {"pyarrow"},
+    ("compact", "store"): {"pyarrow"},
+    ("store", "forget", "store", "--learner", "pa1"): {"pyarrow"},
+    EVALUATE: {"numba", "pyarrow", "pydantic"},
+    ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pyarrow"},
+}
+"""What each command may import; the report draws here, as it has a single figure."""
+
+
+@pytest.mark.parametrize("command", MAY, ids=" ".join)
+def test_a_command_imports_what_it_uses(folder: Path, command: tuple[str, ...]) -> None:
+    assert imported(folder, *command) <= MAY[command]
+
+
+def test_the_parts_of_numba_that_compile_are_not_loaded_with_machine_code(folder: Path) -> None:
+    """SciPy's linear algebra comes with them, and takes as long to import as numba itself."""
+    script = "import sys; from olscale.learners import PA1; from olscale.learners.contract.compilation import compile_loops\n"
+    script += "import numpy as np; from olscale.compiled.csr import read_only\n"
+    script += "learner = PA1(); learner.begin(2, 2); compile_loops(learner, read_only(np.zeros((1, 2))))\n"
+    script += "assert 'sklearn' not in sys.modules; print('scipy.linalg' in sys.modules)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = [subprocess.check_output([sys.executable, "-c", script], env=environment, text=True) for _ in range(2)]
+    assert said[1] == "False\n"
