@@ -26,7 +26,7 @@ _OPTIONS = [
     click.option(
         "--dashboard",
         metavar="HOST:PORT",
-        help="Where a local cluster shows Dask's dashboard (default: a free port of 127.0.0.1).",
+        help="Where a local cluster shows Dask's dashboard (default: nowhere).",
     ),
     click.option("--in-process", is_flag=True, help="Run here, without Dask."),
 ]

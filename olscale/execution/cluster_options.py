@@ -23,7 +23,7 @@ class ClusterOptions:
     tls : str, optional
         Folder of the certificate that all connections are encrypted under (`olscale.execution.tls`).
     dashboard : str, optional
-        ``HOST:PORT`` at which a local cluster shows Dask's dashboard; a free port of 127.0.0.1 when left out.
+        ``HOST:PORT`` at which a local cluster shows Dask's dashboard; there is none when left out.
     """
 
     workers: int | None = None

@@ -26,6 +26,7 @@ from olscale.execution.progress import Progress, Silent
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
+from olscale.learners.registry import is_ours, learner_path
 from olscale.results.repair import mend_version
 from olscale.results.store import Store, open_store
 from olscale.results.unmake import is_vacant, unmake
@@ -69,7 +70,7 @@ def evaluate(
     tls : path, optional
         Folder with ``cert.pem`` and ``key.pem``, made if it is missing: Dask's connections are then encrypted.
     dashboard : str, optional
-        ``HOST:PORT`` for the dashboard of a local cluster; any free port of this machine's own network when left out.
+        ``HOST:PORT`` for the dashboard of a local cluster; there is none when left out.
     in_process : bool
         Run here, without Dask. The store gets the same bytes.
     class_shards : int, optional
@@ -199,9 +200,11 @@ def _run_on_dask(
         from olscale.execution.driver import drive
 
         nonlocal began
-        async with connect(where, settings) as client:
+        learners = {run.learner for group in first for run in group.runs}
+        modules = {learner_path(name).partition(":")[0] for name in learners if is_ours(name)}
+        async with connect(where, settings, ["olscale.execution.on_worker", *sorted(modules)]) as client:
             if where.scheduler is None:
-                await agree_on_learners(client, modules_of(run.learner for group in first for run in group.runs))
+                await agree_on_learners(client, modules_of(learners))
             began = True
             for groups in chain([first], phases):
                 await drive(client, groups, absolute_path(store.path), progress, stop, settings)
