@@ -1,0 +1,88 @@
+"""A plan that is shorter than the start of a cluster runs in process; who asks for workers gets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import sleep
+from typing import Any
+
+import pytest
+
+from olscale.compiled.machine_code import begin_machine_code, end_machine_code, machine_code_seconds
+from olscale.data.stream import Stream
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.execution.evaluate import evaluate
+from olscale.execution.progress import Silent
+from olscale.execution.settings import ExecutionSettings
+from olscale.results import open_store
+
+
+class Notes(Silent):
+    """Keeps what is noted."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+class ClusterAskedError(Exception):
+    """Somebody wants a cluster."""
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: Any) -> None:
+        raise ClusterAskedError
+
+    monkeypatch.setattr("olscale.execution.evaluate._run_on_dask", asked)
+
+
+def experiment(shelf: Path, learner: str = "pa1") -> Experiment:
+    protocol = {"order": "time"}
+    return parse_experiment(
+        {"name": "short", "datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": learner}]}
+        | {"protocol": protocol}
+    )
+
+
+def test_a_short_plan_runs_here_and_says_so(shelf: Path, tmp_path: Path) -> None:
+    notes = Notes()
+    done = evaluate(experiment(shelf), tmp_path / "store", progress=notes)
+
+    assert done.computed == 1
+    assert [line for line in notes.lines if "run in process" in line and "--workers" in line] == notes.lines
+
+
+@pytest.mark.parametrize(
+    "options", [{"workers": 1}, {"class_shards": 2}, {"settings": ExecutionSettings(start_seconds=0.0)}], ids=str
+)
+def test_who_asks_for_workers_gets_them(shelf: Path, tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(ClusterAskedError):
+        evaluate(experiment(shelf), tmp_path / "store", **options)
+
+
+def test_a_learner_that_is_not_ours_has_a_worker_to_die_in(shelf: Path, tmp_path: Path) -> None:
+    with pytest.raises(ClusterAskedError):
+        evaluate(experiment(shelf, "sklearn.linear_model:Perceptron"), tmp_path / "store")
+
+
+def test_machine_code_that_reading_waits_for_is_no_reading(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunk = Stream.chunk
+
+    def slow(self: Stream, i: int) -> Any:
+        begin_machine_code()
+        sleep(0.5)
+        end_machine_code()
+        return chunk(self, i)
+
+    monkeypatch.setattr(Stream, "chunk", slow)
+    before = machine_code_seconds()
+    evaluate(experiment(shelf), tmp_path / "store", in_process=True)
+
+    [timings] = open_store(tmp_path / "store").timings(columns=["timings"])["timings"].to_pylist()
+    assert 0.5 <= dict(timings)["machine_code_seconds"] <= machine_code_seconds() - before
+    assert dict(timings)["read_seconds"] < 0.4
