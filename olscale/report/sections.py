@@ -147,7 +147,8 @@ def _legible(found: Sequence[S]) -> Chosen[S]:
         return labels, ""
     kept = best_of_each(found)
     metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
-    note = f"; of each learner the setting of least {heading(metric).lower().removesuffix(' (%)')}"
+    least = heading(metric).lower().removesuffix(" (%)")
+    note = f"; of each learner the setting of least {least}" if len(kept) < len(found) else ""
     if len(kept) > _MOST:
         note += f", the best {_MOST} of {len(kept)} learners"
         kept = sorted(kept, key=_mean)[:_MOST]

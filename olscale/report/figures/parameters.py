@@ -21,11 +21,14 @@ __all__ = ["parameter_figure"]
 
 _TICKS = 11
 
+BARS = 4
+"""Lines of a panel up to which each has its bars."""
+
 
 def parameter_figure(
     shown: Mapping[str, Mapping[str, Sweep]], title: str = "", across: int = 2, of_learner: Looks | None = None
 ) -> Figure:
-    """Draw means with bars of one sample standard deviation against a parameter.
+    """Draw means against a parameter, in panels of at most four lines with bars of one sample standard deviation.
 
     Parameters
     ----------
@@ -54,7 +57,7 @@ def parameter_figure(
                 panel.errorbar(
                     np.array(sweep.values[0])[known],
                     in_unit(metric, sweep.mean[known]),
-                    in_unit(metric, sweep.std[known]),
+                    in_unit(metric, sweep.std[known]) if len(sweeps) <= BARS else None,
                     label=label,
                     capsize=2.5,
                     elinewidth=0.9,
