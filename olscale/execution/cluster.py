@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from typing import Any
@@ -50,10 +50,8 @@ def _configure() -> None:
 
 
 @asynccontextmanager
-async def connect(
-    where: ClusterOptions, settings: ExecutionSettings = SETTINGS, modules: Sequence[str] = ()
-) -> AsyncIterator[Any]:
-    """Yield an asynchronous Dask client; the workers of a local cluster import `modules` while they start.
+async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS) -> AsyncIterator[Any]:
+    """Yield an asynchronous Dask client.
 
     Raises
     ------
@@ -78,7 +76,7 @@ async def connect(
     # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     async with (
-        await _started(where, secured, settings, modules) as cluster,
+        await _started(where, secured, settings) as cluster,
         Client(cluster, asynchronous=True) as client,
     ):
         try:
@@ -91,7 +89,7 @@ async def connect(
             raise
 
 
-async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings, modules: Sequence[str]) -> Any:
+async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
     """Return a local cluster that runs; one whose workers end while they start is started again."""
     workers, why = where.workers or os.cpu_count() or 1, ""
     for _ in range(settings.start_attempts):
@@ -106,7 +104,7 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             # Left out, Dask would serve at port 8787 of all interfaces, dashboard or not.
             dashboard_address=where.dashboard or DASHBOARD,
             scheduler_kwargs={"dashboard": where.dashboard is not None},  # or bokeh would be imported for nobody
-            preload=list(modules),
+            preload=list(where.modules),
             silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,
         )

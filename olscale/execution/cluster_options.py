@@ -24,9 +24,12 @@ class ClusterOptions:
         Folder of the certificate that all connections are encrypted under (`olscale.execution.tls`).
     dashboard : str, optional
         ``HOST:PORT`` at which a local cluster shows Dask's dashboard; there is none when left out.
+    modules : tuple of str
+        What the workers of a local cluster import while they start.
     """
 
     workers: int | None = None
     scheduler: str | None = None
     tls: str | None = None
     dashboard: str | None = None
+    modules: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -202,7 +203,8 @@ def _run_on_dask(
         nonlocal began
         learners = {run.learner for group in first for run in group.runs}
         modules = {learner_path(name).partition(":")[0] for name in learners if is_ours(name)}
-        async with connect(where, settings, ["olscale.execution.on_worker", *sorted(modules)]) as client:
+        starting = replace(where, modules=("olscale.execution.on_worker", *sorted(modules)))
+        async with connect(starting, settings) as client:
             if where.scheduler is None:
                 await agree_on_learners(client, modules_of(learners))
             began = True
