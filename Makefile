@@ -16,7 +16,7 @@ STORE := $(OUT)/store
 .PHONY: quickstart test test-fast lint notebooks clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
-	@$(BIN)/olscale evaluate pipelines/quickstart.toml --store $(STORE)
+	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
 	@$(BIN)/olscale evaluate pipelines/rotating-xor.toml --store $(STORE)
 	@echo
 	@$(BIN)/olscale results $(STORE)

@@ -142,6 +142,7 @@ def evaluate(
                 if in_process or job.short:
                     _run_here(groups, target.path, progress, stop, settings)
                 else:
+                    job.start_seconds = 0.0  # for later phases it runs already
                     _run_on_dask(chain([groups], phases), target, new, progress, where, stop, settings)
     except StoppedError as stopped:
         if stopped.signal == signal.SIGINT:

@@ -11,10 +11,10 @@ import pytest
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, machine_code_seconds
 from olscale.data.stream import Stream
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.execution.evaluate import evaluate
+from olscale.execution.evaluate import _run_here, evaluate
 from olscale.execution.progress import Silent
 from olscale.execution.settings import ExecutionSettings
-from olscale.results import open_store
+from olscale.results import Store, open_store
 
 
 class Notes(Silent):
@@ -66,6 +66,24 @@ def test_who_asks_for_workers_gets_them(shelf: Path, tmp_path: Path, options: di
 def test_a_learner_that_is_not_ours_has_a_worker_to_die_in(shelf: Path, tmp_path: Path) -> None:
     with pytest.raises(ClusterAskedError):
         evaluate(experiment(shelf, "sklearn.linear_model:Perceptron"), tmp_path / "store")
+
+
+def test_a_short_phase_behind_a_long_one_runs_on_the_cluster_that_is_there(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = iter([10.0, 0.1])
+    monkeypatch.setattr("olscale.execution.phases.short_seconds", lambda *_: next(seconds))
+
+    def run(phases: Any, store: Store, new: bool, progress: Notes, where: object, *rest: Any) -> None:
+        for groups in phases:
+            _run_here(groups, store.path, progress, *rest)
+
+    monkeypatch.setattr("olscale.execution.evaluate._run_on_dask", run)
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}]}
+    tuned = parse_experiment({**content, "tuning": {"folds": 2}})
+    done = evaluate(tuned, tmp_path / "store", progress=(notes := Notes()))
+    assert (done.computed, next(seconds, None)) == (done.runs, None)
+    assert not [line for line in notes.lines if "in process" in line]
 
 
 def test_machine_code_that_reading_waits_for_is_no_reading(
