@@ -4,8 +4,6 @@ The size of the made-up URL stream is chosen with ``--rows``; 2,396,130 is that 
 kept to one core of the machine, with all its threads; the rest may use all.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading

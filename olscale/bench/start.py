@@ -4,8 +4,6 @@ A speed of 0.5 is twice the seconds of ``python -c "import pyarrow, duckdb"``. E
 peer's; evaluations go to a new store each time, and machine code is in the cache.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import statistics
@@ -18,8 +16,6 @@ from time import perf_counter
 
 from olscale.bench.base import Figure
 from olscale.bench.store import fill_compacted, fill_loose
-
-__all__ = ["figures"]
 
 _PEER = 'python -c "import pyarrow, duckdb"'
 _ROUNDS = 5

@@ -3,8 +3,6 @@
 An ingest parses, hashes the source and the rows, and writes chunks with checksums; the peers parse and write.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -17,8 +15,6 @@ import numpy as np
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.peers import missing
 from olscale.data.ingest.ingest import ingest
-
-__all__ = ["arff_text", "figures", "text_like_kdd99", "text_of_numbers"]
 
 MEGABYTES = 500
 _NARROW_ROW = 165

@@ -4,8 +4,6 @@ Commands live in modules of their own, named in `COMMANDS` and imported when the
 wait for NumPy. A fault of the user (`OlscaleError`) becomes one line on standard error and exit code 1.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The progress bar: one live line in a terminal, gone when the command ends."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -9,8 +7,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from olscale.printable import printable
-
-__all__ = ["Bar"]
 
 
 class Bar:

@@ -14,8 +14,6 @@ from olscale.cli.say import say
 if TYPE_CHECKING:
     from olscale.bench import Figure
 
-__all__ = ["bench"]
-
 
 @click.command(epilog=f"Benchmarks: {', '.join(BENCHMARKS)}.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)

@@ -1,14 +1,10 @@
 """The options that say where runs run; every command that runs something has them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
-
-__all__ = ["cluster_options"]
 
 _OPTIONS = [
     click.option(

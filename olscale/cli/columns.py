@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
 
-__all__ = ["classes_line", "column_rows", "columns_line", "missing_lines"]
-
 _MOST = 8
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from olscale.data.dataset import Dataset
     from olscale.data.manifest import Manifest
 
-__all__ = ["datasets"]
-
 _MOST_COLUMNS = 20
 
 

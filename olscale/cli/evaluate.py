@@ -15,8 +15,6 @@ from olscale.cli.say import say
 if TYPE_CHECKING:
     from olscale.evaluation.experiment import Experiment
 
-__all__ = ["evaluate", "parse_learner"]
-
 
 @click.command(short_help="Run an experiment.")
 @click.argument("experiment", required=False, type=click.Path(dir_okay=False))

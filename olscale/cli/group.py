@@ -1,12 +1,8 @@
 """Groups of commands: without a command they print their help, and a mistyped command gets the nearest name."""
 
-from __future__ import annotations
-
 import click
 
 from olscale.errors import UnknownNameError
-
-__all__ = ["Group"]
 
 
 class Group(click.Group):

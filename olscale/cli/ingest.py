@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from olscale.data.manifest import Manifest
 
-__all__ = ["ingest"]
-
-
 _LABELS = ("class", "label", "target", "y")
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5

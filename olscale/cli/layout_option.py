@@ -1,12 +1,8 @@
 """The option ``--layout`` of the commands that write a dataset."""
 
-from __future__ import annotations
-
 import click
 
 from olscale.errors import UnknownNameError
-
-__all__ = ["layout_option"]
 
 _OURS = ("parquet", "zarr")
 

@@ -1,7 +1,5 @@
 """``olscale learners``."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 
@@ -11,8 +9,6 @@ from olscale.cli.group import Group
 from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
-
-__all__ = ["learners"]
 
 
 @click.group(cls=Group, short_help="List and describe learners, check one of your own.")

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from olscale.data.dataset import Progress
 
-__all__ = ["meter"]
-
 
 @contextmanager
 def meter(verb: str) -> Iterator[Progress | None]:

@@ -1,11 +1,7 @@
 """Modules of the working directory."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
-
-__all__ = ["find_modules_here"]
 
 
 def find_modules_here() -> None:

@@ -12,8 +12,6 @@ from typing import Self, TextIO
 from olscale.execution.progress import Tally, Work
 from olscale.printable import printable
 
-__all__ = ["LineProgress", "TerminalProgress", "progress_for"]
-
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
     """Return a live display if `stream` is a terminal, else plain lines."""

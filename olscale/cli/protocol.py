@@ -1,7 +1,5 @@
 """The options of ``olscale evaluate`` that make up a protocol: a flag for each that `ProtocolSpec` declares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import wraps
@@ -10,8 +8,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import click
 
 from olscale.evaluation.protocol import ProtocolSpec
-
-__all__ = ["protocol_options"]
 
 
 class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]

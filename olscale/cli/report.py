@@ -1,13 +1,9 @@
 """``olscale report``."""
 
-from __future__ import annotations
-
 import click
 
 from olscale.cli.results import name_damaged, skip_damaged_option
 from olscale.cli.say import say
-
-__all__ = ["report"]
 
 
 @click.command()

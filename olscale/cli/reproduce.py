@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from olscale.results import Store
     from olscale.results.settings import ExperimentSettings
 
-__all__ = ["reproduce"]
-
 
 @click.command(short_help="Run a paper's experiments and set its tables beside ours.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)

@@ -12,8 +12,6 @@ from olscale.cli.say import say, show
 if TYPE_CHECKING:
     from olscale.results import Store
 
-__all__ = ["compact", "name_damaged", "results", "skip_damaged_option", "status"]
-
 skip_damaged_option = click.option(
     "--skip-damaged", is_flag=True, help="Leave damaged files out and name them on stderr."
 )

@@ -1,14 +1,10 @@
 """Printing for commands: whatever names and messages hold, a terminal sees visible characters only."""
 
-from __future__ import annotations
-
 import sys
 
 import click
 
 from olscale.printable import printable
-
-__all__ = ["say", "show"]
 
 
 def say(message: str = "", err: bool = False) -> None:

@@ -1,14 +1,10 @@
 """``olscale store``."""
 
-from __future__ import annotations
-
 import click
 
 from olscale.cli.group import Group
 from olscale.cli.results import name_damaged
 from olscale.cli.say import say
-
-__all__ = ["store"]
 
 
 @click.group(cls=Group, short_help="Remove runs from a metrics store.")

@@ -1,10 +1,6 @@
 """The time that machine code takes in this process: to be made, or to be loaded from the cache. It is nobody's reading."""
 
-from __future__ import annotations
-
 from time import perf_counter
-
-__all__ = ["begin_machine_code", "end_machine_code", "machine_code_seconds"]
 
 _spent, _start, _depth = 0.0, 0.0, 0
 

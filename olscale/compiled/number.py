@@ -7,16 +7,12 @@ normal doubles are left to Python's ``float``: they are hard.
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decimal import scaled
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, digit_run
-
-__all__ = ["EXACT", "HARD", "NOT_A_NUMBER", "digits_at", "number_at"]
 
 EXACT, HARD, NOT_A_NUMBER = range(3)
 

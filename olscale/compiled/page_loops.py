@@ -1,13 +1,9 @@
 """Compiled loops over the blocks of an array; `olscale.compiled.pages` imports them for arrays that are worth it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-
-__all__ = ["gather", "mark", "scatter"]
 
 
 @compiled

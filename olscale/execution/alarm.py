@@ -3,8 +3,6 @@
 Python code and sleeping calls do; compiled code does when it returns.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Sequence
@@ -14,9 +12,6 @@ from types import FrameType
 from typing import Any
 
 from olscale.evaluation.budget import Budget, Metered, TimeUp
-
-__all__ = ["Alarm"]
-
 
 _BETWEEN = ("contextlib", "olscale.evaluation.guard", "olscale.evaluation.budget")
 

@@ -10,8 +10,6 @@ A checkpoint is an ``.npz`` of plain arrays with a checksum (`olscale.storage.ch
 its definition, so any process that gets the group - another worker, another driver, `--in-process` - finds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Connecting to Dask: a local cluster of our own, or a scheduler that runs already."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -24,8 +22,6 @@ from olscale.execution.compatibility import settings as dask_settings
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
-
-__all__ = ["connect"]
 
 DASHBOARD = "127.0.0.1:0"
 

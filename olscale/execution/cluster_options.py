@@ -1,10 +1,6 @@
 """Where runs run: a local cluster, or a scheduler that runs already."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-
-__all__ = ["WORKER_SHARE", "ClusterOptions"]
 
 WORKER_SHARE = 0.95
 """Share of this machine's memory that the workers of a local cluster have together."""

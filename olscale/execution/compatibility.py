@@ -1,7 +1,5 @@
 """Whether driver, scheduler and workers run the same software, under olscale's Dask settings; asked before any work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -13,18 +11,6 @@ from olscale.errors import ExecutionError, one_line
 from olscale.evaluation.versions import learner_versions
 from olscale.learners.registry import is_ours
 from olscale.system.source_digest import package_digest
-
-__all__ = [
-    "agree",
-    "agree_on_learners",
-    "different_versions",
-    "differing_settings",
-    "learner_modules",
-    "misfit",
-    "modules_of",
-    "settings",
-    "software",
-]
 
 # What talks to each other, and what makes numbers. The scheduler needs the first three only.
 _TALKS = ("python", "dask", "distributed")

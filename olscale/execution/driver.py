@@ -11,8 +11,6 @@ the scheduler stops answering or when there has been no worker for three minutes
 far the rest has come: a driver that dies is simply started again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Sequence
@@ -33,8 +31,6 @@ from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.execution.workers import ClosedError, WorkerLostError, Workers
 from olscale.results.store import open_store
-
-__all__ = ["drive"]
 
 
 async def drive(

@@ -1,7 +1,5 @@
 """Evaluating an experiment: plan it, leave out what the store has, run the rest, in process or on Dask."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -33,8 +31,6 @@ from olscale.results.store import Store, open_store
 from olscale.results.unmake import is_vacant, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
-
-__all__ = ["evaluate"]
 
 
 def evaluate(

@@ -14,8 +14,6 @@ from olscale.results.store import Store
 if TYPE_CHECKING:
     from olscale.report.notebook import Results
 
-__all__ = ["Evaluation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:

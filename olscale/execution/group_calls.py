@@ -1,7 +1,5 @@
 """Calls to workers: a run group as a task, or as an actor that is fed chunk references until its stream ends."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
@@ -19,8 +17,6 @@ from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.execution.workers import WorkerLostError, Workers
-
-__all__ = ["GroupCalls"]
 
 
 class GroupCalls:

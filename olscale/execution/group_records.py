@@ -1,7 +1,5 @@
 """The records of a run group: written once its runs have ended, merged from class shards, or given up as lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,8 +13,6 @@ from olscale.results.forget import replace_record
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 from olscale.results.store import Store, open_store
-
-__all__ = ["clear_scratch", "finished_outcomes", "merge_group", "write_lost", "write_records"]
 
 
 def write_lost(group: RunGroup, store: str, reason: str) -> list[str]:

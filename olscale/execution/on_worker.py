@@ -3,8 +3,6 @@
 Both are loops over one `ResumablePass`; in process the task is called as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import monotonic
 
@@ -12,8 +10,6 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import TaskReport, answering
-
-__all__ = ["TOPIC", "StreamActor", "run_as_task", "stop_tasks"]
 
 TOPIC = "olscale-progress"
 

@@ -1,7 +1,5 @@
 """What there is to run of an experiment, phase by phase: what the store lacks, and what is to be computed again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,8 +20,6 @@ from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
-
-__all__ = ["RETRIES", "Job", "choose"]
 
 RETRIES = ("lost", "failed", "all")
 """Which runs are computed again though the store has them."""

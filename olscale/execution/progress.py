@@ -1,15 +1,10 @@
 """Progress of an evaluation while it goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
 from time import monotonic
 from typing import NamedTuple, Protocol
-
-__all__ = ["Progress", "Silent", "Tally", "Work"]
-
 
 MOST_ERRORS = 3
 """Data sets whose errors are shown side by side."""

@@ -22,8 +22,6 @@ from olscale.results.store import open_store
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
 
-__all__ = ["ResumablePass"]
-
 
 class ResumablePass:
     """The pass of a group from its newest checkpoint on; whoever has it calls ``group_pass.advance()`` and `save_if_due`.

@@ -1,11 +1,7 @@
 """Seconds and attempts of supervision, in one place; tests pass shorter ones."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
-
-__all__ = ["SETTINGS", "ExecutionSettings"]
 
 
 @dataclass(frozen=True, kw_only=True)

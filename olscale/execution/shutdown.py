@@ -11,8 +11,6 @@ from types import FrameType
 from olscale.errors import StoppedError
 from olscale.system.interrupts import UserInterrupt
 
-__all__ = ["Stop"]
-
 
 class Stop:
     """Whether somebody has asked an evaluation to save what it is at and to stop.

@@ -1,15 +1,11 @@
 """What a worker reports; it lets no exception out, so that no fault of the data or the store is taken for one of Dask."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from olscale.errors import OlscaleError
 from olscale.system.interrupts import let_interrupt_out, text_of
-
-__all__ = ["Answer", "TaskReport", "answering"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 ``python -m olscale.execution.tls DIR`` makes them; `olscale evaluate --tls DIR` does so too where DIR is missing.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys
@@ -15,8 +13,6 @@ from typing import Any
 from distributed.security import Security
 
 from olscale.errors import ExecutionError, OlscaleError
-
-__all__ = ["CERTIFICATE", "KEY", "make_certificate", "security"]
 
 CERTIFICATE, KEY = "cert.pem", "key.pem"
 

@@ -6,8 +6,6 @@ results. It also ends a worker whose nanny is gone or whose event loop has stood
 what learners have started.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import json
@@ -32,8 +30,6 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.budget import Budget, Metered
 from olscale.execution.watchdog_process import BEATS, SLOT, SLOTS
 from olscale.results.store import Store, open_store
-
-__all__ = ["GroupWatch", "Watchdog", "watchdog_of", "write_verdicts"]
 
 FULL = 0.9
 """Share of the worker's memory limit beyond which it is taken to be full; its nanny ends it at 0.95."""

@@ -23,8 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["BEATS", "SLOT", "SLOTS", "ends_of", "main"]
-
 POLL_SECONDS = 0.05
 LOOK_SECONDS = 1.0
 """How often is looked for what is no matter of milliseconds: a nanny that is gone, processes that learners have started."""

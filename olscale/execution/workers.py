@@ -1,7 +1,5 @@
 """The workers of a cluster: who is there, who has room, and calls that end when their worker does."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections import Counter
@@ -13,8 +11,6 @@ from typing import Any, TypeVar
 
 from olscale.errors import ExecutionError
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-
-__all__ = ["ClosedError", "WorkerLostError", "Workers"]
 
 T = TypeVar("T")
 

@@ -1,7 +1,5 @@
 """What was measured along the stream, and on its segments, as tables, JSON and CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -20,8 +18,6 @@ from olscale.report.tables import Entry, Table
 from olscale.report.wording import entry_form, heading, protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
-
-__all__ = ["ALONG", "along", "along_csv", "along_json", "along_tables"]
 
 SEGMENTS = "segment_error"
 ALONG = (*CURVES, SEGMENTS)

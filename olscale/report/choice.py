@@ -1,7 +1,5 @@
 """Which runs of a store a figure shows, and what it calls them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -11,9 +9,6 @@ from olscale.analysis.sweeps import Sweep
 from olscale.report.labels import Column, column_labels, column_of, row_labels, rows_of
 from olscale.report.wording import protocol_text
 from olscale.results import canonical_json
-
-__all__ = ["best_of_each", "labelled", "like", "same_stream", "stream_key", "streams"]
-
 
 T = TypeVar("T", Summary, Curve, SegmentErrors, Sweep, Curve | SegmentErrors)
 

@@ -17,8 +17,6 @@ from olscale.errors import ReportError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Drawing", "draw"]
-
 _LEAST = 6
 """Figures that are worth a process: matplotlib is imported in about the time of so many."""
 

@@ -15,8 +15,6 @@ from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Gallery", "Part"]
-
 Part = str | Drawing
 """A part of a section: HTML, or a figure that will have some when it is drawn."""
 

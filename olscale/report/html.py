@@ -3,8 +3,6 @@
 What it looks like is in ``templates/page.html``.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,8 +15,6 @@ from markupsafe import escape as html_escape
 
 from olscale.printable import printable
 from olscale.report.tables import Table
-
-__all__ = ["escape", "figure_html", "page_html", "paragraphs", "rows_html", "table_html"]
 
 
 def _printable(value: Any) -> Any:

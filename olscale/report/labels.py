@@ -1,7 +1,5 @@
 """Names of the rows and columns of a table: what tells learners of one name, and datasets of one name, apart."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,8 +8,6 @@ from typing import Any, NamedTuple
 from olscale.analysis.summary import Summary, natural
 from olscale.report.wording import value_text
 from olscale.results import canonical_json
-
-__all__ = ["Column", "Row", "column_labels", "column_of", "row_labels", "rows_of", "transforms_note"]
 
 
 class Column(NamedTuple):

@@ -1,14 +1,10 @@
 """Tables in LaTeX, for the ``booktabs`` package."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
 from olscale.printable import printable
 from olscale.report.tables import Entry, Table
-
-__all__ = ["escape", "latex"]
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

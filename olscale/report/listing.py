@@ -1,7 +1,5 @@
 """Summaries as JSON and CSV, one object or line each, for other programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -12,8 +10,6 @@ from typing import Any
 from olscale.analysis.summary import Summary
 from olscale.printable import csv_cell
 from olscale.results import canonical_json
-
-__all__ = ["as_csv", "as_json", "guarded"]
 
 FIELDS = (
     "dataset",

@@ -1,7 +1,5 @@
 """The page of a reproduction, ``docs/reproduction.md``: made from a store, never written by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 
@@ -20,8 +18,6 @@ from olscale.report.reproduction import (
 from olscale.report.tables import Entry, Table
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings
-
-__all__ = ["page"]
 
 
 def page(store: Store, ledgers: Sequence[tuple[ExperimentSettings, Sequence[Cell]]], words: Sequence[str]) -> str:

@@ -18,8 +18,6 @@ from olscale.results import Store, open_store
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Results"]
-
 _STYLE = """<style scoped>
 .olscale table { border-collapse: collapse; margin: .3rem 0; font-variant-numeric: tabular-nums; }
 .olscale caption { caption-side: top; white-space: nowrap; text-align: left; font-weight: 600; }

@@ -1,13 +1,9 @@
 """Notes below a table: what a reader must know of its figures, a sentence each."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from olscale.analysis.summary import Summary
-
-__all__ = ["count_notes", "own_setting_notes", "partial_notes", "tuned_notes", "version_notes"]
 
 
 def partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:

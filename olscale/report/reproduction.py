@@ -1,7 +1,5 @@
 """Published tables with ours beside them, and the ledger of their differences, for a terminal and as Markdown."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,17 +13,6 @@ from olscale.report.tables import Entry, Table, select, tables
 from olscale.report.wording import protocol_text
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings, Setting
-
-__all__ = [
-    "counts",
-    "described",
-    "differences",
-    "measured_tables",
-    "p_text",
-    "published_tables",
-    "rank_table",
-    "rank_tables",
-]
 
 MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (

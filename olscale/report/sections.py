@@ -1,7 +1,5 @@
 """Sections of a report: what the store holds, each data set's figures, failed runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -20,8 +18,6 @@ from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
 from olscale.report.tables import HEADLINES
 from olscale.report.wording import heading, protocol_text
-
-__all__ = ["failures", "overview", "stream_sections"]
 
 T = TypeVar("T", Curve, SegmentErrors)
 S = TypeVar("S", Summary, Sweep)

@@ -1,14 +1,10 @@
 """The status of a store as text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from olscale.analysis.status import Status
 from olscale.printable import printable, width
 from olscale.system.sizes import size_text
-
-__all__ = ["status_text"]
 
 
 def status_text(status: Status) -> str:

@@ -3,8 +3,6 @@
 One table a metric and protocol. Each entry has its figures as text; renderers only lay them out.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict
@@ -18,8 +16,6 @@ from olscale.report.labels import Column, Row, column_labels, column_of, row_lab
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
 from olscale.report.wording import entry_form, heading, protocol_text
 from olscale.results import canonical_json
-
-__all__ = ["HEADLINES", "Entry", "Table", "select", "tables"]
 
 HEADLINES = (
     "test_error",

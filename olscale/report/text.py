@@ -12,8 +12,6 @@ from olscale.report.tables import Entry, Table
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-__all__ = ["cell_texts", "plain", "print_rich"]
-
 GAP = "  "
 
 

@@ -1,13 +1,9 @@
 """Words and figures of metrics, protocols and parameters as reports show them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from olscale.results import canonical_json
-
-__all__ = ["entry_form", "heading", "protocol_text", "value_text"]
 
 
 def value_text(value: Any) -> str:

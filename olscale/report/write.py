@@ -1,7 +1,5 @@
 """The report on a store: a page and its figures in a folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,9 +15,6 @@ from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import tables
 from olscale.results import Store
 from olscale.results.store import OnDamage
-
-__all__ = ["Report", "write_report"]
-
 
 _LONG = 40
 """Rows of a table that nobody scrolls past to see a figure."""

@@ -1,15 +1,11 @@
 """JSON files that carry a checksum of their content, so that a damaged one is known whatever reads it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from olscale.results.record import canonical_json
-
-__all__ = ["DAMAGE", "json_bytes", "json_content"]
 
 _KEY = "checksum"
 

@@ -8,8 +8,6 @@ The length of the prefixes follows from the number of runs, so that the same run
 whatever order and however often they were compacted.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,8 +30,6 @@ from olscale.results.compacted import (
 from olscale.results.single import is_damage, read_single, stem, why
 from olscale.results.store import Store
 from olscale.results.version import WITH_COMPACTED, version_bytes
-
-__all__ = ["Compaction", "compact", "compact_many", "set_damaged_aside"]
 
 ROWS = 8192
 """A compacted file has no more rows than this, give or take; so many curves fit in memory several times."""

@@ -10,8 +10,6 @@ union of its compacted and single files, whatever their number: where several ha
 (see `deduplicate`). So nothing has to be exchanged in one step with anything else, and no file needs a lock.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence
@@ -24,19 +22,6 @@ import pyarrow.parquet as pq
 from olscale.results.record import OUTCOMES
 from olscale.results.rows import RUN_SCHEMA, TIMING_SCHEMA
 from olscale.storage.base import Storage
-
-__all__ = [
-    "DECIDES",
-    "SCHEMAS",
-    "compacted_bytes",
-    "compacted_name",
-    "deduplicate",
-    "encode_dictionaries",
-    "is_intact",
-    "prefix_of",
-    "read_compacted",
-    "salvage",
-]
 
 SCHEMAS = {"runs": RUN_SCHEMA, "timings": TIMING_SCHEMA}
 DECIDES = {"runs": "outcome", "timings": "finished_at"}

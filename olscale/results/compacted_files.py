@@ -1,7 +1,5 @@
 """The compacted files of a store, as they are whenever they are asked for: compactions exchange them meanwhile."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Callable, Sequence
 
@@ -12,8 +10,6 @@ from olscale.errors import StoreError
 from olscale.results.compacted import SCHEMAS, read_compacted
 from olscale.results.single import ReadResult, is_damage, why
 from olscale.storage.base import Storage
-
-__all__ = ["CompactedFiles"]
 
 _TRIES = 20
 """How often compacted files are listed again because compaction has exchanged them meanwhile."""

@@ -4,8 +4,6 @@ A compacted file never changes: one without some of its rows is written beside i
 Killed at any instant, a store has lost nothing else. A compaction at the same time may bring a run back.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
@@ -25,15 +23,6 @@ from olscale.results.scratch import Scratch
 from olscale.results.selections import read_selections, selection_file
 from olscale.results.single import file_of, is_damage, read_single, stem, why
 from olscale.results.store_runs import StoreRuns
-
-__all__ = [
-    "forget",
-    "forget_checkpoints",
-    "forget_matching",
-    "replace_record",
-    "result_digests",
-    "take_out_of_compacted",
-]
 
 
 def forget_matching(

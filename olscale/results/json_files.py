@@ -1,7 +1,5 @@
 """Small JSON files of a store, beside its runs: plans and selections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -9,8 +7,6 @@ from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.single import is_damage, why
 from olscale.results.store_runs import OnDamage, StoreRuns
-
-__all__ = ["read_json_files", "write_json_file"]
 
 T = TypeVar("T")
 

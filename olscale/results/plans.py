@@ -1,7 +1,5 @@
 """Plans kept in a store: which runs make up an experiment, and in which order and under which names people see them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -15,8 +13,6 @@ from olscale.results.json_files import read_json_files
 from olscale.results.record import canonical_json, is_run_id
 from olscale.results.single import why
 from olscale.results.store_runs import OnDamage, StoreRuns
-
-__all__ = ["LeftOut", "Plan", "PlannedDataset", "PlannedLearner", "plan_file", "read_plans", "write_plan"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Reading runs and timings of a store, from single and compacted files together."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,8 +9,6 @@ from olscale.errors import StoreError, UnknownNameError
 from olscale.results.compacted import DECIDES, SCHEMAS, deduplicate, encode_dictionaries
 from olscale.results.single import file_of, is_damage, read_single, stem, why
 from olscale.results.store_files import StoreFiles
-
-__all__ = ["read_row", "read_table", "refuse_damage"]
 
 
 def read_table(

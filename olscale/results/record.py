@@ -10,8 +10,6 @@ A run is known by its *definition*, a JSON object::
 Its id is a hash of the canonical text of that object, so the same run has the same id on every machine.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -23,8 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
-
-__all__ = ["FAILED", "OUTCOMES", "Record", "SegmentMistakes", "Series", "canonical_json", "is_run_id", "run_id"]
 
 OUTCOMES = ("ok", "diverged", "learner_error", "timeout", "oom", "lost")
 """How a run can end. Only ``lost`` (its workers kept dying) is worth trying again as it stands."""

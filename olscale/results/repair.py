@@ -1,7 +1,5 @@
 """A store whose store.json is damaged gets another one, of the version that its files tell of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from olscale.errors import StoreError
@@ -9,8 +7,6 @@ from olscale.results.checked_json import DAMAGE, json_content
 from olscale.results.rows import checksum_matches
 from olscale.results.store import Store
 from olscale.results.version import VERSION, WITH_COMPACTED, DamagedVersionError, version_bytes
-
-__all__ = ["mend_version"]
 
 
 def mend_version(path: str) -> bool:

@@ -6,8 +6,6 @@ differs from one execution to the next (times, machines) has a schema of its own
 A file of one row carries a CRC-32 of all its bytes, so that a damaged one is known whatever reads it.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence
@@ -19,20 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from olscale.results.record import Record, SegmentMistakes, Series, canonical_json
-
-__all__ = [
-    "OPTIONAL",
-    "RUN_SCHEMA",
-    "TIMING_SCHEMA",
-    "checksum_matches",
-    "fill_missing",
-    "parse",
-    "record_of",
-    "run_bytes",
-    "run_row",
-    "timing_bytes",
-    "timing_row",
-]
 
 RUN_SCHEMA = pa.schema(
     [

@@ -1,7 +1,5 @@
 """Scratch arrays in a store's ``tmp/``: what the tasks of one run leave there for the one that makes the record."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,8 +10,6 @@ from numpy.typing import NDArray
 from olscale.errors import StoreError
 from olscale.results.store_runs import StoreRuns
 from olscale.storage.checked_arrays import read_arrays, write_arrays
-
-__all__ = ["Scratch"]
 
 
 class Scratch:

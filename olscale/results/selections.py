@@ -1,7 +1,5 @@
 """Selections kept in a store: which parameters tuning chose, from what grid, on what data and how each candidate did."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
@@ -10,8 +8,6 @@ from typing import Any
 from olscale.results.json_files import read_json_files, write_json_file
 from olscale.results.record import canonical_json, run_id
 from olscale.results.store_runs import OnDamage, StoreRuns
-
-__all__ = ["Point", "Selection", "read_selections", "selection_file", "write_selection"]
 
 
 @dataclass(frozen=True, slots=True)

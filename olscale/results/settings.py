@@ -9,8 +9,6 @@ from typing import Any
 
 from olscale.results.record import canonical_json
 
-__all__ = ["REPLICATES", "ExperimentSettings", "Setting", "SettingKey", "setting_key"]
-
 REPLICATES = ("permutation", "fold", "projection")
 """Keys of a protocol in which the runs of a setting differ."""
 

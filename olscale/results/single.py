@@ -1,7 +1,5 @@
 """Reading single files, a run each: many local ones at once, several times faster than one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,8 +8,6 @@ import pyarrow as pa
 
 from olscale.results.rows import OPTIONAL, checksum_matches, fill_missing, parse
 from olscale.storage.base import Storage
-
-__all__ = ["BATCH", "WORTHWHILE", "ReadResult", "file_of", "is_damage", "read_bulk", "read_single", "stem", "why"]
 
 WORTHWHILE = 200
 """Files from which DuckDB's start-up is paid back."""

@@ -21,8 +21,6 @@ Readers look at single files first and at compacted ones (`olscale.results.compa
 gone is then in a compacted one, because compaction removes nothing before that is there.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection
 

@@ -16,8 +16,6 @@ from olscale.results.version import WITH_CHECKSUMS, parse_version
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
 
-__all__ = ["StoreFiles"]
-
 
 class StoreFiles:
     """The files of a store; it holds none open and pickles as its path.

@@ -1,7 +1,5 @@
 """The runs of a metrics store: written once, read together, from single and compacted files alike."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,8 +14,6 @@ from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
 from olscale.results.single import file_of, is_damage, stem, why
 from olscale.results.store_files import StoreFiles
-
-__all__ = ["OnDamage", "StoreRuns"]
 
 OnDamage = Literal["raise", "skip"]
 

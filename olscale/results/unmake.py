@@ -1,13 +1,9 @@
 """Whether there is a store, and taking back one that was made for results that did not come."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 
 from olscale.results.store import Store
-
-__all__ = ["is_vacant", "unmake"]
 
 
 def is_vacant(path: str | os.PathLike[str]) -> bool:

@@ -4,24 +4,12 @@ Version 1 had no compacted files, and in versions 1 and 2 a file without a check
 version (compaction makes 2 of 1); a new store has version 3, in which every file carries a checksum.
 """
 
-from __future__ import annotations
-
 import json
 
 from olscale.errors import StoreError
 from olscale.results.checked_json import DAMAGE, json_bytes, json_content
 from olscale.results.single import why
 from olscale.storage.base import Storage
-
-__all__ = [
-    "VERSION",
-    "WITH_CHECKSUMS",
-    "WITH_COMPACTED",
-    "DamagedVersionError",
-    "is_store",
-    "parse_version",
-    "version_bytes",
-]
 
 FORMAT, VERSION = "olscale metrics store", 3
 

@@ -4,8 +4,6 @@ Every format yields `Batch` objects in the order of its source and keeps no more
 MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zstd and may be anywhere fsspec reaches.
 """
 
-from __future__ import annotations
-
 import io
 from pathlib import PurePosixPath
 

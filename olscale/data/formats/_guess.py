@@ -1,23 +1,10 @@
 """What a table does not say of itself: its delimiter, whether its first row is a header, where its label is."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Sequence
 
 from olscale.data.formats.cells import is_missing, is_number
-
-__all__ = [
-    "MOST_LABELS",
-    "WHITESPACE",
-    "delimiter_of",
-    "fits_number",
-    "has_decimal_commas",
-    "is_header",
-    "label_is_first",
-    "text_lines",
-]
 
 MOST_LABELS = 100
 """Different values up to which a first column of whole numbers can be taken for the label."""

@@ -6,8 +6,6 @@ checked before it is handed on, as plain arrays. The first line is JSON: what ea
 follow in that order.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -15,8 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-
-__all__ = ["main"]
 
 _SPARE_BYTES, _BYTES_A_BYTE = 1 << 30, 256
 """Memory beside that of the libraries, and for each byte of the file, which may be compressed."""

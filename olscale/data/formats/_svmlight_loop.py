@@ -7,28 +7,12 @@ a newline stops it. Behind it there is room for one more word, see `olscale.comp
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at, digit_run
 from olscale.compiled.number import HARD, NOT_A_NUMBER, digits_at, number_at
-
-__all__ = [
-    "BAD_INDEX",
-    "BAD_LABEL",
-    "BAD_VALUE",
-    "LARGE_INDEX",
-    "MAX_INDEX",
-    "MISSING_LABEL",
-    "NEGATIVE_INDEX",
-    "OK",
-    "UNORDERED",
-    "ZERO_INDEX",
-    "parse_rows",
-]
 
 OK, MISSING_LABEL, BAD_LABEL, BAD_INDEX, NEGATIVE_INDEX, LARGE_INDEX, BAD_VALUE, UNORDERED, ZERO_INDEX = range(9)
 MAX_INDEX = 2**31 - 2

@@ -10,16 +10,12 @@ it there is room for one more word, see `olscale.compiled.eight_bytes`.
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
 # ruff: noqa: SIM109, SIM110
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.eight_bytes import byte_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
-
-__all__ = ["EMPTY", "MOST_HARD", "NUMBER", "SKIP", "TARGET", "TEXT", "gather_cells", "parse_rows"]
 
 NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
 """What becomes of a column: a number, one that may not be missing, text, nothing, and nothing as it must be empty."""

@@ -1,14 +1,10 @@
 """Reading ahead: a stream is decompressed in a thread while what came before is parsed."""
 
-from __future__ import annotations
-
 import io
 import os
 from queue import Empty, Queue
 from threading import Event, Thread
 from typing import Any
-
-__all__ = ["read_ahead"]
 
 _BLOCK_BYTES = 1 << 18
 _BLOCKS = 4

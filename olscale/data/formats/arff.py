@@ -6,8 +6,6 @@ date attributes are text columns whose values are numbered as they appear. ``?``
 (``{1 0.5, 7 red}``) are read. The target is the last attribute or `ReadOptions.label`.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +26,6 @@ from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import Dialect, TableParser, table_text
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
-
-__all__ = ["ArffFormat", "Attribute"]
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(.+)", re.IGNORECASE)
 _NUMERIC = ("numeric", "real", "integer")

@@ -6,8 +6,6 @@ decide how rows are stored, which classes exist or how they are coded: that is i
 To add a format, write a module with a class that follows `Format` and name it in the registry of this package.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cells of a table, as text: which mean that there is no value, and which are numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -9,8 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import FormatError
-
-__all__ = ["MISSING", "Line", "checked_rows", "is_missing", "is_number", "numbers_of"]
 
 MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 """Cells that mean "no value", in lower case."""

@@ -1,7 +1,5 @@
 """Sources as streams of plain bytes, whatever they were compressed with and wherever they are."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +7,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from olscale.errors import FormatError, OlscaleError
-
-__all__ = ["decompressed", "errors_of", "open_raw", "open_source", "strip_compression", "unreadable"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")

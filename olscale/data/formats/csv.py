@@ -23,8 +23,6 @@ published so): when the first column, and no other, holds only whole numbers in 
 (`olscale.data.formats.text`) come before everything else.
 """
 
-from __future__ import annotations
-
 import csv
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ Name the images file. Its labels are found by the usual name: ``train-images-idx
 ``train-labels-idx1-ubyte.gz``, with or without the compression suffix.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -18,8 +16,6 @@ from numpy.typing import NDArray
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_source, strip_compression
 from olscale.errors import FormatError
-
-__all__ = ["IdxFormat"]
 
 _DTYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 _BATCH_BYTES = 1 << 25

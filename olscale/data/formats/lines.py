@@ -4,14 +4,10 @@ Compiled loops parse a block where it lies; who needs lines as Python strings it
 cursor, so that they can take turns.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 
 from olscale.errors import FormatError
-
-__all__ = ["BLOCK_BYTES", "MAX_CELLS", "MAX_LINE", "ROOM_BYTES", "TextBlocks", "TextLines", "cells_problem", "too_long"]
 
 MAX_LINE = 64 << 20
 """Bytes of a line, and of a row of several lines. Ten times the longest row of any data set met."""

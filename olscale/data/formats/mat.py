@@ -4,8 +4,6 @@ Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; 
 read too, and a cell array of matrices with the same rows (views) is read side by side.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
@@ -25,8 +23,6 @@ from olscale.data.formats import _loadmat
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
 from olscale.errors import FormatError
-
-__all__ = ["MatFormat"]
 
 _NAMES = (("X", "Y"), ("X", "y"), ("x", "y"), ("fea", "gnd"), ("data", "labels"), ("data", "target"))
 _TOO_NEW = b"MATLAB 7.3"

@@ -5,8 +5,6 @@ Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_t
 test rows. Pickled objects are never loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, BinaryIO, ClassVar
 
@@ -17,8 +15,6 @@ from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, spl
 from olscale.data.formats.compression import open_raw
 from olscale.errors import FormatError
 from olscale.storage.npz import check_size
-
-__all__ = ["NpzFormat"]
 
 _NAMES = {
     "train": (("X_train", "y_train"), ("x_train", "y_train"), ("X", "y"), ("x", "y"), ("data", "target")),

@@ -1,7 +1,5 @@
 """Text columns as one-hot columns, numbered in order of first appearance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,8 +7,6 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.cells import is_missing
-
-__all__ = ["OneHot"]
 
 _ABSENT = np.iinfo(np.int32).max
 

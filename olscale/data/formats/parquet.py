@@ -4,8 +4,6 @@ Text columns become sparse one-hot columns after the numeric ones, see `olscale.
 no value at all. The target is the last column or `ReadOptions.label`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -22,8 +20,6 @@ from olscale.data.formats.table_columns import (
 )
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.errors import FormatError
-
-__all__ = ["ParquetFormat"]
 
 
 class ParquetFormat:

@@ -1,15 +1,11 @@
 """The data sets bundled with scikit-learn, as sources without a file: ``sklearn:digits``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.errors import UnknownNameError
-
-__all__ = ["SklearnFormat"]
 
 _PREFIX = "sklearn:"
 _NAMES = ("breast_cancer", "diabetes", "digits", "iris", "wine")

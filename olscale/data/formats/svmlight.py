@@ -9,8 +9,6 @@ handed on, is an error; nothing is ever renumbered behind the reader's back.
 Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -23,8 +21,6 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError
-
-__all__ = ["SvmlightFormat", "read_svmlight"]
 
 MAX_NONZEROS = 4_000_000
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.table_columns import TableColumns
 
-__all__ = ["CellPlaces", "TableCells", "Values"]
-
 
 class Values:
     """The different cells of a text column, stripped, in order of first appearance.

@@ -12,18 +12,6 @@ from numpy.typing import NDArray
 
 from olscale.errors import FormatError, UnknownNameError
 
-__all__ = [
-    "TableColumns",
-    "TableRows",
-    "Target",
-    "columns_named",
-    "label_position",
-    "segment_position",
-    "text_columns",
-    "unique_names",
-    "value_of",
-]
-
 Target: TypeAlias = NDArray[np.float64] | list[str]
 """Raw labels of consecutive rows: numbers, or text."""
 

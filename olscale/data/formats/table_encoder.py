@@ -5,8 +5,6 @@ after the numeric ones in order of first appearance (row by row, left to right),
 stream can be encoded without knowing its values in advance: columns are only ever added at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -19,8 +17,6 @@ from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import TableColumns, TableRows
 from olscale.errors import FormatError
-
-__all__ = ["NO_LABEL", "Column", "TableEncoder"]
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 

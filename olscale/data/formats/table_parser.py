@@ -4,8 +4,6 @@ Both ways give the same bytes. The slow one is that of Python's csv, and the onl
 turns at one text: the loop stops before a row that it leaves to the other.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +20,6 @@ from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import NO_LABEL, Column, TableEncoder
 from olscale.errors import FormatError
-
-__all__ = ["BLOCK_BYTES", "Dialect", "TableParser", "pays", "table_text"]
 
 BLOCK_BYTES = 1 << 22
 """Bytes of text parsed at a time. Python's csv reads as many while the machinery of compiled loops starts."""

@@ -5,8 +5,6 @@ UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a tabl
 what the table and SVMlight formats know how to read.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +13,6 @@ from olscale.data.formats.compression import open_source, strip_compression
 from olscale.data.formats.lines import MAX_LINE, too_long
 from olscale.errors import FormatError
 from olscale.storage.clients import split_url
-
-__all__ = ["labels_beside", "open_text"]
 
 _FEATURES, _LABELS = ".data", ".labels"
 

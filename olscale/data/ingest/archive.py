@@ -1,7 +1,5 @@
 """Tar archives with a file a segment, as the URL set is published: one pass, whatever the order of the members."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from collections.abc import Generator, Iterator
@@ -15,8 +13,6 @@ from olscale.data.formats import known_suffixes
 from olscale.data.formats.ahead import read_ahead
 from olscale.data.formats.compression import decompressed, open_source, strip_compression
 from olscale.errors import FormatError
-
-__all__ = ["is_archive", "open_member", "open_members"]
 
 _ARCHIVE = re.compile(r"\.(tar|tar\.(gz|bz2|xz|zst)|tgz|tbz2|txz)$", re.IGNORECASE)
 _DATA = frozenset((".txt", ".dat", ".data", ".t", ".trn", ".tst", ".train", ".test"))

@@ -1,7 +1,5 @@
 """Writing the rows of one split: cut into chunks, hashed, and handed to the layout."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future
 
@@ -10,8 +8,6 @@ from olscale.data.layouts import Block, open_writer
 from olscale.data.manifest import ChunkEntry, Segment, SplitEntry
 from olscale.data.rebatch import Rebatch
 from olscale.storage.base import Storage
-
-__all__ = ["ChunkWriter"]
 
 
 class ChunkWriter:

@@ -5,8 +5,6 @@ is made of. A build that fails removes what it made; one that is killed leaves t
 is, but for what `olscale.data.ingest.resume` can use.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,8 +16,6 @@ from olscale.errors import DatasetError
 from olscale.storage.base import Storage
 from olscale.storage.open import UNWRITABLE, open_storage
 from olscale.version import __version__
-
-__all__ = ["REWRITE", "SPILL", "claim"]
 
 SPILL = "spool"
 """Scratch folder with members of archives."""

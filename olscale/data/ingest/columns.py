@@ -1,7 +1,5 @@
 """One numbering of the columns for all sources of a dataset."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +9,6 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
 from olscale.data.layouts.base import StoredRows
 from olscale.errors import DatasetError
-
-__all__ = ["Columns"]
 
 _STORED = tuple(np.dtype(name) for name in ("u1", "i1", "u2", "i2", "u4", "i4", "f4", "f8"))
 """Types whose every value is exact as float64."""

@@ -1,15 +1,11 @@
 """Columns of a table that are probably no features, and what to do about each."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 
 from olscale.data.formats.cells import is_number
 from olscale.data.formats.table_columns import value_of
 from olscale.data.manifest import Manifest
-
-__all__ = ["column_hints"]
 
 _FEW = 50
 """Values up to which a column is not worth a word."""

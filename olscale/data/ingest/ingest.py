@@ -1,7 +1,5 @@
 """Ingestion: from sources in any format to a dataset at rest."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Sequence
@@ -25,8 +23,6 @@ from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.system.memory import keep_freed_memory
-
-__all__ = ["ingest"]
 
 
 def ingest(

@@ -5,8 +5,6 @@ first byte to its last; every member is spilled to a file, and these are then re
 ``Day10``). No member is ever unpacked under its own name: we name the files, and remove each as soon as it is read.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
@@ -21,8 +19,6 @@ from olscale.data.ingest.archive import open_member, open_members
 from olscale.data.ingest.sources import natural_key, segment_name
 from olscale.data.ingest.spill_svmlight import read_spill, spill_svmlight
 from olscale.errors import FormatError
-
-__all__ = ["SVMLIGHT", "Member", "read_member", "spill_archive"]
 
 SVMLIGHT = "svmlight"
 _COPY_BYTES = 1 << 17

@@ -1,7 +1,5 @@
 """Reading source after source, each with what the ones before it have shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +13,6 @@ from olscale.data.ingest.selection import drop_columns
 from olscale.data.ingest.sources import Source, segment_name
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import FormatError
-
-__all__ = ["Reader"]
 
 _BATCH_ROWS = 2_048
 """Rows asked of formats that may be dense and wide."""

@@ -7,8 +7,6 @@ with the member it was in. Everything else (labels, columns, checksums, the fing
 from the rows, so the outcome has the same bytes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,8 +19,6 @@ from olscale.data.manifest import ChunkEntry
 from olscale.data.rebatch import cut
 from olscale.errors import DatasetError
 from olscale.storage.base import Storage
-
-__all__ = ["EARLIER", "PROGRESS", "Earlier", "Journal", "keep_earlier"]
 
 PROGRESS = "progress.json"
 EARLIER = "earlier"

@@ -1,7 +1,5 @@
 """Segments: one for each member, or a new one wherever the value of a column changes."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, Protocol
 
@@ -14,8 +12,6 @@ from olscale.data.ingest.members import Member
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import Segment
 from olscale.errors import DatasetError, UnknownNameError
-
-__all__ = ["Segments", "segments_by"]
 
 
 class Segments(Protocol):

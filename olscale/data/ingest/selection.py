@@ -1,7 +1,5 @@
 """What of the sources is taken: some of their rows, and columns without those that are no features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -11,8 +9,6 @@ from olscale.compiled.csr import CSR, slice_rows
 from olscale.data.formats.base import Batch
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
-
-__all__ = ["drop_columns", "rows_between"]
 
 
 def rows_between(batch: Batch, first: int, last: int) -> Batch:

@@ -1,7 +1,5 @@
 """What is to be ingested: files, folders, patterns and names, in a fixed order."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable
@@ -14,8 +12,6 @@ from olscale.data.formats.text import labels_beside
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
 from olscale.storage.clients import split_url
-
-__all__ = ["Source", "expand", "natural_key", "segment_name", "sha256_and_size", "stamp"]
 
 _NAME = re.compile(r"^[a-z][a-z0-9_-]+:(?!//)", re.IGNORECASE)
 

@@ -3,8 +3,6 @@
 Sparse rows are packed (`olscale.data.row_codec`), which takes half of their text or less.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +15,6 @@ from olscale.compiled.csr import CSR, slice_rows
 from olscale.data.formats.base import Batch
 from olscale.data.row_codec import SPARE_WORDS, PackedRows, Pieces, find, unpack
 from olscale.storage.local import write_in_steps
-
-__all__ = ["read_batches", "write_batch"]
 
 _PIECE_ROWS = 1_024
 """Few enough to be packed in the cache."""

@@ -4,8 +4,6 @@ The first rows of the first file decide that for all, and in an archive they may
 indices as they are written, and are numbered when they are read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,8 +18,6 @@ from olscale.data.formats.svmlight import read_svmlight
 from olscale.data.ingest.spill import read_batches, write_batch
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import DatasetError
-
-__all__ = ["read_spill", "spill_svmlight"]
 
 
 def spill_svmlight(format: Format, source: str, content: BufferedReader, file: Path) -> None:

@@ -1,7 +1,5 @@
 """What became of the columns of tables, gathered while a dataset is built, and where values are missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,6 @@ from olscale.data.formats.base import Batch
 from olscale.data.formats.table_columns import TableColumns, value_of
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
-
-__all__ = ["TableNotes"]
 
 _SHARE = 0.5
 """Of the rows: a column that never falls, and rises in more of them than this, is a row's number or time."""

@@ -29,8 +29,6 @@ from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__
 
-__all__ = ["DatasetWriter"]
-
 _DENSE_SHARE, _DENSE_COLUMNS = 0.25, 65_536
 
 

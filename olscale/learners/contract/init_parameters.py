@@ -3,12 +3,8 @@
 This is what scikit-learn asks of an estimator, without its base class: to import that takes longer than a small evaluation.
 """
 
-from __future__ import annotations
-
 import inspect
 from typing import Any, Self
-
-__all__ = ["InitParameters"]
 
 
 class InitParameters:

@@ -15,8 +15,6 @@ from olscale.report.figures.words import legible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["alarm_figure"]
-
 
 def alarm_figure(
     shown: Mapping[str, Curve], rows: int | None = None, title: str = "", of_learner: Looks | None = None

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from olscale.analysis.decision_boundary import DecisionBoundary, Snapshot
 
-__all__ = ["boundary_figure", "scatter_rows"]
-
 _TINTS = ("#fbe0cc", "#cfe3f2")
 _INKS = COLOURS[1:3]
 _POINTS = 1_500

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BANDS", "curve_figure"]
-
 _SETTLED = 0.1
 """Share of the stream after which all of a curve is in view; the first rows' errors may be anything."""
 

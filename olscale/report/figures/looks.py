@@ -1,7 +1,5 @@
 """One look a learner in all figures of a report: its colour and mark say who it is, dashes and shade which setting."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,8 +9,6 @@ from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
 from olscale.report.figures.style import COLOURS, DASHES, MARKERS
 from olscale.report.labels import Row, rows_of
-
-__all__ = ["Look", "Looks", "looks"]
 
 Look = dict[str, Any]
 """Keywords of a matplotlib line: colour, dashes and marker."""

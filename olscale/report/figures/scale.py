@@ -1,12 +1,8 @@
 """Axes of parameters: logarithmic where the values are geometric, with ticks at the values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
-
-__all__ = ["is_geometric", "value_text"]
 
 
 def is_geometric(values: Sequence[float]) -> bool:

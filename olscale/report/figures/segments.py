@@ -15,8 +15,6 @@ from olscale.report.figures.words import figure_text, legible
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["segment_figure"]
-
 _TICKS = 12
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "DASHES", "FORMATS", "MARKERS", "need_matplotlib", "panels", "save", "styled"]
-
 COLOURS = ("#000000", "#d55e00", "#0072b2", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")

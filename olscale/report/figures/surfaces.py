@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["surface_figure"]
-
 _MAP = "cividis"  # its lightness rises evenly, in grey print and for colour-blind readers
 _CELL = 0.36
 _WRITTEN = 16

@@ -1,7 +1,5 @@
 """Metrics, learners and parameters as words of a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -10,8 +8,6 @@ from numpy.typing import NDArray
 
 from olscale.printable import printable
 from olscale.report.wording import heading, value_text
-
-__all__ = ["figure_text", "in_unit", "legible", "metric_text", "params_text"]
 
 T = TypeVar("T")
 

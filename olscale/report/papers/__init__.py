@@ -1,7 +1,5 @@
 """Figures of the papers, drawn from a store that has the runs; one paper a file."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from olscale.errors import UnknownNameError

@@ -17,8 +17,6 @@ from olscale.results.store import OnDamage
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FigureSource", "MissingRunsError", "PaperFigure"]
-
 
 class MissingRunsError(ReportError):
     """A figure's runs, or its data set, are not there; the message says which."""

@@ -17,8 +17,6 @@ from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 _AS_PRINTED = {"k": 60, "lam": 1.0}
 _SEQUENTIAL = {"prototypes": "sequential"}
 _PIPELINE = "olscale evaluate pipelines/lol-2016-figures.toml --store STORE"

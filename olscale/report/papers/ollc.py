@@ -17,8 +17,6 @@ from olscale.report.papers.base import FigureSource, PaperFigure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 _ROWS = 500
 _STARTS = 20
 

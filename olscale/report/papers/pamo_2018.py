@@ -17,8 +17,6 @@ from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigu
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES"]
-
 _PIPELINE = "olscale evaluate pipelines/pamo-2018-figures.toml --store STORE"
 _GRID = ("alpha", "C")
 _FEW = 5
