@@ -4,6 +4,7 @@ This is what scikit-learn asks of an estimator, without its base class: to impor
 """
 
 import inspect
+from functools import cache
 from typing import Any, Self
 
 
@@ -13,7 +14,7 @@ class InitParameters:
     @classmethod
     def _get_param_names(cls) -> list[str]:
         """Return the names of the arguments of ``__init__``, sorted."""
-        return sorted(_defaults(cls))
+        return sorted(_defaults(cls))  # type: ignore[arg-type]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name; they hold no other estimators, so `deep` changes nothing."""
@@ -37,7 +38,7 @@ class InitParameters:
 
     def __repr__(self) -> str:
         """Return the call that makes such an object, without the parameters at their defaults."""
-        defaults, shown = _defaults(type(self)), []
+        defaults, shown = _defaults(type(self)), []  # type: ignore[arg-type]
         for name in self._get_param_names():
             value = repr(getattr(self, name, None))
             if value != repr(defaults[name]):
@@ -56,6 +57,7 @@ class InitParameters:
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
 
+@cache  # to look at a signature takes as long as a small run
 def _defaults(of: type) -> dict[str, Any]:
     """Return the arguments of ``__init__`` with their defaults."""
     if of.__init__ is object.__init__:  # type: ignore[misc]

@@ -14,7 +14,6 @@ What a learner can do beyond this contract it declares as a capability: see `ols
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,14 +103,6 @@ class Learner(InitParameters):
     checks_rows: ClassVar[bool] = False
     restorable: ClassVar[bool] = True
     state_: State
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        names: list[str] = (
-            super()._get_param_names()
-        )  # looks at the signature each time, which takes as long as a small run
-        return names
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form.
