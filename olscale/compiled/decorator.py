@@ -1,6 +1,7 @@
 """The decorator of compiled loops, and a cache that notices every change."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any, ParamSpec, TypeVar
 
@@ -63,6 +64,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
                 return self._load_overload(sig, target_context)
         finally:
             end_machine_code()
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code for later processes, where there is room for it: a full disk ends nothing else."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
 
 
 class _Compilation(event.Listener):  # type: ignore[misc]

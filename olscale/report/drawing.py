@@ -68,9 +68,8 @@ def draw(drawings: Sequence[Drawing], folder: Path, formats: Sequence[str], proc
         children = []
         for number in range(count):
             share = Path(scratch, str(number))
-            with share.open("wb") as file:
-                pickle.dump(sys.path, file)
-                pickle.dump((drawings[number::count], folder, formats), file)
+            # In a folder that nobody else writes to; the child believes it.
+            share.write_bytes(pickle.dumps(sys.path) + pickle.dumps((drawings[number::count], folder, formats)))
             # Neither a fork of this process, whose threads of Arrow would not be there, nor one that runs its main module.
             command = [sys.executable, "-c", _CHILD, str(share)]
             children.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True))

@@ -129,7 +129,6 @@ def _open_files(path: str) -> Storage:
     try:
         files.connect()
     except DatasetError as fault:
-        raise StoreError(
-            f"cannot open the metrics store {path}: {fault.__cause__}; use a directory or an fsspec URL"
-        ) from fault
+        reason = str(fault).removeprefix(f"{path} cannot be opened (").removesuffix(")")
+        raise StoreError(f"cannot open the metrics store {path}: {reason}; use a directory or an fsspec URL") from fault
     return files

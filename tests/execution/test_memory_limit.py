@@ -77,7 +77,7 @@ def test_a_limit_that_is_none_or_too_small_is_one_line(url: str, tmp_path: Path)
 
 def test_a_full_disk_is_one_line(url: str, tmp_path: Path) -> None:
     with (
-        mock.patch("olscale.data.shuffle.spill_file._write", side_effect=OSError(28, "No space left on device")),
+        mock.patch("olscale.data.shuffle.spill_file._all", side_effect=OSError(28, "No space left on device")),
         pytest.raises(ExecutionError, match=r"^cannot permute .*: No space left on device; .* OLSCALE_SCRATCH"),
     ):
         evaluate(experiment(url), tmp_path / "store", in_process=True, memory_limit="400 kB")

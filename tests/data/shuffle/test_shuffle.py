@@ -269,7 +269,7 @@ def test_a_full_disk_is_one_line(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     with (
-        mock.patch.object(spill_file, "_write", side_effect=full),
+        mock.patch.object(spill_file, "_all", side_effect=full),
         pytest.raises(DatasetError, match="No space left") as last,
     ):
         rows.chunk(0)
