@@ -33,7 +33,7 @@ class FusedLOL(FusedSettings):
     ...     learner.begin(columns=1, classes=2)
     >>> fused = learners[0].fuse(learners)
     >>> [scores.tolist() for scores in fused.learn(np.array([[1.0], [2.0], [1.0]]), np.array([1, 0, 0]))]
-    [[[0.0], [0.2], [0.0]], [[0.0], [1.0], [0.0]]]
+    [[[0.0], [0.2], [0.0]], [[0.0], [1.0], [0.5]]]
     """
 
     def __init__(self, learners: Sequence[Learner], rules: Sequence[LOLRule]) -> None:

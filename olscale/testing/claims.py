@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.csr import CSR, slice_rows, to_csr
+from olscale.compiled.csr import CSR, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
@@ -146,7 +146,7 @@ def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner],
     for classes, kind in product((2, CLASSES), ("dense", "csr")):
         chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
         broken[5, 3] = np.nan
-        X = to_csr(broken) if kind == "csr" else broken
+        X = to_csr(broken) if kind == "csr" else read_only(broken)
         rows = [*cut(chunk, [0, 64, ROWS]), (X, chunk.y[:9])]
         alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
         fused = fuse(together)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, slice_rows, to_csr
+from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
@@ -20,13 +20,16 @@ VARIANTS = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLA
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
-    """Return a small stream of noisy clusters, in which some features and some whole rows are zero."""
+    """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
+
+    Nobody can write to it, as to no stream's rows: loops would be compiled once more for rows that one can write to.
+    """
     rng = np.random.default_rng(seed)
     y = rng.integers(0, classes, ROWS)
     X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(ROWS) < 0.03] = 0.0
-    return Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
+    return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
 
 
 def start(learner: type[Learner], classes: int) -> Learner:
