@@ -21,7 +21,6 @@ quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/man
 	@echo
 	@$(BIN)/olscale results $(STORE)
 	@echo
-	@$(BIN)/olscale report $(STORE) --out $(OUT)/report
 	@echo "The metrics store is $(CURDIR)/$(STORE). Look again with: $(BIN)/olscale results $(STORE)"
 
 $(OUT)/rotating-xor/manifest.json: | .venv/installed
