@@ -85,6 +85,7 @@ def check(target: str) -> None:
     from olscale.cli.evaluate import parse_learner
     from olscale.errors import OlscaleError
     from olscale.learners.registry import is_learner, learner_class, make_learner
+    from olscale.system.interrupts import text_of
     from olscale.testing import foreign_checks, learner_checks
 
     find_modules_here()
@@ -98,15 +99,15 @@ def check(target: str) -> None:
         checks, what = learner_checks(found), "the learner contract"
     else:
         checks, what = foreign_checks(name, params), "what an evaluation relies on"
-    failed = 0
+    failed, reasons = 0, set[str]()
     for title, run in checks:
         try:
             run()
         except Exception as error:
             failed += 1
-            reason = str(error).strip().partition("\n")[0]
-            reason = reason if isinstance(error, AssertionError) else f"{type(error).__name__}: {reason}"
-            say(f"FAILED  {title}: {reason}")
+            reason = text_of(error).removeprefix("AssertionError: ")
+            say(f"FAILED  {title}: {'as above' if reason in reasons else reason}")
+            reasons.add(reason)
         else:
             say(f"passed  {title}")
     if failed:

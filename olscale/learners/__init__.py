@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from olscale.compiled.csr import Rows
     from olscale.compiled.decorator import compiled
+    from olscale.compiled.row_layout import by_layout
     from olscale.compiled.rows import add_column, add_row, column_sums, row_scores, set_column
     from olscale.learners.arow import AROW
     from olscale.learners.confidence_weighted import CW
@@ -77,6 +78,7 @@ __all__ = [
     "Whole",
     "add_column",
     "add_row",
+    "by_layout",
     "class_axis",
     "column_sums",
     "compiled",
@@ -90,6 +92,7 @@ __all__ = [
 _NAMES = {
     "olscale.compiled.csr": "Rows",
     "olscale.compiled.decorator": "compiled",
+    "olscale.compiled.row_layout": "by_layout",
     "olscale.compiled.rows": "add_column add_row column_sums row_scores set_column",
     "olscale.learners.arow": "AROW",
     "olscale.learners.confidence_weighted": "CW",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,10 @@ from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
 from olscale.evaluation.plan import RunPlan, make_plan
-from olscale.evaluation.protocol import Scoring
+from olscale.evaluation.protocol import ProtocolSpec, Scoring
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_state import RunState
+from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.registry import learner_names, make_learner
@@ -276,6 +277,36 @@ def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> Non
     assert [run.id for run in plan(shelf, delay=0).runs] == plain
     found = [run.id for protocol in OPTIONS.values() for run in plan(shelf, **protocol).runs]
     assert len({*found, *plain}) == len(found) + 1
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "order": {"order": "time"},
+    "permutations": {"permutations": 3},
+    "projections": {"order": "time", "projections": 2},
+    "split": {"split": "half"},
+    "folds": {"split": "kfold", "folds": 3},
+    "passes": {"passes": 2},
+    "window": {"window": 5},
+    "fading": {"fading": 0.9},
+    "delay": {"delay": 2},
+    "holdout_every": {"holdout_every": 5},
+    "holdout_rows": {"holdout_every": 5, "holdout_rows": 2},
+    "drift": {"drift": "page-hinkley"},
+    "burn_in": {"burn_in": 1},
+}
+
+
+@pytest.mark.parametrize("option", [option.name for option in fields(ProtocolSpec)])
+def test_every_option_asks_for_other_runs(option: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a store would have the runs without the option for those with it."""
+    monkeypatch.setattr("olscale.evaluation.streams.detector_version", lambda _: "1")
+
+    def ids(**options: Any) -> set[str]:
+        keys = stream_keys("d", "f" * 64, ("project:3",), ProtocolSpec(**options), seed=0)
+        return {Run(key, "perceptron", 1, {}).id for key in keys}
+
+    others = {name: value for name, value in CHANGES[option].items() if name != option}
+    assert ids(**CHANGES[option]) != ids(**others)
 
 
 def test_the_definition_of_a_fold_is_in_the_words_of_other_splits(shelf: Path) -> None:
