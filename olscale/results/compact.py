@@ -85,9 +85,8 @@ def compact(store: Store) -> Compaction:
     >>> compact(open_store("memory://doctest-compact", create=True))
     Compaction(runs=0, files=0, merged=0, damaged=[])
     """
-    if (
-        store.version < WITH_COMPACTED
-    ):  # versions of olscale that do not look for compacted files must know that they cannot read this
+    if store.version < WITH_COMPACTED:
+        # Versions of olscale that do not look for compacted files must know that they cannot read this.
         store.put("store.json", version_bytes(WITH_COMPACTED))
     done = Compaction()
     for kind in ("timings", "runs"):
