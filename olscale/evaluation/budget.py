@@ -19,7 +19,14 @@ from olscale.system.sizes import parse_size
 
 
 def _bytes(size: Any) -> Any:
-    return parse_size(size) if isinstance(size, str) else size
+    return parse_size(size) if isinstance(size, str) else _number(size)
+
+
+def _number(value: Any) -> Any:
+    """Refuse true and false, which pydantic takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number, not true or false")
+    return value
 
 
 class Budget(BaseModel):
@@ -41,7 +48,7 @@ class Budget(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    max_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_seconds: Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)] | None = None
     max_memory: Annotated[int, BeforeValidator(_bytes), Field(gt=0)] | None = None
 
     def out_of_time(self) -> BudgetExceeded:

@@ -56,7 +56,7 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
 
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
     """Refuse true and false where only numbers and words go: pydantic takes them for 1 and 0."""
-    numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "budget") if key in content}
+    numeric = {key: content[key] for key in ("seed", "protocol", "tuning") if key in content}
     datasets = content.get("datasets")
     tables = datasets if isinstance(datasets, list | tuple) else ()
     own = [each.get("protocol") if isinstance(each, dict) else None for each in tables]

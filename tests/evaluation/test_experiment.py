@@ -39,7 +39,7 @@ GOOD: dict[str, Any] = {"datasets": [{"path": "d"}], "learners": [{"name": "pa"}
         ({"datasets": [{"path": "d", "protocol": {"projections": 0}}]}, "datasets.0.protocol.projections was 0"),
         ({"seed": True}, "seed was True: expected no true or false here"),
         ({"protocol": {"burn_in": True}}, "protocol.burn_in was True: expected no true or false here"),
-        ({"budget": {"seconds": False}}, "budget.seconds was False: expected no true or false here"),
+        ({"budget": {"max_seconds": True}}, "budget.max_seconds was True: expected a number, not true or false"),
         ({"datasets": [{"path": "d", "protocol": {"window": True}}]}, "datasets.0.protocol.window was True"),
     ],
 )

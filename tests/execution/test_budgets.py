@@ -268,7 +268,8 @@ def test_seconds_spent_are_saved_with_the_run(shelf: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"max_seconds": 0}, {"max_memory": "2 apples"}, {"max_memory": "5iB"}, {"seconds": 1}]
+    "wrong",
+    [{"max_seconds": 0}, {"max_memory": "2 apples"}, {"max_memory": "5iB"}, {"max_memory": True}, {"seconds": 1}],
 )
 def test_wrong_budgets_are_refused(shelf: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ExperimentError, match=next(iter(wrong))):
