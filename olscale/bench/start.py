@@ -25,7 +25,8 @@ def figures() -> list[Figure]:
     """Return seconds of commands, on data sets and stores in the system's temporary folder."""
     with tempfile.TemporaryDirectory(prefix="olscale-bench-") as name:
         folder = Path(name)
-        fill_loose(folder / "thousand", 1_000)
+        fill_loose(folder / "single", 499)  # an evaluation of 500 runs leaves none of them in a single file
+        fill_compacted(folder / "thousand", 1_000)
         fill_compacted(folder / "ten-thousand", 10_000)
         _seconds(folder, ["-m", "olscale", "datasets", "generate", "rotating-xor", "xor"])
         run = "evaluate --dataset xor --learner pa1 --store new"
@@ -34,6 +35,7 @@ def figures() -> list[Figure]:
             _figure(folder, "learners list", "learners list"),
             _figure(folder, "datasets show", "datasets show xor"),
             _figure(folder, "results of 1,000 runs", "results thousand", ">= 0.43"),
+            _figure(folder, "results of 499 runs, a file each", "results single"),
             _figure(folder, "status of 1,000 runs", "status thousand"),
             _figure(folder, "evaluate one run in process", f"{run} --in-process", ">= 0.25"),
             _figure(folder, "evaluate one run on a new cluster", f"{run} --workers 2", ">= 0.086", 3),

@@ -3,9 +3,8 @@
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
-from olscale.learners.confidence_weighted import confidence_gained, needed
+from olscale.learners.confidence_weighted import confidence_gained, needed, quantile
 from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
@@ -140,7 +139,7 @@ class SCW1(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         rule = SCW1MaxScoreRule if max_score else SCW1Rule
-        return rule(float(ndtri(self.eta)), float(self.C))
+        return rule(quantile(self.eta), float(self.C))
 
 
 class SCW2(SecondOrderLearner):
@@ -210,4 +209,4 @@ class SCW2(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         rule = SCW2MaxScoreRule if max_score else SCW2Rule
-        return rule(float(ndtri(self.eta)), float(self.C))
+        return rule(quantile(self.eta), float(self.C))
