@@ -99,10 +99,14 @@ def to_csr(X: Rows) -> CSR:
     """Return `X` as CSR rows; zeros of dense rows are left out."""
     if isinstance(X, CSR):
         return X
-    row, column = np.nonzero(X)
-    indptr = np.zeros(len(X) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=len(X)), out=indptr[1:])
-    return CSR(indptr, column.astype(np.int32), X[row, column])
+    from olscale.compiled.gather import copy_nonzeros, count_nonzeros
+
+    X, indptr = read_only(X), np.zeros(len(X) + 1, dtype=np.int64)
+    count_nonzeros(X, indptr)
+    space = int(indptr[-1]) + 1  # the loop writes one entry too many
+    indices, data = np.empty(space, dtype=np.int32), np.empty(space, X.dtype)
+    copy_nonzeros(X, indices, data)
+    return CSR(indptr, indices[:-1], data[:-1])
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

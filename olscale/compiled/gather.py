@@ -24,3 +24,25 @@ def gather(indptr: Any, indices: Any, data: Any, index: Any, new_indptr: Any, ne
         for p in range(np.uint64(indptr[index[i]]), np.uint64(indptr[index[i] + 1])):
             new_indices[to], new_data[to] = indices[p], data[p]
             to += _ONE
+
+
+@compiled
+def count_nonzeros(X: Any, indptr: Any) -> None:
+    """Set ``indptr[i + 1]`` to the entries of the first `i + 1` dense rows that are not 0."""
+    for i in range(X.shape[0]):
+        count = 0
+        for value in X[i]:
+            count += value != 0.0
+        indptr[i + 1] = indptr[i] + count
+
+
+@compiled
+def copy_nonzeros(X: Any, indices: Any, data: Any) -> None:
+    """Copy the entries of dense rows that are not 0, row by row."""
+    to = 0
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            value = X[i, j]
+            # Written always, and kept where the next does not overwrite it: no branch that cannot be foreseen.
+            indices[to], data[to] = j, value
+            to += value != 0.0

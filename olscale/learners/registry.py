@@ -38,6 +38,7 @@ LEARNERS: Registry[Any] = Registry(
         "ollc": "olscale.learners.ollc:OLLC",
         "pamo1": "olscale.learners.pamo:PAMO1",
         "pamo2": "olscale.learners.pamo:PAMO2",
+        "bpas": "olscale.learners.bpas:BPAS",
     },
 )
 

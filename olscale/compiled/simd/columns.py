@@ -87,7 +87,9 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
     return types.float64(before, a, x, W, f), codegen
 
 
-def _multiply_csr(fused: bool) -> Callable[..., Any]:
+def _multiply_csr(fused: bool = False, far: bool = True) -> Callable[..., Any]:
+    """Return the code of `multiply_csr`; weights that are not `far` are in the cache, and are not asked for ahead."""
+
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         features, values, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
         start, stop = arguments[2:4]
@@ -98,9 +100,10 @@ def _multiply_csr(fused: bool) -> Callable[..., Any]:
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, stop, start=start) as loop:
                 # Past the end of the row are the features of the next: their weights will be needed soon.
-                ahead = builder.add(loop.index, INT64(_AHEAD))
-                ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
-                block.prefetch(_feature(builder, features, ahead))
+                if far:
+                    ahead = builder.add(loop.index, INT64(_AHEAD))
+                    ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
+                    block.prefetch(_feature(builder, features, ahead))
                 value = builder.load(builder.gep(values.data, [loop.index]))
                 block.add(value, block.load(_feature(builder, features, loop.index)), fused)
                 accumulate(builder, square, value, value)
@@ -115,13 +118,25 @@ def _multiply_csr(fused: bool) -> Callable[..., Any]:
 @intrinsic
 def multiply_csr(typing_context, indices, data, start, stop, W, f):
     """Set ``f = x W`` for the sparse row `start` to `stop` and return ``x x``; `f` may be longer than there are columns."""
-    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(fused=False)
+    return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr()
 
 
 @intrinsic
 def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
     """Do `multiply_csr` with each product and its sum rounded together."""
     return types.float64(indices, data, types.intp, types.intp, W, f), _multiply_csr(fused=True)
+
+
+@intrinsic
+def multiply_places(typing_context, places, values, stop, W, f):
+    """Do `multiply_csr` with the row of `values` up to `stop`, for weights that are in the cache."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        places, values, stop, W, f = arguments
+        wide = signature.return_type(*signature.args[:2], types.intp, *signature.args[2:])
+        return _multiply_csr(far=False)(context, builder, wide, [places, values, INT64(0), stop, W, f])
+
+    return types.float64(places, values, types.intp, W, f), codegen
 
 
 @intrinsic

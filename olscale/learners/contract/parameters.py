@@ -20,14 +20,20 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``."""
+    """A real number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``.
+
+    Or one of a few `words`.
+    """
 
     low: float = -math.inf
     high: float = math.inf
     open_: str = ""
+    words: tuple[str, ...] = ()
 
-    def accept(self, name: str, value: Any) -> float:
-        """Return `value` as a float."""
+    def accept(self, name: str, value: Any) -> float | str:
+        """Return `value` as a float, a word as it is."""
+        if isinstance(value, str) and value in self.words:
+            return value
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise _refuse(name, value, self)
         number = float(value)
@@ -40,7 +46,8 @@ class Real:
     def __str__(self) -> str:
         left = "(" if self.open_ in ("low", "both") or self.low == -math.inf else "["
         right = ")" if self.open_ in ("high", "both") or self.high == math.inf else "]"
-        return f"a number in {left}{self.low:g}, {self.high:g}{right}"
+        interval = f"a number in {left}{self.low:g}, {self.high:g}{right}"
+        return interval + "".join(f", or {word!r}" for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,20 @@ class Whole:
 
     def __str__(self) -> str:
         return f"a whole number >= {self.low}" + "".join(f", or {word!r}" for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """What another domain has, or nothing."""
+
+    domain: Domain
+
+    def accept(self, name: str, value: Any) -> Any:
+        """Return None as it is, another value as the domain has it."""
+        return None if value is None else self.domain.accept(name, value)
+
+    def __str__(self) -> str:
+        return str(self.domain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,258 @@
+"""Support vectors: rows that a kernel learner keeps, in arrays made beforehand.
+
+The vectors lie side by side, ``values[block, place, slot]``: a block has up to 256 slots, and a *place* is a feature that
+some vector has. So the products of a row with all vectors are one pass over the features of the row, each with a contiguous
+line of slots; no sum crosses slots, and bits depend neither on the width of vector instructions nor on the order of the
+slots. A feature that no vector has takes no memory: of a stream of millions of features there are as many places as the
+vectors that are kept have features. All rows come as sparse ones.
+
+Slots below ``counts[0]`` are in use. A vector is put in the next free slot or in place of another; where one is dropped,
+the last moves into its slot. ``born`` numbers the vectors in the order in which they came, for rules that ask for the oldest.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.simd.columns import multiply_places
+
+WIDTH = 256
+"""Slots of a block at most: with a hundred features it stays in the second cache."""
+
+
+class SupportVectors(NamedTuple):
+    """Arrays of a set of support vectors.
+
+    Parameters
+    ----------
+    values : float64 array of shape (blocks, places, slots of a block)
+    place : int32 array of shape (features,)
+        Place of a feature, -1 for one that no vector has.
+    feature : int32 array of shape (places,)
+        Feature of a place.
+    free : int32 array of shape (places,)
+        Places without a feature; the last ``places - counts[1]`` are.
+    holders : int32 array of shape (places,)
+        Vectors that have the feature.
+    sizes : float64 array of shape (slots,)
+        Squared norms, or sums of absolute values for a kernel of those.
+    born : int64 array of shape (slots,)
+        Number of the vector.
+    counts : int64 array of shape (3,)
+        Vectors, places with a feature, vectors there ever were.
+    """
+
+    values: NDArray[np.float64]
+    place: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    free: NDArray[np.int32]
+    holders: NDArray[np.int32]
+    sizes: NDArray[np.float64]
+    born: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+GROWING = ("values", "feature", "free", "holders", "sizes", "born")
+"""Arrays whose size depends on the rows."""
+
+
+def empty_support(columns: int, slots: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a set of no vectors.
+
+    Parameters
+    ----------
+    columns : int
+        Features of the stream.
+    slots : int
+        Vectors that there is room for.
+
+    Examples
+    --------
+    >>> {name: array.shape for name, array in empty_support(columns=1000, slots=300).items()}["values"]
+    (2, 64, 256)
+    """
+    width = min(WIDTH, -(-slots // 4) * 4)
+    blocks = -(-slots // width)
+    places = min(columns, 64)
+    return {
+        "values": np.zeros((blocks, places, width)),
+        "place": np.full(columns, -1, dtype=np.int32),
+        "feature": np.full(places, -1, dtype=np.int32),
+        "free": np.arange(places, dtype=np.int32),
+        "holders": np.zeros(places, dtype=np.int32),
+        "sizes": np.zeros(blocks * width),
+        "born": np.full(blocks * width, -1, dtype=np.int64),
+        "counts": np.zeros(3, dtype=np.int64),
+    }
+
+
+def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays with room for `needed` more features, at least twice as many places as before."""
+    blocks, places, width = arrays["values"].shape
+    more = max(2 * places, int(arrays["counts"][1]) + needed)
+    values = np.zeros((blocks, more, width))
+    values[:, :places] = arrays["values"]
+    return {
+        **arrays,
+        "values": values,
+        "feature": np.concatenate([arrays["feature"], np.full(more - places, -1, dtype=np.int32)]),
+        "free": np.concatenate([arrays["free"], np.arange(places, more, dtype=np.int32)]),
+        "holders": np.concatenate([arrays["holders"], np.zeros(more - places, dtype=np.int32)]),
+    }
+
+
+def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays with room for twice as many vectors."""
+    blocks, places, width = arrays["values"].shape
+    wide = min(WIDTH, 2 * width)
+    more = 1 if blocks == 1 and wide > width else 2 * blocks
+    values = np.zeros((more, places, wide))
+    values[:blocks, :, :width] = arrays["values"]
+    slots, new = len(arrays["sizes"]), more * wide
+    return {
+        **arrays,
+        "values": values,
+        "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
+        "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
+    }
+
+
+@inlined
+def has_room(support: Any, entries: int) -> bool:
+    """Tell whether a vector of so many entries can be put in."""
+    return support.feature.shape[0] - support.counts[1] >= entries and support.sizes.shape[0] > support.counts[0]
+
+
+@inlined
+def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int, float]:
+    """Set `at` and `value` to the places and values of row `i`; return how many there are, and the row's squared norm.
+
+    Features that no vector has are left out: no product has them.
+    """
+    found, square = 0, 0.0
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        square += X.data[p] * X.data[p]
+        place = support.place[X.indices[p]]
+        if place >= 0:
+            at[found] = place
+            value[found] = X.data[p]
+            found += 1
+    return found, square
+
+
+@inlined
+def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
+    """Set ``k[s]`` to the product of a row and vector `s`, for all blocks in use."""
+    width = support.values.shape[2]
+    for block in range((support.counts[0] + width - 1) // width):
+        multiply_places(at, value, found, support.values[block], k[block * width :])
+
+
+@compiled
+def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+    """Set ``k[s]`` to the sum of absolute differences of a row and vector `s`.
+
+    Its size, as those of the vectors, is the sum of its absolute values.
+    """
+    width = support.values.shape[2]
+    for block in range((support.counts[0] + width - 1) // width):
+        values, sums = support.values[block], k[block * width : (block + 1) * width]
+        for s in range(width):
+            sums[s] = 0.0
+        for p in range(found):
+            x, line = value[p], values[at[p]]
+            for s in range(width):  # against what the row leaves of the vector's own length
+                sums[s] += abs(x - line[s]) - abs(line[s]) - abs(x)
+        for s in range(width):
+            sums[s] += size + support.sizes[block * width + s]
+
+
+@compiled
+def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
+    """Put row `i` in an empty slot, which is the next free one or one that `take_out` left; see that there is room."""
+    width = support.values.shape[2]
+    values, column = support.values[slot // width], slot % width
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        if X.data[p] != 0.0:
+            feature = X.indices[p]
+            place = support.place[feature]
+            if place < 0:
+                place = support.free[support.counts[1]]
+                support.counts[1] += 1
+                support.place[feature], support.feature[place] = place, feature
+            support.holders[place] += 1
+            values[place, column] = X.data[p]
+    support.sizes[slot] = size
+    support.born[slot] = support.counts[2]
+    support.counts[2] += 1
+    support.counts[0] = max(support.counts[0], slot + 1)
+
+
+@compiled
+def take_out(support: Any, slot: int) -> None:
+    """Empty a slot; features that no other vector has give their places back."""
+    width = support.values.shape[2]
+    values, column = support.values[slot // width], slot % width
+    for place in range(values.shape[0]):
+        if values[place, column] != 0.0:
+            values[place, column] = 0.0
+            release(support, place)
+    support.sizes[slot], support.born[slot] = 0.0, -1
+
+
+@inlined
+def release(support: Any, place: int) -> None:
+    """Have one vector less hold the feature of a place."""
+    support.holders[place] -= 1
+    if support.holders[place] == 0:
+        support.place[support.feature[place]] = -1
+        support.feature[place] = -1
+        support.counts[1] -= 1
+        support.free[support.counts[1]] = place
+
+
+@compiled
+def drop(support: Any, slot: int) -> int:
+    """Drop a vector; the last moves into its slot. Return the slot where the last was, which is free now."""
+    take_out(support, slot)
+    last = support.counts[0] - 1
+    if slot != last:
+        width = support.values.shape[2]
+        source, target = support.values[last // width], support.values[slot // width]
+        a, b = last % width, slot % width
+        for place in range(source.shape[0]):
+            target[place, b] = source[place, a]
+            source[place, a] = 0.0
+        support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
+        support.sizes[last], support.born[last] = 0.0, -1
+    support.counts[0] = last
+    return last
+
+
+@compiled
+def vector_product(support: Any, one: int, other: int) -> float:
+    """Return the product of two vectors of the set."""
+    width = support.values.shape[2]
+    left, right = support.values[one // width], support.values[other // width]
+    a, b = one % width, other % width
+    total = 0.0
+    for place in range(left.shape[0]):
+        total += left[place, a] * right[place, b]
+    return total
+
+
+@compiled
+def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
+    """Set `at` and `value` to the places and values of a vector of the set, as `find_places` does; return how many."""
+    width = support.values.shape[2]
+    values, column = support.values[slot // width], slot % width
+    found = 0
+    for place in range(values.shape[0]):
+        if values[place, column] != 0.0:
+            at[found] = place
+            value[found] = values[place, column]
+            found += 1
+    return found

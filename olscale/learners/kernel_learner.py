@@ -1,0 +1,370 @@
+"""Kernel learners: one loop over the rows, to which each learner adds what a row changes.
+
+The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s: rows that were kept. A learner is a named
+tuple of parameters (its rule) together with a function that learns one row; the loop has the row's kernel values, scores
+and targets ready for it. All classes share the support vectors, and so the kernel values.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.support_vectors import (
+    GROWING,
+    SupportVectors,
+    empty_support,
+    find_places,
+    grow_places,
+    grow_slots,
+    has_room,
+    put,
+)
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.kernels import KERNELS, Kernel, kernel_row, median_gamma, own_value, size_of
+
+LEAST_SCALE = 1e-150
+"""Below this the scale is multiplied into the coefficients."""
+
+
+class Model(NamedTuple):
+    """What a learner's update changes.
+
+    Parameters
+    ----------
+    support : SupportVectors
+    alpha : float64 array of shape (slots, outputs)
+        Coefficients, to be multiplied by `scale`.
+    scale : float64 array of shape (outputs,)
+    memory : float64 array of shape (outputs, numbers)
+        Numbers that the learner keeps besides.
+    matrix : float64 array of shape (slots, slots)
+        A matrix over the support vectors, for learners that keep one; else it has no rows.
+    kernel : Kernel
+    """
+
+    support: SupportVectors
+    alpha: FloatArray
+    scale: FloatArray
+    memory: FloatArray
+    matrix: FloatArray
+    kernel: Kernel
+
+
+class Row(NamedTuple):
+    """A row to learn, and space to work in.
+
+    Parameters
+    ----------
+    X : CSR
+    i : int
+        The row is row `i` of `X`.
+    t : int
+        Its number in the stream, from 1.
+    size, own : float
+        Its size and ``k(x, x)``.
+    pair : bool
+        Whether two outputs move together, as in the max-score form.
+    f : float64 array of shape (outputs,)
+        Scores.
+    target : float64 array of shape (outputs,)
+        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0.
+    margin : float64 array of shape (outputs,)
+        ``target f``; in the max-score form, for both classes, the score of the class less that of its rival.
+    wrong : bool array of shape (outputs,)
+        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first.
+    step : float64 array of shape (outputs,)
+        Space for the new coefficients.
+    at, value, k, other : array
+        Space for the places, the values and the kernel values of another row; `k` has those of this one.
+    """
+
+    X: CSR
+    i: int
+    t: int
+    size: float
+    own: float
+    pair: bool
+    f: FloatArray
+    target: FloatArray
+    margin: FloatArray
+    wrong: NDArray[np.bool_]
+    step: FloatArray
+    at: NDArray[np.int32]
+    value: FloatArray
+    k: FloatArray
+    other: FloatArray
+
+
+def learn_row(rule: Any, model: Model, row: Row) -> bool:
+    """Learn a row by `rule` and return whether the model changed; compiled loops resolve it to the rule's own function."""
+    raise TypeError("for compiled loops only")
+
+
+def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`."""
+
+    def register(function: Callable[..., bool]) -> Callable[..., bool]:
+        @overload(learn_row, strict=False)
+        def choose(rule, model, row):  # type: ignore[no-untyped-def]
+            return function if is_tuple_of(rule, rule_type) else None
+
+        return function
+
+    return register
+
+
+@inlined
+def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
+    """Set ``f_c = scale_c sum_s alpha_sc k_s``; the sum of one output runs in four groups of slots."""
+    outputs = f.shape[0]
+    if outputs == 1:
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        whole = count - count % 4
+        for s in range(0, whole, 4):
+            a += k[s] * alpha[s, 0]
+            b += k[s + 1] * alpha[s + 1, 0]
+            c += k[s + 2] * alpha[s + 2, 0]
+            d += k[s + 3] * alpha[s + 3, 0]
+        for s in range(whole, count):
+            a += k[s] * alpha[s, 0]
+        f[0] = scale[0] * ((a + b) + (c + d))
+    else:
+        f[:] = 0.0
+        for s in range(count):
+            for c in range(outputs):
+                f[c] += k[s] * alpha[s, c]
+        for c in range(outputs):
+            f[c] *= scale[c]
+
+
+@inlined
+def aim(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    """Set targets, margins and mistakes of a row of class `y` (see `Row`)."""
+    outputs = f.shape[0]
+    if max_score:
+        rival = 0 if y != 0 else 1
+        for c in range(outputs):
+            target[c], wrong[c], margin[c] = 0.0, False, 0.0
+            if c != y and f[c] > f[rival]:
+                rival = c
+        between = f[y] - f[rival]
+        mistaken = between < 0.0 or (between == 0.0 and rival < y)
+        target[y], target[rival] = 1.0, -1.0
+        margin[y] = margin[rival] = between
+        wrong[y] = wrong[rival] = mistaken
+    else:
+        for c in range(outputs):
+            target[c] = 1.0 if y == (c if outputs > 1 else 1) else -1.0
+            margin[c] = target[c] * f[c]
+            wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
+
+
+@compiled
+def add(model: Any, row: Any, slot: int) -> None:
+    """Put the row in an empty slot as a support vector with the coefficients `row.step`."""
+    put(model.support, slot, row.X, row.i, row.size)
+    for c in range(row.step.shape[0]):
+        model.alpha[slot, c] = row.step[c] / model.scale[c]
+
+
+@inlined
+def shrink(model: Any, c: int, factor: float) -> None:
+    """Multiply all coefficients of output `c` by `factor`."""
+    model.scale[c] *= factor
+    if not abs(model.scale[c]) > LEAST_SCALE:
+        for s in range(model.support.counts[0]):
+            model.alpha[s, c] *= model.scale[c]
+        model.scale[c] = 1.0
+
+
+@compiled
+def _learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    first: int,
+    model: Any,
+    rule: Any,
+    max_score: bool,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> int:
+    X, (low, high) = borrowed_rows(X), limits
+    support, kernel = model.support, model.kernel
+    rows, outputs = scores.shape
+    entries = support.values.shape[1]
+    for i in range(first, rows):
+        entries = max(entries, X.indptr[i + 1] - X.indptr[i])
+    at, value = np.empty(entries, np.int32), np.empty(entries)
+    k, other = np.empty(support.sizes.shape[0]), np.empty(support.sizes.shape[0])
+    f, target, margin, step = np.empty(outputs), np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    wrong = np.empty(outputs, np.bool_)
+    for i in range(first, rows):
+        learns = learning and y[i] != UNKNOWN
+        if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
+            return i
+        found, square = find_places(support, X, i, at, value)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        size = size_of(kernel, X, i, square)
+        kernel_row(kernel, support, at, value, found, size, k)
+        combine(model.alpha, model.scale, k, support.counts[0], f)
+        for c in range(outputs):
+            scores[i, c] = f[c]
+        if learns:
+            seen[0] += 1
+            aim(f, y[i], max_score, target, margin, wrong)
+            own = own_value(kernel, size)
+            row = Row(X, i, seen[0], size, own, max_score, f, target, margin, wrong, step, at, value, k, other)
+            if learn_row(rule, model, row):
+                updates[0] += 1
+    return rows
+
+
+class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
+    """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps."""
+
+    layout_exact = True
+    takes_unknown = True
+    checks_rows = True
+    keeps_matrix: ClassVar[bool] = False
+    memory: ClassVar[int] = 0
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        "kernel": Choice(KERNELS),
+        "gamma": Real(0.0, open_="low", words=("auto", "median")),
+        "sigma": Maybe(Real(0.0, open_="low")),
+        "p": Maybe(Real(0.0, open_="low")),
+        "degree": Whole(1),
+        "coef0": Real(0.0),
+        "multiclass": Choice(("max-score", "ova")),
+    }
+
+    kernel: str
+    gamma: float | str
+    sigma: float | None
+    p: float | None
+    degree: int
+    coef0: float
+    multiclass: str
+
+    @abstractmethod
+    def _rule(self) -> NamedTuple:
+        """Return the parameters of the update."""
+
+    @abstractmethod
+    def _slots(self) -> tuple[int, int]:
+        """Return how many support vectors there is room for at first, and at most."""
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
+        params = super().resolved_params()
+        widths = {name: params.pop(name) for name in ("sigma", "p")}
+        given = {name: value for name, value in widths.items() if value is not None}
+        if given and (len(given) > 1 or params["gamma"] != "auto"):
+            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
+            raise ParameterError(f"learner {self.name}: {names} were given, expected one of gamma, sigma and p")
+        if "sigma" in given:
+            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
+        if "p" in given:
+            params["gamma"] = 1.0 / given["p"] ** 2
+        return params
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the width is the median of distances, which only rows tell."""
+        return self.gamma == "median"
+
+    def prepare(self, X: Rows) -> None:
+        """Take the width from rows."""
+        if not self.looks_ahead:
+            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
+        self.state_["gamma"][0] = median_gamma(X)
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        gamma = self.resolved_params()["gamma"]
+        width = {"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)
+        support = empty_support(columns, self._slots()[0])
+        slots = len(support["sizes"])
+        return {
+            **support,
+            "alpha": np.zeros((slots, outputs)),
+            "scale": np.ones(outputs),
+            "memory": np.zeros((outputs, self.memory)),
+            "matrix": np.zeros((slots, slots) if self.keeps_matrix else (0, 0)),
+            "gamma": np.array([width], dtype=np.float64),
+        }
+
+    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+        if state["gamma"][0] == 0.0 and rows_of(X):
+            raise ValueError(
+                f"learner {self.name} with gamma = 'median' must see rows before it learns: partial_fit sees only some of "
+                "them; call fit, or prepare(X) after begin, or give gamma a number"
+            )
+        # One kind of arrays, for which the loop is compiled once.
+        rows, y = CSR(*map(read_only, to_csr(X))), read_only(y)
+        row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
+        while True:
+            loop = (self._rule(), max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
+            row = _learn_and_score(rows, y, row, self._model(), *loop, scores)
+            if row == len(scores):
+                return
+            self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
+
+    def _model(self) -> Model:
+        state = self.state_
+        support = SupportVectors(*(state[name] for name in SupportVectors._fields))
+        kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
+        return Model(support, state["alpha"], state["scale"], state["memory"], state["matrix"], kernel)
+
+    def _grow(self, entries: int) -> None:
+        """Make room for a vector of so many entries."""
+        state = self.state_
+        if len(state["feature"]) - state["counts"][1] < entries:
+            state.update(grow_places(state, entries))
+        slots, most = len(state["sizes"]), self._slots()[1]
+        if state["counts"][0] < slots:
+            return
+        if slots >= most:
+            raise ParameterError(
+                f"learner {self.name} has {slots:,} support vectors, as many as its parameter capacity allows; raise that, or "
+                "take a learner with a budget, as bpas or projectron"
+            )
+        state.update(grow_slots(state))
+        new = len(state["sizes"])
+        state["alpha"] = np.concatenate([state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))])
+        if self.keeps_matrix:
+            state["matrix"] = np.pad(state["matrix"], (0, new - slots))
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from `state`, whose support vectors may take more room than those of now."""
+        growing = {*GROWING, "alpha", "matrix"}
+        for name in growing & state.keys() & self.state_.keys():
+            old, new = self.state_[name], state[name]
+            if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
+                self.state_[name] = np.zeros(new.shape, new.dtype)
+        super().restore(state)
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: its values with each vector."""
+        del columns
+        return self._slots()[0] * (values + super().row_numbers(0, classes, 1.0))
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `support_vectors`, how many there are."""
+        return {**super().measures(), "support_vectors": float(self.state_["counts"][0])}

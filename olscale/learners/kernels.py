@@ -1,0 +1,116 @@
+"""Kernels: products of rows in a space of features that is never written down.
+
+| kernel | k(x, s) |
+|---|---|
+| ``gaussian`` | ``exp(-gamma |x - s|^2)`` |
+| ``laplacian`` | ``exp(-gamma |x - s|_1)`` |
+| ``polynomial`` | ``(gamma x.s + coef0)^degree`` |
+| ``linear`` | ``x.s`` |
+
+The width of a Gaussian has three names in the literature: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, slice_rows, to_csr
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.elementary import exponential
+from olscale.compiled.support_vectors import distances, products
+
+KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
+GAUSSIAN, LAPLACIAN, POLYNOMIAL, LINEAR = range(4)
+
+MEDIAN_ROWS = 1_000
+"""Rows whose distances from each other the median is taken of."""
+
+
+class Kernel(NamedTuple):
+    """A kernel as compiled loops have it.
+
+    Parameters
+    ----------
+    kind : int
+        Position in `KERNELS`.
+    gamma, coef0 : float
+    degree : int
+    """
+
+    kind: int
+    gamma: float
+    coef0: float
+    degree: int
+
+
+@inlined
+def _power(base: float, degree: int) -> float:
+    result = 1.0
+    for _ in range(degree):
+        result *= base
+    return result
+
+
+@inlined
+def own_value(kernel: Any, size: float) -> float:
+    """Return ``k(x, x)`` for a row of that size."""
+    if kernel.kind == POLYNOMIAL:
+        return _power(kernel.gamma * size + kernel.coef0, kernel.degree)
+    return size if kernel.kind == LINEAR else 1.0
+
+
+@compiled
+def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
+    """Return the size of a row of squared norm `square`: that, or the sum of its absolute values."""
+    if kernel.kind != LAPLACIAN:
+        return square
+    size = 0.0
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        size += abs(X.data[p])
+    return size
+
+
+@compiled
+def kernel_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+    """Set ``k[s] = k(x, vector s)`` for a row whose places are known (`find_places`)."""
+    count = support.counts[0]
+    if kernel.kind == LAPLACIAN:
+        distances(support, at, value, found, size, k)
+        for s in range(count):
+            k[s] = exponential(-kernel.gamma * max(0.0, k[s]))
+        return
+    products(support, at, value, found, k)
+    if kernel.kind == GAUSSIAN:
+        for s in range(count):  # rounding makes distances below 0
+            k[s] = exponential(-kernel.gamma * max(0.0, size + support.sizes[s] - 2.0 * k[s]))
+    elif kernel.kind == POLYNOMIAL:
+        for s in range(count):
+            k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
+
+
+def median_gamma(X: Rows) -> float:
+    """Return ``1 / (2 m^2)`` for the median distance m of rows: of the first thousand, that is.
+
+    Examples
+    --------
+    >>> median_gamma(np.array([[0.0], [1.0], [2.0], [3.0]]))
+    0.125
+    """
+    from sklearn.metrics import pairwise_distances
+
+    if rows_of(X) < 2:
+        return 1.0
+    distance = pairwise_distances(_matrix(slice_rows(X, 0, MEDIAN_ROWS)))
+    between: NDArray[np.float64] = distance[np.triu_indices(len(distance), 1)]
+    apart = between[between > 0.0]
+    return float(1.0 / (2.0 * np.median(apart) ** 2)) if len(apart) else 1.0
+
+
+def _matrix(X: Rows) -> Any:
+    from scipy.sparse import csr_matrix
+
+    rows = to_csr(X)
+    first, last = rows.indptr[0], rows.indptr[-1]
+    features, columns = np.unique(rows.indices[first:last], return_inverse=True)
+    return csr_matrix((rows.data[first:last], columns, rows.indptr - first), (rows_of(X), max(1, len(features))))
