@@ -47,7 +47,7 @@ def dot(X: Rows, i: int, w: NDArray[Any]) -> Any:
     """Return ``x_i w`` for flat weights `w`, in double precision."""
 
     def dense(X, i, w):
-        return _dense_dot(X[i], w)
+        return vector_dot(X[i], w)
 
     def csr(X, i, w):
         start, stop = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
@@ -149,7 +149,8 @@ _TWO = types.UniTuple(types.float64, 2)
 
 
 @intrinsic
-def _dense_dot(typing_context, x, w):
+def vector_dot(typing_context, x, w):
+    """Return ``x w`` for flat arrays, as `dot` has it; `w` may be longer."""
     return types.float64(x, w), _sum_dense(weighted=1, copied=False)
 
 

@@ -54,20 +54,23 @@ def exponential(x: float) -> float:
     shifted = inside * _LOG2_E + _ROUND
     k = shifted - _ROUND
     r = (inside - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1.6059043836821613e-10
-    p = p * r + 2.08767569878681e-09
-    p = p * r + 2.505210838544172e-08
-    p = p * r + 2.755731922398589e-07
-    p = p * r + 2.7557319223985893e-06
-    p = p * r + 2.48015873015873e-05
-    p = p * r + 1.984126984126984e-04
-    p = p * r + 1.388888888888889e-03
-    p = p * r + 8.333333333333333e-03
-    p = p * r + 4.1666666666666664e-02
-    p = p * r + 1.6666666666666666e-01
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    # Even and odd powers apart: two sums that need not wait for each other.
+    z = r * r
+    even = 2.08767569878681e-09
+    odd = 1.6059043836821613e-10
+    even = even * z + 2.755731922398589e-07
+    odd = odd * z + 2.505210838544172e-08
+    even = even * z + 2.48015873015873e-05
+    odd = odd * z + 2.7557319223985893e-06
+    even = even * z + 1.388888888888889e-03
+    odd = odd * z + 1.984126984126984e-04
+    even = even * z + 4.1666666666666664e-02
+    odd = odd * z + 8.333333333333333e-03
+    even = even * z + 0.5
+    odd = odd * z + 1.6666666666666666e-01
+    even = even * z + 1.0
+    odd = odd * z + 1.0
+    p = even + r * odd
     power = _from_bits((_bits_of(shifted) + _BIAS) << 52)
     return p * power if x >= LEAST else 0.0
 

@@ -79,3 +79,13 @@ def borrowed(typing_context: Any, array: Any) -> Any:
         return view._getvalue()
 
     return array(array), codegen
+
+
+@intrinsic
+def lowest_bit(typing_context: Any, bits: Any) -> Any:
+    """Return the number of the lowest bit that is set in an unsigned integer of 64 bits which is not 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.intp(types.uint64), codegen

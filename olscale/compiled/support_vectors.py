@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
 
 WIDTH = 256
@@ -37,6 +38,8 @@ class SupportVectors(NamedTuple):
         Places without a feature; the last ``places - counts[1]`` are.
     holders : int32 array of shape (places,)
         Vectors that have the feature.
+    held : uint64 array of shape (slots, places / 64)
+        Bits of the places at which a vector is not 0: to empty a slot is not to look at all places.
     sizes : float64 array of shape (slots,)
         Squared norms, or sums of absolute values for a kernel of those.
     born : int64 array of shape (slots,)
@@ -50,12 +53,13 @@ class SupportVectors(NamedTuple):
     feature: NDArray[np.int32]
     free: NDArray[np.int32]
     holders: NDArray[np.int32]
+    held: NDArray[np.uint64]
     sizes: NDArray[np.float64]
     born: NDArray[np.int64]
     counts: NDArray[np.int64]
 
 
-GROWING = ("values", "feature", "free", "holders", "sizes", "born")
+GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
 """Arrays whose size depends on the rows."""
 
 
@@ -71,18 +75,19 @@ def empty_support(columns: int, slots: int) -> dict[str, NDArray[Any]]:
 
     Examples
     --------
-    >>> {name: array.shape for name, array in empty_support(columns=1000, slots=300).items()}["values"]
+    >>> empty_support(columns=1000, slots=300)["values"].shape
     (2, 64, 256)
     """
     width = min(WIDTH, -(-slots // 4) * 4)
     blocks = -(-slots // width)
-    places = min(columns, 64)
+    places = 64
     return {
         "values": np.zeros((blocks, places, width)),
         "place": np.full(columns, -1, dtype=np.int32),
         "feature": np.full(places, -1, dtype=np.int32),
         "free": np.arange(places, dtype=np.int32),
         "holders": np.zeros(places, dtype=np.int32),
+        "held": np.zeros((blocks * width, places // 64), dtype=np.uint64),
         "sizes": np.zeros(blocks * width),
         "born": np.full(blocks * width, -1, dtype=np.int64),
         "counts": np.zeros(3, dtype=np.int64),
@@ -92,7 +97,7 @@ def empty_support(columns: int, slots: int) -> dict[str, NDArray[Any]]:
 def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
     """Return the arrays with room for `needed` more features, at least twice as many places as before."""
     blocks, places, width = arrays["values"].shape
-    more = max(2 * places, int(arrays["counts"][1]) + needed)
+    more = max(2 * places, -(-(int(arrays["counts"][1]) + needed) // 64) * 64)
     values = np.zeros((blocks, more, width))
     values[:, :places] = arrays["values"]
     return {
@@ -101,6 +106,7 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
         "feature": np.concatenate([arrays["feature"], np.full(more - places, -1, dtype=np.int32)]),
         "free": np.concatenate([arrays["free"], np.arange(places, more, dtype=np.int32)]),
         "holders": np.concatenate([arrays["holders"], np.zeros(more - places, dtype=np.int32)]),
+        "held": np.pad(arrays["held"], ((0, 0), (0, (more - places) // 64))),
     }
 
 
@@ -115,6 +121,7 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {
         **arrays,
         "values": values,
+        "held": np.pad(arrays["held"], ((0, new - slots), (0, 0))),
         "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
         "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
     }
@@ -170,7 +177,7 @@ def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any
             sums[s] += size + support.sizes[block * width + s]
 
 
-@compiled
+@inlined
 def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
     """Put row `i` in an empty slot, which is the next free one or one that `take_out` left; see that there is room."""
     width = support.values.shape[2]
@@ -184,6 +191,7 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
                 support.counts[1] += 1
                 support.place[feature], support.feature[place] = place, feature
             support.holders[place] += 1
+            hold(support, slot, place)
             values[place, column] = X.data[p]
     support.sizes[slot] = size
     support.born[slot] = support.counts[2]
@@ -191,27 +199,29 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
     support.counts[0] = max(support.counts[0], slot + 1)
 
 
-@compiled
-def take_out(support: Any, slot: int) -> None:
-    """Empty a slot; features that no other vector has give their places back."""
-    width = support.values.shape[2]
-    values, column = support.values[slot // width], slot % width
-    for place in range(values.shape[0]):
-        if values[place, column] != 0.0:
-            values[place, column] = 0.0
-            release(support, place)
-    support.sizes[slot], support.born[slot] = 0.0, -1
+@inlined
+def hold(support: Any, slot: int, place: int) -> None:
+    """Note that a vector is not 0 at a place."""
+    support.held[slot, place // 64] |= np.uint64(1) << np.uint64(place % 64)
 
 
 @inlined
-def release(support: Any, place: int) -> None:
-    """Have one vector less hold the feature of a place."""
-    support.holders[place] -= 1
-    if support.holders[place] == 0:
-        support.place[support.feature[place]] = -1
-        support.feature[place] = -1
-        support.counts[1] -= 1
-        support.free[support.counts[1]] = place
+def take_out(support: Any, slot: int) -> None:
+    """Empty a slot; features that no other vector has give their places back."""
+    width = support.values.shape[2]
+    values, column, held = support.values[slot // width], slot % width, support.held[slot]
+    for word in range(held.shape[0]):
+        while held[word] != 0:
+            place = 64 * word + lowest_bit(held[word])
+            held[word] &= held[word] - np.uint64(1)
+            values[place, column] = 0.0
+            support.holders[place] -= 1
+            if support.holders[place] == 0:
+                support.place[support.feature[place]] = -1
+                support.feature[place] = -1
+                support.counts[1] -= 1
+                support.free[support.counts[1]] = place
+    support.sizes[slot], support.born[slot] = 0.0, -1
 
 
 @compiled
@@ -223,9 +233,15 @@ def drop(support: Any, slot: int) -> int:
         width = support.values.shape[2]
         source, target = support.values[last // width], support.values[slot // width]
         a, b = last % width, slot % width
-        for place in range(source.shape[0]):
-            target[place, b] = source[place, a]
-            source[place, a] = 0.0
+        old, new = support.held[last], support.held[slot]
+        for word in range(old.shape[0]):
+            bits = new[word] = old[word]
+            old[word] = 0
+            while bits != 0:
+                place = 64 * word + lowest_bit(bits)
+                bits &= bits - np.uint64(1)
+                target[place, b] = source[place, a]
+                source[place, a] = 0.0
         support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
         support.sizes[last], support.born[last] = 0.0, -1
     support.counts[0] = last
@@ -237,10 +253,13 @@ def vector_product(support: Any, one: int, other: int) -> float:
     """Return the product of two vectors of the set."""
     width = support.values.shape[2]
     left, right = support.values[one // width], support.values[other // width]
-    a, b = one % width, other % width
-    total = 0.0
-    for place in range(left.shape[0]):
-        total += left[place, a] * right[place, b]
+    a, b, total = one % width, other % width, 0.0
+    for word in range(support.held.shape[1]):
+        bits = support.held[one, word] & support.held[other, word]
+        while bits != 0:
+            place = 64 * word + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            total += left[place, a] * right[place, b]
     return total
 
 
@@ -250,9 +269,22 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
     width = support.values.shape[2]
     values, column = support.values[slot // width], slot % width
     found = 0
-    for place in range(values.shape[0]):
-        if values[place, column] != 0.0:
+    for word in range(support.held.shape[1]):
+        bits = support.held[slot, word]
+        while bits != 0:
+            place = 64 * word + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
             at[found] = place
             value[found] = values[place, column]
             found += 1
     return found
+
+
+@inlined
+def first_least(values: Any, count: int) -> int:
+    """Return where the first `count` of `values` are smallest, the first of equals."""
+    least, slot = np.inf, 0
+    for s in range(count):
+        if values[s] < least:
+            least, slot = values[s], s
+    return slot

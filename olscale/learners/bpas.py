@@ -2,12 +2,11 @@
 
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
-from olscale.compiled.support_vectors import take_out
+from olscale.compiled.decorator import inlined
+from olscale.compiled.support_vectors import first_least, take_out
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.kernel_learner import KernelLearner, add, learns
-from olscale.learners.kernels import own_value
+from olscale.learners.kernels import GAUSSIAN, own_value
 
 
 class BPASRule(NamedTuple):
@@ -15,6 +14,24 @@ class BPASRule(NamedTuple):
 
     C: float
     B: int
+
+
+@inlined
+def _least_loss(model: Any, row: Any) -> int:
+    """Return the vector r with the least ``|alpha_r|^2 (k_rr - k_r^2 / k_xx)``, the first of equals."""
+    support, alpha, k, loss = model.support, model.alpha, row.k, row.other
+    count, outputs = support.counts[0], alpha.shape[1]
+    for s in range(count):
+        loss[s] = alpha[s, 0] * alpha[s, 0]
+        for c in range(1, outputs):
+            loss[s] += alpha[s, c] * alpha[s, c]
+    if model.kernel.kind == GAUSSIAN:
+        for s in range(count):
+            loss[s] *= 1.0 - k[s] * k[s]
+    else:
+        for s in range(count):
+            loss[s] *= own_value(model.kernel, support.sizes[s]) - k[s] * k[s] / row.own
+    return first_least(loss, count)
 
 
 @learns(BPASRule)
@@ -32,14 +49,7 @@ def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
     support, alpha = model.support, model.alpha
     slot = support.counts[0]
     if slot == rule.B:
-        least, slot = np.inf, 0
-        for s in range(rule.B):
-            square = 0.0
-            for c in range(outputs):
-                square += alpha[s, c] * alpha[s, c]
-            rest = square * (own_value(model.kernel, support.sizes[s]) - row.k[s] * row.k[s] / row.own)
-            if rest < least:
-                least, slot = rest, s
+        slot = _least_loss(model, row)
         take_out(support, slot)
         for c in range(outputs):
             row.step[c] += alpha[slot, c] * row.k[slot] / row.own

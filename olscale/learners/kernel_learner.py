@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.dot import vector_dot
+from olscale.compiled.intrinsics import borrowed, flat
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
 from olscale.compiled.support_vectors import (
     GROWING,
@@ -63,20 +65,11 @@ class Model(NamedTuple):
     kernel: Kernel
 
 
-class Row(NamedTuple):
-    """A row to learn, and space to work in.
+class Space(NamedTuple):
+    """Arrays in which the loop has what a row is learned from, and in which learners work.
 
     Parameters
     ----------
-    X : CSR
-    i : int
-        The row is row `i` of `X`.
-    t : int
-        Its number in the stream, from 1.
-    size, own : float
-        Its size and ``k(x, x)``.
-    pair : bool
-        Whether two outputs move together, as in the max-score form.
     f : float64 array of shape (outputs,)
         Scores.
     target : float64 array of shape (outputs,)
@@ -89,6 +82,33 @@ class Row(NamedTuple):
         Space for the new coefficients.
     at, value, k, other : array
         Space for the places, the values and the kernel values of another row; `k` has those of this one.
+    """
+
+    f: FloatArray
+    target: FloatArray
+    margin: FloatArray
+    wrong: NDArray[np.bool_]
+    step: FloatArray
+    at: NDArray[np.int32]
+    value: FloatArray
+    k: FloatArray
+    other: FloatArray
+
+
+class Row(NamedTuple):
+    """A row to learn, with the arrays of `Space`.
+
+    Parameters
+    ----------
+    X : CSR
+    i : int
+        The row is row `i` of `X`.
+    t : int
+        Its number in the stream, from 1.
+    size, own : float
+        Its size and ``k(x, x)``.
+    pair : bool
+        Whether two outputs move together, as in the max-score form.
     """
 
     X: CSR
@@ -108,6 +128,32 @@ class Row(NamedTuple):
     other: FloatArray
 
 
+@inlined
+def borrowed_model(model: Any) -> Any:
+    """Return the model with arrays that nobody owns, as `borrowed_rows` does."""
+    of = model.support
+    support = SupportVectors(
+        borrowed(of.values),
+        borrowed(of.place),
+        borrowed(of.feature),
+        borrowed(of.free),
+        borrowed(of.holders),
+        borrowed(of.held),
+        borrowed(of.sizes),
+        borrowed(of.born),
+        borrowed(of.counts),
+    )
+    arrays = borrowed(model.alpha), borrowed(model.scale), borrowed(model.memory), borrowed(model.matrix)
+    return Model(support, *arrays, model.kernel)
+
+
+@inlined
+def borrowed_space(of: Any) -> Any:
+    """Return the space with arrays that nobody owns."""
+    aims = borrowed(of.f), borrowed(of.target), borrowed(of.margin), borrowed(of.wrong), borrowed(of.step)
+    return Space(*aims, borrowed(of.at), borrowed(of.value), borrowed(of.k), borrowed(of.other))
+
+
 def learn_row(rule: Any, model: Model, row: Row) -> bool:
     """Learn a row by `rule` and return whether the model changed; compiled loops resolve it to the rule's own function."""
     raise TypeError("for compiled loops only")
@@ -117,7 +163,7 @@ def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., boo
     """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`."""
 
     def register(function: Callable[..., bool]) -> Callable[..., bool]:
-        @overload(learn_row, strict=False)
+        @overload(learn_row, strict=False, jit_options={"forceinline": True})
         def choose(rule, model, row):  # type: ignore[no-untyped-def]
             return function if is_tuple_of(rule, rule_type) else None
 
@@ -128,19 +174,10 @@ def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., boo
 
 @inlined
 def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
-    """Set ``f_c = scale_c sum_s alpha_sc k_s``; the sum of one output runs in four groups of slots."""
+    """Set ``f_c = scale_c sum_s alpha_sc k_s``; the sum of one output runs in eight groups of slots."""
     outputs = f.shape[0]
     if outputs == 1:
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        whole = count - count % 4
-        for s in range(0, whole, 4):
-            a += k[s] * alpha[s, 0]
-            b += k[s + 1] * alpha[s + 1, 0]
-            c += k[s + 2] * alpha[s + 2, 0]
-            d += k[s + 3] * alpha[s + 3, 0]
-        for s in range(whole, count):
-            a += k[s] * alpha[s, 0]
-        f[0] = scale[0] * ((a + b) + (c + d))
+        f[0] = scale[0] * vector_dot(k[:count], flat(alpha))
     else:
         f[:] = 0.0
         for s in range(count):
@@ -172,7 +209,7 @@ def aim(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -
             wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
 
 
-@compiled
+@inlined
 def add(model: Any, row: Any, slot: int) -> None:
     """Put the row in an empty slot as a support vector with the coefficients `row.step`."""
     put(model.support, slot, row.X, row.i, row.size)
@@ -197,6 +234,7 @@ def _learn_and_score(
     first: int,
     model: Any,
     rule: Any,
+    space: Any,
     max_score: bool,
     limits: Any,
     learning: bool,
@@ -205,15 +243,10 @@ def _learn_and_score(
     scores: FloatArray,
 ) -> int:
     X, (low, high) = borrowed_rows(X), limits
+    model, space = borrowed_model(model), borrowed_space(space)
     support, kernel = model.support, model.kernel
+    f, target, margin, wrong, step, at, value, k, other = space
     rows, outputs = scores.shape
-    entries = support.values.shape[1]
-    for i in range(first, rows):
-        entries = max(entries, X.indptr[i + 1] - X.indptr[i])
-    at, value = np.empty(entries, np.int32), np.empty(entries)
-    k, other = np.empty(support.sizes.shape[0]), np.empty(support.sizes.shape[0])
-    f, target, margin, step = np.empty(outputs), np.empty(outputs), np.empty(outputs), np.empty(outputs)
-    wrong = np.empty(outputs, np.bool_)
     for i in range(first, rows):
         learns = learning and y[i] != UNKNOWN
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
@@ -230,8 +263,23 @@ def _learn_and_score(
         if learns:
             seen[0] += 1
             aim(f, y[i], max_score, target, margin, wrong)
-            own = own_value(kernel, size)
-            row = Row(X, i, seen[0], size, own, max_score, f, target, margin, wrong, step, at, value, k, other)
+            row = Row(
+                X,
+                i,
+                seen[0],
+                size,
+                own_value(kernel, size),
+                max_score,
+                f,
+                target,
+                margin,
+                wrong,
+                step,
+                at,
+                value,
+                k,
+                other,
+            )
             if learn_row(rule, model, row):
                 updates[0] += 1
     return rows
@@ -320,8 +368,8 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         rows, y = CSR(*map(read_only, to_csr(X))), read_only(y)
         row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
         while True:
-            loop = (self._rule(), max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
-            row = _learn_and_score(rows, y, row, self._model(), *loop, scores)
+            loop = (max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
+            row = _learn_and_score(rows, y, row, self._model(), self._rule(), self._space(rows), *loop, scores)
             if row == len(scores):
                 return
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
@@ -331,6 +379,13 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         support = SupportVectors(*(state[name] for name in SupportVectors._fields))
         kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
         return Model(support, state["alpha"], state["scale"], state["memory"], state["matrix"], kernel)
+
+    def _space(self, rows: CSR) -> Space:
+        outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
+        entries = max(self.state_["values"].shape[1], int(np.diff(rows.indptr).max(initial=0)))
+        f, target, margin, step = np.zeros((4, outputs))
+        at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
+        return Space(f, target, margin, np.zeros(outputs, np.bool_), step, at, value, np.empty(slots), np.empty(slots))
 
     def _grow(self, entries: int) -> None:
         """Make room for a vector of so many entries."""
