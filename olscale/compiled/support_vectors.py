@@ -7,7 +7,8 @@ slots. A feature that no vector has takes no memory: of a stream of millions of 
 vectors that are kept have features. All rows come as sparse ones.
 
 Slots below ``counts[0]`` are in use. A vector is put in the next free slot or in place of another; where one is dropped,
-the last moves into its slot. ``born`` numbers the vectors in the order in which they came, for rules that ask for the oldest.
+the last moves into its slot. ``born`` numbers the vectors in the order in which they came, for rules that ask for the
+oldest.
 """
 
 from collections.abc import Mapping
@@ -130,7 +131,8 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Tell whether a vector of so many entries can be put in."""
-    return support.feature.shape[0] - support.counts[1] >= entries and support.sizes.shape[0] > support.counts[0]
+    room = support.feature.shape[0] - support.counts[1] >= entries and support.sizes.shape[0] > support.counts[0]
+    return bool(room)
 
 
 @inlined
@@ -228,7 +230,7 @@ def take_out(support: Any, slot: int) -> None:
 def drop(support: Any, slot: int) -> int:
     """Drop a vector; the last moves into its slot. Return the slot where the last was, which is free now."""
     take_out(support, slot)
-    last = support.counts[0] - 1
+    last: int = support.counts[0] - 1
     if slot != last:
         width = support.values.shape[2]
         source, target = support.values[last // width], support.values[slot // width]

@@ -36,6 +36,7 @@ def _least_loss(model: Any, row: Any) -> int:
 
 @learns(BPASRule)
 def learn_bpas(rule: Any, model: Any, row: Any) -> bool:
+    """Take a row with loss in, in place of another vector where the budget is spent."""
     outputs, moving = row.f.shape[0], 0
     for c in range(outputs):
         moving += row.target[c] != 0.0 and row.margin[c] < 1.0

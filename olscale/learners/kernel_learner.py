@@ -282,7 +282,7 @@ def _learn_and_score(
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
-    return rows
+    return int(rows)
 
 
 class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
@@ -365,7 +365,9 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
                 "them; call fit, or prepare(X) after begin, or give gamma a number"
             )
         # One kind of arrays, for which the loop is compiled once.
-        rows, y = CSR(*map(read_only, to_csr(X))), read_only(y)
+        sparse = to_csr(X)
+        rows = CSR(read_only(sparse.indptr), read_only(sparse.indices), read_only(sparse.data))
+        y = read_only(y)
         row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
         while True:
             loop = (max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
@@ -397,8 +399,8 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
             return
         if slots >= most:
             raise ParameterError(
-                f"learner {self.name} has {slots:,} support vectors, as many as its parameter capacity allows; raise that, or "
-                "take a learner with a budget, as bpas or projectron"
+                f"learner {self.name} has {slots:,} support vectors, as many as its parameter capacity allows; raise "
+                "that, or take a learner with a budget, as bpas or projectron"
             )
         state.update(grow_slots(state))
         new = len(state["sizes"])

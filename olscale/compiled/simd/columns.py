@@ -55,7 +55,7 @@ def multiply_dense(typing_context, x, W, f):
                     multiply_block(block, squared=False)
             block.store_sums(sums.data)
 
-        for_each_block(builder, weights, write, 64 if far else 16)
+        for_each_block(builder, weights, write)
         return builder.load(square)
 
     return types.float64(x, W, f), codegen
@@ -81,7 +81,7 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
 
-        for_each_block(builder, weights, write, 64 if far else 16)
+        for_each_block(builder, weights, write)
         return builder.load(square)
 
     return types.float64(before, a, x, W, f), codegen
@@ -109,7 +109,7 @@ def _multiply_csr(fused: bool = False, far: bool = True) -> Callable[..., Any]:
                 accumulate(builder, square, value, value)
             block.store_sums(sums.data)
 
-        for_each_block(builder, weights, write, 64 if far else 16)
+        for_each_block(builder, weights, write)
         return builder.load(square)
 
     return codegen
