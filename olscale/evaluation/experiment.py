@@ -117,6 +117,8 @@ class LearnerSpec(_Section):
         Parameters of which one combination is chosen by tuning, for each dataset by itself.
     datasets : tuple of str, optional
         Names of the only datasets that it meets; all when left out.
+    transforms : tuple of str, optional
+        Transforms of the rows that it meets, in place of the datasets'.
     label : str, optional
         What tables and figures call it, the published ones among them; its name when left out.
     optional : bool
@@ -127,6 +129,7 @@ class LearnerSpec(_Section):
     params: dict[str, Any] = Field(default_factory=dict)
     tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     datasets: tuple[str, ...] | None = None
+    transforms: Transforms | None = None
     label: str | None = None
     optional: bool = False
 
@@ -220,6 +223,12 @@ class Experiment(_Section):
     budget: Budget = Budget()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
+
+    def transforms_of(self, dataset: DatasetSpec, learner: LearnerSpec | None = None) -> tuple[str, ...]:
+        """Return the transforms under which a learner meets a dataset; those of the dataset without a learner."""
+        own = None if learner is None else learner.transforms
+        in_turn = (own, dataset.transforms, self.transforms)
+        return next(transforms for transforms in in_turn if transforms is not None)
 
     def __init__(self, **content: Any) -> None:
         check_numbers(content, _SOURCE.get())

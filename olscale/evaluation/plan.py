@@ -177,9 +177,9 @@ class _Input:
         return {"transforms_version": self.transforms_version} if self.transforms_version > 1 else {}
 
     def learners(self, experiment: Experiment) -> Iterator[tuple[LearnerSpec, dict[str, Any]]]:
-        """Yield the learners that meet this dataset with each of their settings."""
+        """Yield the learners that meet this dataset under these transforms with each of their settings."""
         for spec in experiment.learners:
-            if spec.meets(self.dataset.name):
+            if spec.meets(self.dataset.name) and experiment.transforms_of(self.spec, spec) == self.transforms:
                 yield from ((spec, settings) for settings in spec.settings())
 
     def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
@@ -265,8 +265,10 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
             raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
         _check_classes(dataset)
-        transforms = experiment.transforms if spec.transforms is None else spec.transforms
-        yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
+        learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
+        ways = dict.fromkeys(experiment.transforms_of(spec, learner) for learner in (None, *learners))
+        for transforms in ways:
+            yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
 
 
 def _check_names(experiment: Experiment, known: set[str]) -> None:

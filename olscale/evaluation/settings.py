@@ -31,8 +31,8 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
     found: list[Setting] = []
     for dataset in experiment.datasets:
         name = dataset_name(dataset)
-        transforms = experiment.transforms if dataset.transforms is None else dataset.transforms
         for spec in experiment.learners:
+            transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
                 for version, params, tuned in _choices(experiment, spec, name, transforms, chosen):
                     found += [

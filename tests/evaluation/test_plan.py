@@ -86,6 +86,18 @@ def test_a_dataset_may_have_transforms_of_its_own(shelf: Path) -> None:
     assert {(run.stream.dataset, run.stream.transforms) for run in made.runs} == {("dense", ("bias",)), ("sparse", ())}
 
 
+def test_a_learner_may_have_transforms_of_its_own(shelf: Path) -> None:
+    paths = {name: str(shelf / name) for name in ("dense", "sparse")}
+    datasets = [{"path": paths["dense"]}, {"path": paths["sparse"], "transforms": []}]
+    learners = [{"name": "pa"}, {"name": "pa1", "transforms": ["unit-norm"], "datasets": ["dense"]}]
+    made = plan(shelf, transforms=["bias"], datasets=datasets, learners=learners)
+    assert {(run.learner, run.stream.dataset, run.stream.transforms) for run in made.runs} == {
+        ("pa", "dense", ("bias",)),
+        ("pa", "sparse", ()),
+        ("pa1", "dense", ("unit-norm",)),
+    }
+
+
 @pytest.mark.parametrize(
     ("content", "error", "said"),
     [

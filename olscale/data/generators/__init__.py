@@ -26,6 +26,8 @@ GENERATORS: Registry[Any] = Registry(
     {
         "gaussian-xor": "olscale.data.generators.gaussian_xor",
         "rotating-xor": "olscale.data.generators.rotating_xor",
+        "two-gaussians": "olscale.data.generators.two_gaussians",
+        "two-gaussians-narrow": "olscale.data.generators.two_gaussians_narrow",
     },
 )
 
