@@ -18,6 +18,7 @@ BENCHMARKS = {
     "parse": "olscale.bench.parse:figures",
     "tables": "olscale.bench.tables:figures",
     "linear": "olscale.bench.linear:figures",
+    "kernel": "olscale.bench.kernel:figures",
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.soft_local:figures",
     "soft-local-wide": "olscale.bench.soft_local:wide_figures",

@@ -1,6 +1,6 @@
 """Support vectors: rows that a kernel learner keeps, in arrays made beforehand.
 
-The vectors lie side by side, ``values[block, place, slot]``: a block has up to 256 slots, and a *place* is a feature that
+The vectors lie side by side, ``values[block, place, slot]``: a block has 64 slots, and a *place* is a feature that
 some vector has. So the products of a row with all vectors are one pass over the features of the row, each with a contiguous
 line of slots; no sum crosses slots, and bits depend neither on the width of vector instructions nor on the order of the
 slots. A feature that no vector has takes no memory: of a stream of millions of features there are as many places as the
@@ -21,8 +21,8 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
 
-WIDTH = 256
-"""Slots of a block at most: with a hundred features it stays in the second cache."""
+WIDTH = 64
+"""Slots of a block: their sums fill the registers, and a block is gone through once, from its beginning to its end."""
 
 
 class SupportVectors(NamedTuple):
@@ -45,8 +45,8 @@ class SupportVectors(NamedTuple):
         Squared norms, or sums of absolute values for a kernel of those.
     born : int64 array of shape (slots,)
         Number of the vector.
-    counts : int64 array of shape (3,)
-        Vectors, places with a feature, vectors there ever were.
+    counts : int64 array of shape (4,)
+        Vectors, places with a feature, vectors there ever were, and most vectors there may be.
     """
 
     values: NDArray[np.float64]
@@ -64,7 +64,7 @@ GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
 """Arrays whose size depends on the rows."""
 
 
-def empty_support(columns: int, slots: int) -> dict[str, NDArray[Any]]:
+def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]]:
     """Return the arrays of a set of no vectors.
 
     Parameters
@@ -73,25 +73,25 @@ def empty_support(columns: int, slots: int) -> dict[str, NDArray[Any]]:
         Features of the stream.
     slots : int
         Vectors that there is room for.
+    most : int
+        Vectors that room is ever made for.
 
     Examples
     --------
-    >>> empty_support(columns=1000, slots=300)["values"].shape
-    (2, 64, 256)
+    >>> empty_support(columns=1000, slots=300, most=300)["values"].shape
+    (5, 64, 64)
     """
-    width = min(WIDTH, -(-slots // 4) * 4)
-    blocks = -(-slots // width)
-    places = 64
+    blocks, places = -(-slots // WIDTH), 64
     return {
-        "values": np.zeros((blocks, places, width)),
+        "values": np.zeros((blocks, places, WIDTH)),
         "place": np.full(columns, -1, dtype=np.int32),
         "feature": np.full(places, -1, dtype=np.int32),
         "free": np.arange(places, dtype=np.int32),
         "holders": np.zeros(places, dtype=np.int32),
-        "held": np.zeros((blocks * width, places // 64), dtype=np.uint64),
-        "sizes": np.zeros(blocks * width),
-        "born": np.full(blocks * width, -1, dtype=np.int64),
-        "counts": np.zeros(3, dtype=np.int64),
+        "held": np.zeros((blocks * WIDTH, places // 64), dtype=np.uint64),
+        "sizes": np.zeros(blocks * WIDTH),
+        "born": np.full(blocks * WIDTH, -1, dtype=np.int64),
+        "counts": np.array([0, 0, 0, most], dtype=np.int64),
     }
 
 
@@ -114,11 +114,9 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
 def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the arrays with room for twice as many vectors."""
     blocks, places, width = arrays["values"].shape
-    wide = min(WIDTH, 2 * width)
-    more = 1 if blocks == 1 and wide > width else 2 * blocks
-    values = np.zeros((more, places, wide))
-    values[:blocks, :, :width] = arrays["values"]
-    slots, new = len(arrays["sizes"]), more * wide
+    values = np.zeros((2 * blocks, places, width))
+    values[:blocks] = arrays["values"]
+    slots, new = blocks * width, 2 * blocks * width
     return {
         **arrays,
         "values": values,
@@ -131,8 +129,8 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Tell whether a vector of so many entries can be put in."""
-    room = support.feature.shape[0] - support.counts[1] >= entries and support.sizes.shape[0] > support.counts[0]
-    return bool(room)
+    places = support.feature.shape[0] - support.counts[1]
+    return bool(places >= entries and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
 
 
 @inlined
@@ -155,9 +153,8 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 @inlined
 def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
     """Set ``k[s]`` to the product of a row and vector `s`, for all blocks in use."""
-    width = support.values.shape[2]
-    for block in range((support.counts[0] + width - 1) // width):
-        multiply_places(at, value, found, support.values[block], k[block * width :])
+    for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
+        multiply_places(at, value, found, support.values[block], k[block * WIDTH :])
 
 
 @compiled
@@ -166,24 +163,22 @@ def distances(support: Any, at: Any, value: Any, found: int, size: float, k: Any
 
     Its size, as those of the vectors, is the sum of its absolute values.
     """
-    width = support.values.shape[2]
-    for block in range((support.counts[0] + width - 1) // width):
-        values, sums = support.values[block], k[block * width : (block + 1) * width]
-        for s in range(width):
+    for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
+        values, sums = support.values[block], k[block * WIDTH : (block + 1) * WIDTH]
+        for s in range(WIDTH):
             sums[s] = 0.0
         for p in range(found):
             x, line = value[p], values[at[p]]
-            for s in range(width):  # against what the row leaves of the vector's own length
+            for s in range(WIDTH):  # against what the row leaves of the vector's own length
                 sums[s] += abs(x - line[s]) - abs(line[s]) - abs(x)
-        for s in range(width):
-            sums[s] += size + support.sizes[block * width + s]
+        for s in range(WIDTH):
+            sums[s] += size + support.sizes[block * WIDTH + s]
 
 
 @inlined
 def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
     """Put row `i` in an empty slot, which is the next free one or one that `take_out` left; see that there is room."""
-    width = support.values.shape[2]
-    values, column = support.values[slot // width], slot % width
+    values, column = support.values[slot // WIDTH], slot % WIDTH
     for p in range(X.indptr[i], X.indptr[i + 1]):
         if X.data[p] != 0.0:
             feature = X.indices[p]
@@ -210,8 +205,7 @@ def hold(support: Any, slot: int, place: int) -> None:
 @inlined
 def take_out(support: Any, slot: int) -> None:
     """Empty a slot; features that no other vector has give their places back."""
-    width = support.values.shape[2]
-    values, column, held = support.values[slot // width], slot % width, support.held[slot]
+    values, column, held = support.values[slot // WIDTH], slot % WIDTH, support.held[slot]
     for word in range(held.shape[0]):
         while held[word] != 0:
             place = 64 * word + lowest_bit(held[word])
@@ -232,9 +226,8 @@ def drop(support: Any, slot: int) -> int:
     take_out(support, slot)
     last: int = support.counts[0] - 1
     if slot != last:
-        width = support.values.shape[2]
-        source, target = support.values[last // width], support.values[slot // width]
-        a, b = last % width, slot % width
+        source, target = support.values[last // WIDTH], support.values[slot // WIDTH]
+        a, b = last % WIDTH, slot % WIDTH
         old, new = support.held[last], support.held[slot]
         for word in range(old.shape[0]):
             bits = new[word] = old[word]
@@ -253,9 +246,8 @@ def drop(support: Any, slot: int) -> int:
 @compiled
 def vector_product(support: Any, one: int, other: int) -> float:
     """Return the product of two vectors of the set."""
-    width = support.values.shape[2]
-    left, right = support.values[one // width], support.values[other // width]
-    a, b, total = one % width, other % width, 0.0
+    left, right = support.values[one // WIDTH], support.values[other // WIDTH]
+    a, b, total = one % WIDTH, other % WIDTH, 0.0
     for word in range(support.held.shape[1]):
         bits = support.held[one, word] & support.held[other, word]
         while bits != 0:
@@ -268,8 +260,7 @@ def vector_product(support: Any, one: int, other: int) -> float:
 @compiled
 def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
     """Set `at` and `value` to the places and values of a vector of the set, as `find_places` does; return how many."""
-    width = support.values.shape[2]
-    values, column = support.values[slot // width], slot % width
+    values, column = support.values[slot // WIDTH], slot % WIDTH
     found = 0
     for word in range(support.held.shape[1]):
         bits = support.held[slot, word]

@@ -347,7 +347,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
     def _allocate(self, columns: int, outputs: int) -> State:
         gamma = self.resolved_params()["gamma"]
         width = {"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)
-        support = empty_support(columns, self._slots()[0])
+        support = empty_support(columns, *self._slots())
         slots = len(support["sizes"])
         return {
             **support,
@@ -394,14 +394,14 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         state = self.state_
         if len(state["feature"]) - state["counts"][1] < entries:
             state.update(grow_places(state, entries))
-        slots, most = len(state["sizes"]), self._slots()[1]
-        if state["counts"][0] < slots:
-            return
-        if slots >= most:
+        slots, (count, *_, most) = len(state["sizes"]), state["counts"]
+        if count == most:
             raise ParameterError(
-                f"learner {self.name} has {slots:,} support vectors, as many as its parameter capacity allows; raise "
+                f"learner {self.name} has {count:,} support vectors, as many as its parameter capacity allows; raise "
                 "that, or take a learner with a budget, as bpas or projectron"
             )
+        if count < slots:
+            return
         state.update(grow_slots(state))
         new = len(state["sizes"])
         state["alpha"] = np.concatenate([state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))])

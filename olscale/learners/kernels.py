@@ -95,7 +95,7 @@ def median_gamma(X: Rows) -> float:
     Examples
     --------
     >>> median_gamma(np.array([[0.0], [1.0], [2.0], [3.0]]))
-    0.125
+    0.2222222222222222
     """
     from sklearn.metrics import pairwise_distances
 

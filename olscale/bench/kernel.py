@@ -1,0 +1,185 @@
+"""Kernel learners on rows like those of a9a, beside scikit-learn's nearest and River's; and kernel rows beside BLAS."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from olscale.bench import peers
+from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.linear import learner
+from olscale.bench.peers import to_scipy
+from olscale.compiled.csr import CSR, read_only
+from olscale.compiled.decorator import compiled
+from olscale.compiled.support_vectors import SupportVectors, empty_support, find_places, put
+from olscale.data.chunk import Chunk
+from olscale.learners.kernels import GAUSSIAN, Kernel, kernel_row
+
+_GAMMA = 0.01
+_SIZES = (16, 123, 784), (50, 100, 200, 1000)
+_GROUPS = (5, 8, 16, 16, 7, 14, 6, 5, 2, 2, 2, 2, 10, 28)
+"""Values of each of the attributes of a row: one of them is 1, as in a9a, where numbers are cut into five ranges."""
+
+_BUDGETED: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("bpas", {"B": 100}),
+    ("projectron", {"form": "budget", "B": 100}),
+    ("forgetron", {"B": 100}),
+    ("rbp", {"B": 100}),
+    ("bogd", {"B": 100}),
+    ("bsgd", {"B": 50, "lam": 5e-5}),
+    ("bsgd", {"B": 50, "lam": 5e-5, "search": "table"}),
+    ("nogd", {"B": 100, "k": 20}),
+)
+_SKLEARN = "scikit-learn, "
+
+
+def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
+    """Return the speeds of learners, of the growth of three of them, and of kernel rows."""
+    stream = [_rows(rows)]
+    found = peers.missing("River", "river")
+    table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
+    for name, params in _BUDGETED:
+        title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())])
+        table.append(learner(name, params | {"gamma": _GAMMA}, stream, table[0].name, title=title))
+    table += [
+        _sklearn("SGDClassifier on RBFSampler(800)", _random_features, stream),
+        learner(
+            "fogd",
+            {"D": 400, "gamma": _GAMMA},
+            stream,
+            f"{_SKLEARN}SGDClassifier on RBFSampler(800)",
+            title="fogd, D = 400",
+        ),
+    ]
+    if not found:
+        table.append(_river(stream, table[-1].name))
+    return [*compare(table, "M rows/s", rounds), *found, *_growth(stream, rounds), *_kernel_rows(rounds)]
+
+
+def _rows(rows: int) -> Chunk:
+    """Return rows of one value for each of 14 attributes, whose odds depend on the class; a fifth of all labels is noise."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(rows) < 0.24).astype(np.int64)
+    seen = np.where(rng.random(rows) < 0.2, 1 - y, y)
+    first, features = 0, []
+    for size in _GROUPS:
+        odds = np.cumsum(rng.dirichlet(np.full(size, 2.0), size=2), axis=1)
+        features.append(first + (rng.random((rows, 1)) > odds[seen]).sum(axis=1))
+        first += size
+    indices = np.stack(features, axis=1).astype(np.int32)
+    indptr = np.arange(0, indices.size + 1, len(_GROUPS), dtype=np.int64)
+    return Chunk(CSR(read_only(indptr), read_only(indices.reshape(-1)), read_only(np.ones(indices.size))), y, first)
+
+
+def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
+    """Return speeds as the budget and the number of frequencies grow."""
+    few = [Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns) for chunk in stream]  # type: ignore[misc,union-attr]
+    table = []
+    for B in (50, 500, 5000):
+        table.append(learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}"))
+    for D in (100, 1000, 10_000):
+        table.append(learner("fogd", {"D": D, "gamma": _GAMMA}, few, title=f"fogd, D = {D}"))
+    return compare(table, "M rows/s", rounds)
+
+
+def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -> Contestant:
+    """Return scikit-learn's classifier on its approximation of the kernel, in chunks of 1,000 rows."""
+    from sklearn.linear_model import SGDClassifier
+
+    matrix, y = to_scipy(stream[0]), np.array(stream[0].y)
+    approximation = features().fit(matrix[:1000])
+
+    def learn(model: Any) -> None:
+        for start in range(0, len(y), 1000):
+            cut = slice(start, start + 1000)
+            model.partial_fit(approximation.transform(matrix[cut]), y[cut], classes=[0, 1])
+
+    untrained = lambda: SGDClassifier(loss="hinge", penalty=None, shuffle=False, fit_intercept=False)  # noqa: E731
+    return Contestant(_SKLEARN + title, learn, len(y) / 1e6, untrained)
+
+
+def _nystroem() -> Any:
+    from sklearn.kernel_approximation import Nystroem
+
+    return Nystroem(gamma=_GAMMA, n_components=100, random_state=0)
+
+
+def _random_features() -> Any:
+    from sklearn.kernel_approximation import RBFSampler
+
+    return RBFSampler(gamma=_GAMMA, n_components=800, random_state=0)
+
+
+def _river(stream: Sequence[Chunk], peer: str) -> Contestant:
+    """Return River's linear learner on its random features, on the first 300 rows."""
+    from river.feature_extraction import RBFSampler
+    from river.linear_model import PAClassifier
+
+    matrix, y = to_scipy(stream[0])[:300], stream[0].y[:300].tolist()
+    rows = [dict(zip(row.indices.tolist(), row.data.tolist(), strict=True)) for row in matrix]
+
+    def learn(model: Any) -> None:
+        for x, label in zip(rows, y, strict=True):
+            model.predict_one(x)
+            model.learn_one(x, bool(label))
+
+    untrained = lambda: RBFSampler(gamma=_GAMMA, n_components=800, seed=0) | PAClassifier()  # noqa: E731
+    return Contestant("River PAClassifier on RBFSampler(800)", learn, len(y) / 1e6, untrained, peer)
+
+
+def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
+    """Return the speeds of kernel rows of dense data beside BLAS gemv and NumPy's exponential, a row at a time."""
+    rng, found = np.random.default_rng(0), []
+    for d, B in product(*_SIZES):
+        X, S = rng.normal(size=(rows, d)) / np.sqrt(d), rng.normal(size=(B, d)) / np.sqrt(d)
+        support, sparse = _support(S), _as_sparse(X)
+        out, at, value = np.empty((1, B + 64)), np.empty(d, np.int32), np.empty(d)
+        sizes = np.sum(S * S, axis=1)
+        gemv = f"BLAS gemv and numpy.exp, d = {d}, B = {B}"
+
+        def blas(_: object, X: Any = X, S: Any = S, sizes: Any = sizes) -> None:
+            for x in X:
+                np.exp(-_GAMMA * np.maximum(0.0, x @ x + sizes - 2.0 * (S @ x)))
+
+        def ours(
+            _: object, rows: Any = sparse, support: Any = support, at: Any = at, value: Any = value, k: Any = out[0]
+        ) -> None:
+            _go(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), at, value, k)
+
+        target = ">= 2" if B <= 200 else ">= 0.9"
+        table = [
+            Contestant(gemv, blas, len(X) / 1e6),
+            Contestant(f"kernel row, d = {d}, B = {B}", ours, len(X) / 1e6, peer=gemv, target=target),
+        ]
+        found += compare(table, "M rows/s", rounds)
+    return found
+
+
+@compiled
+def _go(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any) -> None:
+    for i in range(X.indptr.shape[0] - 1):
+        found, square = find_places(support, X, i, at, value)
+        kernel_row(kernel, support, at, value, found, square, k)
+
+
+@compiled
+def _put_all(support: Any, X: Any, sizes: Any) -> None:
+    for i in range(sizes.shape[0]):
+        put(support, i, X, i, sizes[i])
+
+
+def _as_sparse(X: Any) -> CSR:
+    rows, d = X.shape
+    indptr = np.arange(0, rows * d + 1, d, dtype=np.int64)
+    indices = np.tile(np.arange(d, dtype=np.int32), rows)
+    return CSR(read_only(indptr), read_only(indices), read_only(X.reshape(-1)))
+
+
+def _support(S: Any) -> SupportVectors:
+    from olscale.compiled.support_vectors import grow_places
+
+    arrays = grow_places(empty_support(S.shape[1], len(S), len(S)), S.shape[1])
+    support = SupportVectors(*(arrays[name] for name in SupportVectors._fields))
+    _put_all(support, _as_sparse(S), np.sum(S * S, axis=1))
+    return support
