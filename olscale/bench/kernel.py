@@ -74,7 +74,7 @@ def _rows(rows: int) -> Chunk:
 
 def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     """Return speeds as the budget and the number of frequencies grow."""
-    few = [Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns) for chunk in stream]  # type: ignore[misc,union-attr]
+    few = [Chunk(CSR(chunk.X.indptr[:3001], *chunk.X[1:]), chunk.y[:3000], chunk.columns) for chunk in stream]  # type: ignore[union-attr]
     table = []
     for B in (50, 500, 5000):
         table.append(learner("bpas", {"B": B, "gamma": _GAMMA}, few, title=f"bpas, B = {B}"))

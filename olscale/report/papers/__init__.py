@@ -11,6 +11,7 @@ PAPERS = {
     "lol-2016": "olscale.report.papers.lol_2016",
     "pamo-2018": "olscale.report.papers.pamo_2018",
     "ollc": "olscale.report.papers.ollc",
+    "olk-2013": "olscale.report.papers.olk_2013",
 }
 """Name of a paper -> the module that has its ``FIGURES``; it trains learners, and is imported when they are asked for."""
 
