@@ -36,7 +36,7 @@ _THRESHOLDS = (0.0, 0.001, 0.002, 0.01)
 
 def _rows(deviation: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     made = list(batches(ROWS, seed=0, deviation=deviation))
-    X, y = np.concatenate([batch.X for batch in made]), np.concatenate([batch.y for batch in made])  # type: ignore[misc]
+    X, y = np.concatenate([batch.X for batch in made]), np.concatenate([batch.target for batch in made])
     return X, (y > 0).astype(np.int64)
 
 
@@ -117,8 +117,8 @@ def _svm(deviation: float) -> tuple[list[int], list[float]]:
 FIGURES = (
     PaperFigure(
         "olk-2013-fig2",
-        "Support vectors of OLK-C (p = 1.2, C = 0.8) along the rows of Example 1, for thresholds below which coefficients are "
-        "dropped. With the paper's r = 0.001 a coefficient needs 4,384 rows to fall below 0.01, so the thresholds do "
+        "Support vectors of OLK-C (p = 1.2, C = 0.8) along the rows of Example 1, for thresholds below which coefficients "
+        "are dropped. With the paper's r = 0.001 a coefficient needs 4,384 rows to fall below 0.01, so the thresholds do "
         "next to nothing in 1,500 rows; with r = 0.01 they do what the paper's figure shows.",
         "",
         _support_vectors,
