@@ -11,7 +11,7 @@ from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
-from olscale.learners.contract.parameters import Choice, Whole
+from olscale.learners.contract.parameters import Choice, Real, Whole
 
 ROWS, COLUMNS, CLASSES = 240, 7, 4
 
@@ -55,7 +55,7 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
         domain = learner.domains.get(name)
         if isinstance(domain, Choice):
             words[name] = domain.words
-        elif isinstance(domain, Whole) and domain.words:
+        elif isinstance(domain, Whole | Real) and domain.words:
             words[name] = (default, *(word for word in domain.words if word != default))
     for chosen in product(*words.values()):
         yield dict(zip(words, chosen, strict=True))

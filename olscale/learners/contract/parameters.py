@@ -81,7 +81,7 @@ class Maybe:
         return None if value is None else self.domain.accept(name, value)
 
     def __str__(self) -> str:
-        return str(self.domain)
+        return f"{self.domain}, or nothing"
 
 
 @dataclass(frozen=True, slots=True)
