@@ -36,9 +36,10 @@ from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernels import KERNELS, Kernel, kernel_row, median_gamma, own_value, size_of
+from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 
 LEAST_SCALE = 1e-150
-"""Below this the scale is multiplied into the coefficients."""
+"""Below this, and above its inverse, the scale is multiplied into the coefficients."""
 
 
 class Model(NamedTuple):
@@ -49,7 +50,8 @@ class Model(NamedTuple):
     support : SupportVectors
     alpha : float64 array of shape (slots, outputs)
         Coefficients, to be multiplied by `scale`.
-    scale : float64 array of shape (outputs,)
+    scale, offset : float64 array of shape (outputs,)
+        The offset is added to the scores.
     memory : float64 array of shape (outputs, numbers)
         Numbers that the learner keeps besides.
     matrix : float64 array of shape (slots, slots)
@@ -60,6 +62,7 @@ class Model(NamedTuple):
     support: SupportVectors
     alpha: FloatArray
     scale: FloatArray
+    offset: FloatArray
     memory: FloatArray
     matrix: FloatArray
     kernel: Kernel
@@ -143,8 +146,8 @@ def borrowed_model(model: Any) -> Any:
         borrowed(of.born),
         borrowed(of.counts),
     )
-    arrays = borrowed(model.alpha), borrowed(model.scale), borrowed(model.memory), borrowed(model.matrix)
-    return Model(support, *arrays, model.kernel)
+    scales = borrowed(model.scale), borrowed(model.offset)
+    return Model(support, borrowed(model.alpha), *scales, borrowed(model.memory), borrowed(model.matrix), model.kernel)
 
 
 @inlined
@@ -221,7 +224,7 @@ def add(model: Any, row: Any, slot: int) -> None:
 def shrink(model: Any, c: int, factor: float) -> None:
     """Multiply all coefficients of output `c` by `factor`."""
     model.scale[c] *= factor
-    if not abs(model.scale[c]) > LEAST_SCALE:
+    if not LEAST_SCALE < abs(model.scale[c]) < 1.0 / LEAST_SCALE:
         for s in range(model.support.counts[0]):
             model.alpha[s, c] *= model.scale[c]
         model.scale[c] = 1.0
@@ -259,6 +262,7 @@ def _learn_and_score(
         kernel_row(kernel, support, at, value, found, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
+            f[c] += model.offset[c]
             scores[i, c] = f[c]
         if learns:
             seen[0] += 1
@@ -353,6 +357,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
             **support,
             "alpha": np.zeros((slots, outputs)),
             "scale": np.ones(outputs),
+            "offset": np.zeros(outputs),
             "memory": np.zeros((outputs, self.memory)),
             "matrix": np.zeros((slots, slots) if self.keeps_matrix else (0, 0)),
             "gamma": np.array([width], dtype=np.float64),
@@ -380,7 +385,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         state = self.state_
         support = SupportVectors(*(state[name] for name in SupportVectors._fields))
         kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
-        return Model(support, state["alpha"], state["scale"], state["memory"], state["matrix"], kernel)
+        return Model(support, *(state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")), kernel)
 
     def _space(self, rows: CSR) -> Space:
         outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
@@ -423,5 +428,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         return self._slots()[0] * (values + super().row_numbers(0, classes, 1.0))
 
     def measures(self) -> dict[str, float]:
-        """Return the shared measures and `support_vectors`, how many there are."""
-        return {**super().measures(), "support_vectors": float(self.state_["counts"][0])}
+        """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""
+        count = int(self.state_["counts"][0])
+        norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
+        return {**super().measures(), "support_vectors": float(count), **norm}

@@ -38,6 +38,8 @@ LEARNERS: Registry[Any] = Registry(
         "ollc": "olscale.learners.ollc:OLLC",
         "pamo1": "olscale.learners.pamo:PAMO1",
         "pamo2": "olscale.learners.pamo:PAMO2",
+        "kernel-perceptron": "olscale.learners.kernel_perceptron:KernelPerceptron",
+        "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
         "bpas": "olscale.learners.bpas:BPAS",
     },
 )

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import flat
+from olscale.compiled.philox import fill_words, philox
 from olscale.data.transforms.normal import gaussian, quantiles
-from olscale.data.transforms.philox import fill_words, philox
 
 TABLE_BYTES = 64 << 20
 """Bytes of matrix rows that are kept, with whose they are, at most."""

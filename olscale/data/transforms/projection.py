@@ -29,7 +29,7 @@ class RandomProjection(Transform):
 
     The sum over a row goes through its features in ascending order; neither the cut into chunks nor zeros that are stored
     change a bit. Every entry is a function of `seed`, the projection's number, the feature and the dimension
-    (`olscale.data.transforms.philox`), by exact arithmetic without library functions: each machine makes the same matrix.
+    (`olscale.compiled.philox`), by exact arithmetic without library functions: each machine makes the same matrix.
 
     Parameters
     ----------

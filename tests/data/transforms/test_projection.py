@@ -11,11 +11,11 @@ import pytest
 
 from olscale.bench.workloads.url_like import chunks
 from olscale.compiled.csr import CSR, slice_rows, to_csr
+from olscale.compiled.philox import fill_words, philox
 from olscale.data.chunk import Chunk
 from olscale.data.transforms import matrix
 from olscale.data.transforms.matrix import Listed, MatrixRows
 from olscale.data.transforms.normal import gaussian, quantile, quantiles
-from olscale.data.transforms.philox import fill_words, philox
 from olscale.data.transforms.pipeline import canonical_transform, fit_transforms, make_transform, split_transforms
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
 

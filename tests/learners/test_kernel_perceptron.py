@@ -1,0 +1,32 @@
+"""The kernel perceptron and gradient descent with kernels, against plain numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from olscale.errors import ParameterError
+from olscale.learners.kernel_perceptron import KernelPerceptron
+from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle
+
+
+@pytest.mark.parametrize(("classes", "multiclass"), FORMS)
+@pytest.mark.parametrize(("name", "eta"), [("kernel-perceptron", 1.0), ("ogd-kernel", 0.4)])
+def test_scores_are_those_of_the_plain_update(name: str, eta: float, classes: int, multiclass: str) -> None:
+    def update(model: Oracle, x: np.ndarray, target: np.ndarray, margin: np.ndarray, wrong: np.ndarray) -> None:
+        fault = (wrong if name == "kernel-perceptron" else margin < 1) & (target != 0)
+        if fault.any():
+            model.keep(x, eta * target * fault)
+
+    params = {} if name == "kernel-perceptron" else {"eta": eta}
+    learner, oracle = assert_equal_to_oracle(name, params, update, classes, multiclass)
+    assert learner.measures()["updates"] == len(oracle.vectors)
+
+
+def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = (X.prod(axis=1) > 0).astype(np.int64)
+    learner = KernelPerceptron(capacity=8)
+    learner.begin(3, 2)
+    with pytest.raises(ParameterError, match="8 support vectors, as many as its parameter capacity allows"):
+        learner.learn(X, y)
