@@ -40,6 +40,7 @@ LEARNERS: Registry[Any] = Registry(
         "pamo2": "olscale.learners.pamo:PAMO2",
         "kernel-perceptron": "olscale.learners.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
+        "olk": "olscale.learners.olk:OLK",
         "bpas": "olscale.learners.bpas:BPAS",
     },
 )
