@@ -41,6 +41,7 @@ LEARNERS: Registry[Any] = Registry(
         "kernel-perceptron": "olscale.learners.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.olk:OLK",
+        "norma": "olscale.learners.norma:NORMA",
         "bpas": "olscale.learners.bpas:BPAS",
     },
 )

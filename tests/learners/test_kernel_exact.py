@@ -19,7 +19,7 @@ from olscale.learners.registry import make_learner
 
 SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REFERENCE = SHARED_DATA.parent / "reference" / "exact.csv"
-WORDS = {"kernel-perceptron": {}, "ogd-kernel": {}, "olk": {}}
+WORDS = {"kernel-perceptron": {}, "ogd-kernel": {}, "olk": {}, "norma": {}}
 """Learners here, with the parameters that a row's variant stands for."""
 
 
