@@ -42,6 +42,8 @@ LEARNERS: Registry[Any] = Registry(
         "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.olk:OLK",
         "norma": "olscale.learners.norma:NORMA",
+        "rbp": "olscale.learners.rbp:RBP",
+        "bogd": "olscale.learners.bogd:BOGD",
         "bpas": "olscale.learners.bpas:BPAS",
     },
 )

@@ -1,0 +1,99 @@
+"""The random budget perceptron (Cavallanti, Cesa-Bianchi and Gentile 2007)."""
+
+from typing import Any, ClassVar, NamedTuple
+
+from olscale.compiled.support_vectors import take_out
+from olscale.learners.contract.parameters import Domain, Whole
+from olscale.learners.kernel_learner import KernelLearner, add, learns
+from olscale.learners.random_victim import RandomVictims, random_slot
+
+
+class RBPRule(NamedTuple):
+    """Budget `B`."""
+
+    B: int
+
+
+@learns(RBPRule)
+def learn_rbp(rule: Any, model: Any, row: Any) -> bool:
+    """Take in a row that is predicted wrongly, in place of a vector at random when the budget is spent."""
+    support, moved = model.support, False
+    for c in range(row.f.shape[0]):
+        row.step[c] = row.target[c] if row.wrong[c] else 0.0
+        moved |= row.step[c] != 0.0
+    if moved:
+        slot = support.counts[0]
+        if slot == rule.B:
+            slot = random_slot(model, row)
+            take_out(support, slot)
+        add(model, row, slot)
+    return moved
+
+
+class RBP(RandomVictims):
+    """The random budget perceptron: the kernel perceptron with `B` support vectors, one of which goes at random.
+
+    A row that is predicted wrongly comes in with ``alpha = y``; when the budget is spent it takes the place of a vector that
+    is drawn with equal chances.
+
+    Parameters
+    ----------
+    B : int
+        Most support vectors.
+    seed : int
+        Seed of the victims; the seed and number of the permutation count too.
+    kernel, gamma, sigma, p, degree, coef0, multiclass
+        As in `olscale.learners.kernel_learner.KernelLearner`.
+
+    Notes
+    -----
+    State: ``B (d + outputs)`` numbers for d features that the vectors have. Cost of a row: O(B d), or nnz for d. Max-score:
+    +1 for the class, -1 for its best rival.
+
+    The victim is drawn by a generator of the seed and the row's number (Philox), so cuts and resumes agree; other programs
+    draw other victims, and agree on average only.
+
+    References
+    ----------
+    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine Learning
+    69, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> RBP(B=8).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "rbp"
+    domains: ClassVar[dict[str, Domain]] = {"B": Whole(1), "seed": Whole(0), **KernelLearner.shared_domains}
+
+    def __init__(
+        self,
+        B: int = 100,
+        seed: int = 0,
+        kernel: str = "gaussian",
+        gamma: float | str = "auto",
+        sigma: float | None = None,
+        p: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        multiclass: str = "max-score",
+    ) -> None:
+        self.B = B
+        self.seed = seed
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sigma = sigma
+        self.p = p
+        self.degree = degree
+        self.coef0 = coef0
+        self.multiclass = multiclass
+
+    def _rule(self) -> RBPRule:
+        return RBPRule(int(self.B))
+
+    def _slots(self) -> tuple[int, int]:
+        return int(self.B) + 1, int(self.B) + 1
