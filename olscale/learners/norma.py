@@ -10,7 +10,7 @@ from olscale.learners.kernel_learner import KernelLearner, add, learns, shrink
 
 
 class NORMARule(NamedTuple):
-    """Step ``eta t^-power``, regularisation `lam`, share `nu` of rows within the margin, vectors `tau` kept, and the bias."""
+    """Step ``eta t^-power``, regularisation `lam`, share `nu` of rows in the margin, vectors `tau` kept, and the bias."""
 
     eta: float
     lam: float
@@ -77,13 +77,13 @@ class NORMA(KernelLearner):
 
     Notes
     -----
-    State: ``m (d + outputs)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss. Cost
-    of a row: O(m d), or nnz for d. Max-score: +eta_t for the class, -eta_t for its best rival, one margin.
+    State: ``m (d + outputs)`` numbers for m support vectors with d features; m is at most tau, or grows with every loss.
+    Cost of a row: O(m d), or nnz for d. Max-score: +eta_t for the class, -eta_t for its best rival, one margin.
 
-    The paper truncates by the age of rows: with tau vectors kept, none is less than tau rows old when it goes, so the error
-    of a constant step is at most that of the paper, ``(1 - eta lam)^tau / lam`` times the greatest root of k(x, x). The paper
-    leaves the first rho open and whether it may become negative: here it may. f is taken before the model fades, as by MADlib
-    and the R package NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
+    The paper truncates by the age of rows. With tau vectors kept, none is less than tau rows old when it goes, so with a
+    constant step the error is within the paper's bound, ``(1 - eta lam)^tau / lam`` for ``k(x, x) = 1``. The paper leaves
+    open what rho starts from and whether it may become negative: here it may. f is taken before the model fades, as by
+    MADlib and the R package NORMA; kernlab's ``onlearn`` decides by the score of the row before and is not met.
 
     References
     ----------

@@ -55,8 +55,8 @@ class RBP(RandomVictims):
 
     References
     ----------
-    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine Learning
-    69, 2007.
+    G. Cavallanti, N. Cesa-Bianchi, C. Gentile, Tracking the best hyperplane with a simple budget perceptron, Machine
+    Learning 69, 2007.
 
     Examples
     --------

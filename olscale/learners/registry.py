@@ -42,6 +42,7 @@ LEARNERS: Registry[Any] = Registry(
         "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.olk:OLK",
         "norma": "olscale.learners.norma:NORMA",
+        "forgetron": "olscale.learners.forgetron:Forgetron",
         "rbp": "olscale.learners.rbp:RBP",
         "bogd": "olscale.learners.bogd:BOGD",
         "bpas": "olscale.learners.bpas:BPAS",

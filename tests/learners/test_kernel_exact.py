@@ -24,6 +24,7 @@ WORDS: dict[str, dict[str, object]] = {
     "ogd-kernel": {},
     "olk": {},
     "norma": {},
+    "forgetron": {},
     "bogd": {"removal": "oldest", "rescale": False},
 }
 """Learners here, with the parameters that a row's variant stands for."""
@@ -33,12 +34,12 @@ def _rows() -> list[dict[str, str]]:
     if not REFERENCE.exists():
         return []
     with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in WORDS and not _has_given_victims(row)]
+        return [row for row in csv.DictReader(file) if row["learner"] in WORDS and not _is_elsewhere(row)]
 
 
-def _has_given_victims(row: dict[str, str]) -> bool:
-    """Tell whether the victims come from a formula, which tests of those learners give to a plain update."""
-    return "slot" in row["variant"]
+def _is_elsewhere(row: dict[str, str]) -> bool:
+    """Tell whether a row is a faulty form, or takes its victims from a formula, which another test gives to a plain update."""
+    return "slot" in row["variant"] or "faulty" in row["variant"]
 
 
 @cache
