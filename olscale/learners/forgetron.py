@@ -74,10 +74,10 @@ def fading(model: Any, row: Any, slot: int) -> float:
 class Forgetron(KernelLearner):
     """The self-tuned Forgetron: the kernel perceptron with `B` support vectors, which fade so that the oldest can go.
 
-    A row with ``y f <= 0`` counts as a mistake, M, and comes in with ``alpha = y``. When the budget is spent, all coefficients
-    are multiplied by phi and the oldest vector r goes: phi is the greatest number in (0, 1] with ``Q + Psi <= 15/32 M``, where
-    ``Psi = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and ``mu = sign(alpha_r) f(x_r)``, the
-    row counted in, and Q sums Psi.
+    A row with ``y f <= 0`` counts as a mistake, M, and comes in with ``alpha = y``. When the budget is spent, all
+    coefficients are multiplied by phi and the oldest vector r goes. Phi is the greatest number in (0, 1] with
+    ``Q + Psi <= 15/32 M``, where ``Psi = (delta phi)^2 k_rr + 2 delta phi (1 - phi mu)`` with ``delta = |alpha_r|`` and
+    ``mu = sign(alpha_r) f(x_r)``, the row counted in, and Q sums Psi.
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class Forgetron(KernelLearner):
     and once more when a vector goes.
 
     A score of 0 is a mistake whatever is predicted. The code of the KOL paper takes the other root for phi when
-    ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes for 190). Several classes have the max-score form only, +1 for
-    the class and -1 for its best rival, where mu is half the difference of the two scores, so that the bound is that of two
-    classes; models of one class each cannot share the vectors that go.
+    ``delta < 2 mu``, which is above 1 (svmguide1: 251 mistakes for 190). Several classes have the max-score form only, +1
+    for the class and -1 for its best rival, where mu is half the difference of the two scores, so that the bound is that of
+    two classes; models of one class each cannot share the vectors that go.
 
     References
     ----------

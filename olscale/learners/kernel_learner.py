@@ -385,7 +385,8 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
         state = self.state_
         support = SupportVectors(*(state[name] for name in SupportVectors._fields))
         kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
-        return Model(support, *(state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")), kernel)
+        arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
+        return Model(support, **arrays, kernel=kernel)
 
     def _space(self, rows: CSR) -> Space:
         outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])

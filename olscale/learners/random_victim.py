@@ -11,7 +11,7 @@ from olscale.learners.kernel_learner import KernelLearner
 
 
 @compiled
-def random_slot(model: Any, row: Any) -> int:
+def random_slot(model: Any, row: Any) -> Any:
     """Return a slot in use, each as likely as the others."""
     t, zero = np.uint64(row.t), np.uint64(0)
     key = model.memory[0]

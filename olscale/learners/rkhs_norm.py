@@ -28,4 +28,4 @@ def rkhs_norm(model: Any) -> float:
             for r in range(count):
                 f += k[r] * alpha[r, c]
             square += (scale[c] * alpha[s, c]) * (scale[c] * f)
-    return np.sqrt(max(0.0, square))
+    return float(np.sqrt(max(0.0, square)))

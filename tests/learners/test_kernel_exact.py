@@ -38,7 +38,7 @@ def _rows() -> list[dict[str, str]]:
 
 
 def _is_elsewhere(row: dict[str, str]) -> bool:
-    """Tell whether a row is a faulty form, or takes its victims from a formula, which another test gives to a plain update."""
+    """Tell whether a row is a faulty form, or has the victims of a formula, which another test gives to a plain update."""
     return "slot" in row["variant"] or "faulty" in row["variant"]
 
 
