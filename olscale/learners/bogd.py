@@ -96,7 +96,7 @@ class BOGD(RandomVictims):
     The code of the KOL paper has ``lam = 1/n^2`` for n rows and ``clip = 10``. With sigma = 8, B = 100 and eta = 0.2 that
     gives the BOGD row of PAMO's Table 2, and loses to predicting the majority on its four datasets: ``B / (B - 1)`` inflates
     what is left. The defaults fade and clip more. KOL's program drops the oldest and lets nothing grow
-    (``removal = "oldest", rescale = False``). Clipping each coefficient alone gives other figures (a9a: 32 % errors, not 28).
+    (``removal = "oldest", rescale = False``). Clipping each coefficient alone is worse (a9a: 32 % errors for 28).
 
     References
     ----------

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from olscale.errors import ParameterError
 from olscale.learners.forgetron import Forgetron
+from olscale.learners.kernels import KERNELS
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 
@@ -51,11 +52,11 @@ def test_scores_are_those_of_the_plain_update(B: int, classes: int, multiclass: 
     assert min(phis) < 1.0
 
 
-@given(st.integers(1, 20), st.floats(0.01, 5), st.integers(2, 3), st.integers(0, 99))
-def test_the_model_fades_no_more_than_it_must(B: int, gamma: float, classes: int, seed: int) -> None:
+@given(st.integers(1, 20), st.sampled_from(KERNELS), st.floats(0.01, 5), st.integers(2, 3), st.integers(0, 99))
+def test_the_model_fades_no_more_than_it_must(B: int, kernel: str, gamma: float, classes: int, seed: int) -> None:
     """Phi is in (0, 1] and Q at most 15/32 M, where phi < 1 just that; the vectors are the last B."""
     X, y = clusters(classes, rows=60, seed=seed)
-    learner = Forgetron(B, gamma=gamma)
+    learner = Forgetron(B, kernel, gamma)
     learner.begin(4, classes)
     for i in range(len(y)):
         before = learner.state()

@@ -7,7 +7,8 @@ import pytest
 
 from olscale.errors import ParameterError
 from olscale.learners.kernel_perceptron import KernelPerceptron
-from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle
+from olscale.learners.registry import make_learner
+from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
 
 
 @pytest.mark.parametrize(("classes", "multiclass"), FORMS)
@@ -21,6 +22,22 @@ def test_scores_are_those_of_the_plain_update(name: str, eta: float, classes: in
     params = {} if name == "kernel-perceptron" else {"eta": eta}
     learner, oracle = assert_equal_to_oracle(name, params, update, classes, multiclass)
     assert learner.measures()["updates"] == len(oracle.vectors)
+
+
+@pytest.mark.parametrize(("classes", "multiclass"), FORMS)
+@pytest.mark.parametrize(("name", "linear"), [("kernel-perceptron", "perceptron"), ("olk", "pa1")])
+def test_a_linear_kernel_gives_the_linear_learner(name: str, linear: str, classes: int, multiclass: str) -> None:
+    """OLK without regularisation is PA-I."""
+    X, y = clusters(classes)
+    scores, norms = [], []
+    regular = {"r": 0.0} if name == "olk" else {}
+    for learner in (make_learner(name, {"kernel": "linear", **regular}), make_learner(linear, {})):
+        learner.set_params(multiclass=multiclass)
+        learner.begin(4, classes)
+        scores.append(learner.learn(X, y))
+        norms.append(learner.measures()["norm_w"])
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9, atol=1e-11)
+    assert norms[0] == pytest.approx(norms[1], rel=1e-9)
 
 
 def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> None:
