@@ -78,7 +78,7 @@ class BOGD(RandomVictims):
     lam : float
         Regularisation.
     clip : float
-        Greatest coefficient in steps; > 0, inf for none.
+        Greatest coefficient in steps; > 0. A great number lets them grow freely.
     removal : {"random", "oldest"}
         Which vector goes.
     rescale : bool
@@ -117,7 +117,7 @@ class BOGD(RandomVictims):
         "B": Whole(2),
         "eta": Real(0.0, open_="low"),
         "lam": Real(0.0),
-        "clip": Real(0.0, open_="low"),
+        "clip": Real(0.0, open_="both"),
         "removal": Choice(("random", "oldest")),
         "rescale": Flag(),
         "seed": Whole(0),

@@ -32,7 +32,7 @@ class KernelPerceptron(KernelLearner):
     Parameters
     ----------
     capacity : int
-        Most support vectors; a stream that needs more ends with an error.
+        Support vectors that there is room for, at least; a stream that needs more ends with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -95,7 +95,7 @@ class OGDKernel(KernelLearner):
     eta : float
         Step; > 0.
     capacity : int
-        Most support vectors; a stream that needs more ends with an error.
+        Support vectors that there is room for, at least; a stream that needs more ends with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 

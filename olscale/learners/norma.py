@@ -71,7 +71,7 @@ class NORMA(KernelLearner):
     bias : bool
         Whether to add a bias to the scores, which goes by ``eta_t y`` and does not fade.
     capacity : int
-        Most support vectors without `tau`; a stream that needs more ends with an error.
+        Support vectors that there is room for, at least, without `tau`; a stream that needs more ends with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 

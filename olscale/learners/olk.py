@@ -67,7 +67,7 @@ class OLK(KernelLearner):
     threshold : float
         Coefficients that are dropped are less than this; with 0 all stay.
     capacity : int
-        Most support vectors; a stream that needs more ends with an error.
+        Support vectors that there is room for, at least; a stream that needs more ends with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`; the paper's width is `p`.
 
