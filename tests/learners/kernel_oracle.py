@@ -73,10 +73,10 @@ def clusters(classes: int, rows: int = 150, seed: int = 0) -> tuple[np.ndarray, 
 
 
 def assert_equal_to_oracle(
-    name: str, params: dict[str, Any], update: Callable[..., None], classes: int, multiclass: str
+    name: str, params: dict[str, Any], update: Callable[..., None], classes: int, multiclass: str, rows: int = 150
 ) -> tuple[KernelLearner, Oracle]:
     """Learn a stream twice and compare scores and norm; return both models."""
-    X, y = clusters(classes)
+    X, y = clusters(classes, rows)
     learner = make_learner(name, {"gamma": 0.3, "multiclass": multiclass, **params})
     assert isinstance(learner, KernelLearner)
     learner.begin(X.shape[1], classes)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from olscale.errors import ParameterError
+from olscale.learners import kernel_learner
 from olscale.learners.kernel_perceptron import KernelPerceptron
 from olscale.learners.registry import make_learner
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
@@ -47,3 +48,15 @@ def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> 
     learner.begin(3, 2)
     with pytest.raises(ParameterError, match="8 support vectors, as many as its parameter capacity allows"):
         learner.learn(X, y)
+
+
+def test_the_norm_of_many_vectors_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = clusters(2)
+    learner = KernelPerceptron(gamma=0.3)
+    learner.begin(4, 2)
+    learner.learn(X, y)
+    count = int(learner.measures()["support_vectors"])
+    monkeypatch.setattr(kernel_learner, "MOST_VECTORS", count)
+    assert "norm_w" in learner.measures()
+    monkeypatch.setattr(kernel_learner, "MOST_VECTORS", count - 1)
+    assert "norm_w" not in learner.measures()

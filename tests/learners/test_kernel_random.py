@@ -102,6 +102,14 @@ def test_bogd_is_the_plain_update(clip: float, classes: int, multiclass: str) ->
     assert_equal_to_oracle("bogd", {**params, "seed": 3}, _bogd(**params, draw=_philox(3)), classes, multiclass)
 
 
+def test_a_model_that_grows_for_ever_keeps_its_digits() -> None:
+    """With B = 2 and nothing clipped every update doubles the other vector: the scale alone would overflow."""
+    params: dict[str, Any] = {"B": 2, "eta": 0.4, "lam": 0.0, "clip": 1e9}
+    update = _bogd(**params, draw=_philox(0))
+    learner, _ = assert_equal_to_oracle("bogd", params, update, 2, "max-score", rows=1_500)
+    assert learner.measures()["updates"] > 1_024
+
+
 def test_repetitions_have_victims_of_their_own() -> None:
     X, y = clusters(2)
     kept = []
