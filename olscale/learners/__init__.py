@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from olscale.compiled.row_layout import by_layout
     from olscale.compiled.rows import add_column, add_row, column_sums, row_scores, set_column
     from olscale.learners.arow import AROW
+    from olscale.learners.bogd import BOGD
+    from olscale.learners.bpas import BPAS
     from olscale.learners.confidence_weighted import CW
     from olscale.learners.contract.class_axes import ShardsClasses, class_axis
     from olscale.learners.contract.class_shards import count_update
@@ -29,29 +31,39 @@ if TYPE_CHECKING:
     from olscale.learners.contract.look_ahead import LooksAhead
     from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
     from olscale.learners.contract.usable_rows import unusable
+    from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
+    from olscale.learners.kernel_perceptron import KernelPerceptron, OGDKernel
     from olscale.learners.linear import LinearLearner, implements
     from olscale.learners.lol import ILOL, LOL
+    from olscale.learners.norma import NORMA
+    from olscale.learners.olk import OLK
     from olscale.learners.ollc import OLLC
     from olscale.learners.pamo import PAMO1, PAMO2
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
     from olscale.learners.perceptron import Perceptron
+    from olscale.learners.rbp import RBP
     from olscale.learners.soft_confidence_weighted import SCW1, SCW2
     from olscale.learners.soft_lol import SoftLOL
 
 __all__ = [
     "AROW",
+    "BOGD",
+    "BPAS",
     "CW",
     "ILOL",
     "LOL",
+    "NORMA",
     "OGD",
+    "OLK",
     "OLLC",
     "PA",
     "PA1",
     "PA2",
     "PAMO1",
     "PAMO2",
+    "RBP",
     "SCW1",
     "SCW2",
     "UNKNOWN",
@@ -62,11 +74,14 @@ __all__ = [
     "EstimatesCost",
     "Flag",
     "FloatArray",
+    "Forgetron",
     "FusedSettings",
     "FusesSettings",
+    "KernelPerceptron",
     "Learner",
     "LinearLearner",
     "LooksAhead",
+    "OGDKernel",
     "OnePassLearner",
     "Pegasos",
     "Perceptron",
@@ -95,6 +110,8 @@ _NAMES = {
     "olscale.compiled.row_layout": "by_layout",
     "olscale.compiled.rows": "add_column add_row column_sums row_scores set_column",
     "olscale.learners.arow": "AROW",
+    "olscale.learners.bogd": "BOGD",
+    "olscale.learners.bpas": "BPAS",
     "olscale.learners.confidence_weighted": "CW",
     "olscale.learners.contract.class_axes": "ShardsClasses class_axis",
     "olscale.learners.contract.class_shards": "count_update",
@@ -106,14 +123,19 @@ _NAMES = {
     "olscale.learners.contract.look_ahead": "LooksAhead",
     "olscale.learners.contract.parameters": "Choice Domain Flag Real Whole",
     "olscale.learners.contract.usable_rows": "unusable",
+    "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",
+    "olscale.learners.kernel_perceptron": "KernelPerceptron OGDKernel",
     "olscale.learners.linear": "LinearLearner implements",
     "olscale.learners.lol": "ILOL LOL",
+    "olscale.learners.norma": "NORMA",
+    "olscale.learners.olk": "OLK",
     "olscale.learners.ollc": "OLLC",
     "olscale.learners.pamo": "PAMO1 PAMO2",
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
     "olscale.learners.perceptron": "Perceptron",
+    "olscale.learners.rbp": "RBP",
     "olscale.learners.soft_confidence_weighted": "SCW1 SCW2",
     "olscale.learners.soft_lol": "SoftLOL",
 }
