@@ -96,9 +96,10 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
 
 
 def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays with room for `needed` more features, at least twice as many places as before."""
+    """Return the arrays with room for `needed` more features: twice as many places or more, or one for every feature."""
     blocks, places, width = arrays["values"].shape
-    more = max(2 * places, -(-(int(arrays["counts"][1]) + needed) // 64) * 64)
+    more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
+    more = -(-more // 64) * 64
     values = np.zeros((blocks, more, width))
     values[:, :places] = arrays["values"]
     return {
@@ -129,8 +130,9 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Tell whether a vector of so many entries can be put in."""
+    needed = min(entries, support.place.shape[0] - support.counts[1])
     places = support.feature.shape[0] - support.counts[1]
-    return bool(places >= entries and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
+    return bool(places >= needed and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
 
 
 @inlined
