@@ -21,6 +21,9 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
 
+FAINT = 1e-12
+"""Share of the largest entry below which an entry of a merged vector is left out."""
+
 WIDTH = 64
 """Slots of a block: their sums fill the registers, and a block is gone through once, from its beginning to its end."""
 
@@ -96,9 +99,10 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
 
 
 def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays with room for `needed` more features, at least twice as many places as before."""
+    """Return the arrays with room for `needed` more features: twice as many places or more, or one for every feature."""
     blocks, places, width = arrays["values"].shape
-    more = max(2 * places, -(-(int(arrays["counts"][1]) + needed) // 64) * 64)
+    more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
+    more = -(-more // 64) * 64
     values = np.zeros((blocks, more, width))
     values[:, :places] = arrays["values"]
     return {
@@ -129,8 +133,9 @@ def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 @inlined
 def has_room(support: Any, entries: int) -> bool:
     """Tell whether a vector of so many entries can be put in."""
+    needed = min(entries, support.place.shape[0] - support.counts[1])
     places = support.feature.shape[0] - support.counts[1]
-    return bool(places >= entries and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
+    return bool(places >= needed and support.counts[0] < min(support.sizes.shape[0], support.counts[3]))
 
 
 @inlined
@@ -211,13 +216,19 @@ def take_out(support: Any, slot: int) -> None:
             place = 64 * word + lowest_bit(held[word])
             held[word] &= held[word] - np.uint64(1)
             values[place, column] = 0.0
-            support.holders[place] -= 1
-            if support.holders[place] == 0:
-                support.place[support.feature[place]] = -1
-                support.feature[place] = -1
-                support.counts[1] -= 1
-                support.free[support.counts[1]] = place
+            release(support, place)
     support.sizes[slot], support.born[slot] = 0.0, -1
+
+
+@inlined
+def release(support: Any, place: int) -> None:
+    """Have one vector less hold the feature of a place, which gives its place back when none does."""
+    support.holders[place] -= 1
+    if support.holders[place] == 0:
+        support.place[support.feature[place]] = -1
+        support.feature[place] = -1
+        support.counts[1] -= 1
+        support.free[support.counts[1]] = place
 
 
 @compiled
@@ -241,6 +252,36 @@ def drop(support: Any, slot: int) -> int:
         support.sizes[last], support.born[last] = 0.0, -1
     support.counts[0] = last
     return last
+
+
+@compiled
+def merge(support: Any, slot: int, other: int, share: float) -> None:
+    """Replace a vector by ``share * other + (1 - share) * itself``; it keeps its number. Its size is the squared norm."""
+    left, right = support.values[slot // WIDTH], support.values[other // WIDTH]
+    a, b, largest, square = slot % WIDTH, other % WIDTH, 0.0, 0.0
+    for word in range(support.held.shape[1]):
+        bits = support.held[slot, word] | support.held[other, word]
+        while bits != 0:
+            place = 64 * word + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            left[place, a] = share * right[place, b] + (1.0 - share) * left[place, a]
+            largest = max(largest, abs(left[place, a]))
+    for word in range(support.held.shape[1]):
+        before, kept = support.held[slot, word], np.uint64(0)
+        bits = before | support.held[other, word]
+        while bits != 0:
+            place, bit = 64 * word + lowest_bit(bits), bits & (~bits + np.uint64(1))
+            bits ^= bit
+            if abs(left[place, a]) > FAINT * largest:
+                kept |= bit
+                square += left[place, a] * left[place, a]
+                support.holders[place] += (before & bit) == 0
+            else:
+                left[place, a] = 0.0
+                if before & bit != 0:
+                    release(support, place)
+        support.held[slot, word] = kept
+    support.sizes[slot] = square
 
 
 @compiled

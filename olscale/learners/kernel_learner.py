@@ -398,7 +398,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
     def _grow(self, entries: int) -> None:
         """Make room for a vector of so many entries."""
         state = self.state_
-        if len(state["feature"]) - state["counts"][1] < entries:
+        if len(state["feature"]) - state["counts"][1] < min(entries, len(state["place"]) - state["counts"][1]):
             state.update(grow_places(state, entries))
         slots, (count, *_, most) = len(state["sizes"]), state["counts"]
         if count == most:

@@ -46,6 +46,9 @@ LEARNERS: Registry[Any] = Registry(
         "rbp": "olscale.learners.rbp:RBP",
         "bogd": "olscale.learners.bogd:BOGD",
         "bpas": "olscale.learners.bpas:BPAS",
+        "bsgd": "olscale.learners.bsgd:BSGD",
+        "projectron": "olscale.learners.projectron:Projectron",
+        "projectron++": "olscale.learners.projectron:ProjectronPlusPlus",
     },
 )
 

@@ -1,6 +1,7 @@
 """Small streams for the checks of learners, and learners at their start."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise, product
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
+from olscale.errors import ParameterError
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Real, Whole
@@ -49,7 +51,7 @@ def start_with(
 
 
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the parameters that are, or may be, a choice among a few words."""
+    """Yield every combination of the parameters that are, or may be, a choice among a few words, which it accepts."""
     words: dict[str, tuple[Any, ...]] = {}
     for name, default in learner().get_params(deep=False).items():
         domain = learner.domains.get(name)
@@ -58,7 +60,10 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
         elif isinstance(domain, Whole | Real) and domain.words:
             words[name] = (default, *(word for word in domain.words if word != default))
     for chosen in product(*words.values()):
-        yield dict(zip(words, chosen, strict=True))
+        params = dict(zip(words, chosen, strict=True))
+        with suppress(ParameterError):
+            learner(**params).resolved_params()
+            yield params
 
 
 def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:

@@ -1,0 +1,57 @@
+"""The inverse of the matrix of kernel values of support vectors, kept while vectors come and go: O(m^2) a vector.
+
+All loops write whole lines in ascending order, and what they add is symmetric to the bit, so the inverse is too.
+"""
+
+from typing import Any
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.simd.columns import multiply_dense
+
+LEAST_DISTANCE = 1e-8
+"""Share of ``k(x, x)`` below which a row counts as one that the vectors span: the inverse would be rounding noise."""
+
+
+@compiled
+def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
+    """Set `c` to the coefficients of a row's projection on the vectors; return the squared distance from it."""
+    if count == 0:
+        return own
+    multiply_dense(k[:count], inverse[:count], c)
+    inside = 0.0
+    for s in range(count):
+        inside += k[s] * c[s]
+    return max(0.0, own - inside)
+
+
+@compiled
+def border(inverse: Any, count: int, c: Any, distance: float) -> None:
+    """Add a vector, whose projection `project` gave, as number `count`."""
+    share = 1.0 / distance
+    for s in range(count):
+        line, size = inverse[s], c[s]
+        for r in range(count):
+            line[r] += (size * c[r]) * share
+    for s in range(count):
+        inverse[s, count] = inverse[count, s] = -c[s] * share
+    inverse[count, count] = share
+
+
+@compiled
+def strike(inverse: Any, count: int, slot: int, c: Any) -> None:
+    """Remove vector `slot` of `count`; the last takes its number. `c` is space."""
+    share = 1.0 / inverse[slot, slot]
+    for s in range(count):
+        c[s] = inverse[slot, s]
+    for s in range(count):
+        line, size = inverse[s], c[s]
+        for r in range(count):
+            line[r] -= (size * c[r]) * share
+    last = count - 1
+    for s in range(count):
+        inverse[slot, s] = inverse[last, s]
+    for s in range(count):
+        inverse[s, slot] = inverse[s, last]
+    inverse[slot, slot] = inverse[last, last]
+    for s in range(count):
+        inverse[last, s] = inverse[s, last] = 0.0
