@@ -39,6 +39,7 @@ LEARNERS: Registry[Any] = Registry(
         "pamo1": "olscale.learners.pamo:PAMO1",
         "pamo2": "olscale.learners.pamo:PAMO2",
         "bpas": "olscale.learners.bpas:BPAS",
+        "fogd": "olscale.learners.fogd:FOGD",
     },
 )
 
