@@ -40,6 +40,7 @@ LEARNERS: Registry[Any] = Registry(
         "pamo2": "olscale.learners.pamo:PAMO2",
         "bpas": "olscale.learners.bpas:BPAS",
         "fogd": "olscale.learners.fogd:FOGD",
+        "nogd": "olscale.learners.nogd:NOGD",
     },
 )
 
