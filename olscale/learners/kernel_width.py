@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of
+from olscale.data.median_width import median_gamma
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Domain, Maybe, Real
-from olscale.learners.kernels import median_gamma
 
 
 class WidthLearner(OnePassLearner, LooksAhead):
