@@ -41,6 +41,7 @@ LEARNERS: Registry[Any] = Registry(
         "bpas": "olscale.learners.bpas:BPAS",
         "fogd": "olscale.learners.fogd:FOGD",
         "nogd": "olscale.learners.nogd:NOGD",
+        "svm": "olscale.learners.svm:SVM",
     },
 )
 
