@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only, to_csr
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed, flat
@@ -30,12 +30,11 @@ from olscale.compiled.support_vectors import (
 )
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
-from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
+from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernels import KERNELS, Kernel, kernel_row, median_gamma, own_value, size_of
+from olscale.learners.kernel_width import WidthLearner
+from olscale.learners.kernels import KERNELS, Kernel, kernel_row, own_value, size_of
 from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 
 LEAST_SCALE = 1e-150
@@ -289,7 +288,7 @@ def _learn_and_score(
     return int(rows)
 
 
-class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
+class KernelLearner(WidthLearner, EstimatesCost):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps."""
 
     layout_exact = True
@@ -299,18 +298,13 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
     memory: ClassVar[int] = 0
     shared_domains: ClassVar[dict[str, Domain]] = {
         "kernel": Choice(KERNELS),
-        "gamma": Real(0.0, open_="low", words=("auto", "median")),
-        "sigma": Maybe(Real(0.0, open_="low")),
-        "p": Maybe(Real(0.0, open_="low")),
+        **WidthLearner.widths,
         "degree": Whole(1),
         "coef0": Real(0.0),
         "multiclass": Choice(("max-score", "ova")),
     }
 
     kernel: str
-    gamma: float | str
-    sigma: float | None
-    p: float | None
     degree: int
     coef0: float
     multiclass: str
@@ -323,34 +317,7 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
     def _slots(self) -> tuple[int, int]:
         """Return how many support vectors there is room for at first, and at most."""
 
-    def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
-        params = super().resolved_params()
-        widths = {name: params.pop(name) for name in ("sigma", "p")}
-        given = {name: value for name, value in widths.items() if value is not None}
-        if given and (len(given) > 1 or params["gamma"] != "auto"):
-            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
-            raise ParameterError(f"learner {self.name}: {names} were given, expected one of gamma, sigma and p")
-        if "sigma" in given:
-            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
-        if "p" in given:
-            params["gamma"] = 1.0 / given["p"] ** 2
-        return params
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether the width is the median of distances, which only rows tell."""
-        return self.gamma == "median"
-
-    def prepare(self, X: Rows) -> None:
-        """Take the width from rows."""
-        if not self.looks_ahead:
-            raise TypeError(f"learner {self.name} is one-pass: its looks_ahead is False")
-        self.state_["gamma"][0] = median_gamma(X)
-
     def _allocate(self, columns: int, outputs: int) -> State:
-        gamma = self.resolved_params()["gamma"]
-        width = {"auto": 1.0 / max(1, columns), "median": 0.0}.get(gamma, gamma)
         support = empty_support(columns, *self._slots())
         slots = len(support["sizes"])
         return {
@@ -360,15 +327,11 @@ class KernelLearner(OnePassLearner, LooksAhead, EstimatesCost):
             "offset": np.zeros(outputs),
             "memory": np.zeros((outputs, self.memory)),
             "matrix": np.zeros((slots, slots) if self.keeps_matrix else (0, 0)),
-            "gamma": np.array([width], dtype=np.float64),
+            "gamma": self._first_width(columns),
         }
 
     def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
-        if state["gamma"][0] == 0.0 and rows_of(X):
-            raise ValueError(
-                f"learner {self.name} with gamma = 'median' must see rows before it learns: partial_fit sees only some of "
-                "them; call fit, or prepare(X) after begin, or give gamma a number"
-            )
+        self._check_width(X)
         # One kind of arrays, for which the loop is compiled once.
         sparse = to_csr(X)
         rows = CSR(read_only(sparse.indptr), read_only(sparse.indices), read_only(sparse.data))

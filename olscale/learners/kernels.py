@@ -12,19 +12,12 @@ The width of a Gaussian has three names in the literature: ``gamma = 1 / (2 sigm
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from olscale.compiled.csr import Rows, rows_of, slice_rows, to_csr
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential
 from olscale.compiled.support_vectors import distances, products
 
 KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
 GAUSSIAN, LAPLACIAN, POLYNOMIAL, LINEAR = range(4)
-
-MEDIAN_ROWS = 1_000
-"""Rows whose distances from each other the median is taken of."""
 
 
 class Kernel(NamedTuple):
@@ -87,30 +80,3 @@ def kernel_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size:
     elif kernel.kind == POLYNOMIAL:
         for s in range(count):
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
-
-
-def median_gamma(X: Rows) -> float:
-    """Return ``1 / (2 m^2)`` for the median distance m of rows: of the first thousand, that is.
-
-    Examples
-    --------
-    >>> median_gamma(np.array([[0.0], [1.0], [2.0], [3.0]]))
-    0.2222222222222222
-    """
-    from sklearn.metrics import pairwise_distances
-
-    if rows_of(X) < 2:
-        return 1.0
-    distance = pairwise_distances(_matrix(slice_rows(X, 0, MEDIAN_ROWS)))
-    between: NDArray[np.float64] = distance[np.triu_indices(len(distance), 1)]
-    apart = between[between > 0.0]
-    return float(1.0 / (2.0 * np.median(apart) ** 2)) if len(apart) else 1.0
-
-
-def _matrix(X: Rows) -> Any:
-    from scipy.sparse import csr_matrix
-
-    rows = to_csr(X)
-    first, last = rows.indptr[0], rows.indptr[-1]
-    features, columns = np.unique(rows.indices[first:last], return_inverse=True)
-    return csr_matrix((rows.data[first:last], columns, rows.indptr - first), (rows_of(X), max(1, len(features))))

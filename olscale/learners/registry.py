@@ -49,6 +49,9 @@ LEARNERS: Registry[Any] = Registry(
         "bsgd": "olscale.learners.bsgd:BSGD",
         "projectron": "olscale.learners.projectron:Projectron",
         "projectron++": "olscale.learners.projectron:ProjectronPlusPlus",
+        "fogd": "olscale.learners.fogd:FOGD",
+        "nogd": "olscale.learners.nogd:NOGD",
+        "svm": "olscale.learners.svm:SVM",
     },
 )
 

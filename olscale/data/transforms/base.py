@@ -21,6 +21,8 @@ class Transform(ABC):
         Name in experiments.
     takes_sparse : bool
         Whether it takes sparse rows as they are; for the others they are made dense first.
+    fits_sparse : bool
+        Whether `fit` takes them as they are, too.
     is_random : bool
         Whether it is drawn at random.
     projection : int
@@ -29,11 +31,12 @@ class Transform(ABC):
 
     name: ClassVar[str]
     takes_sparse: ClassVar[bool] = False
+    fits_sparse: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
     projection: int = 0
 
-    def fit(self, chunks: Callable[[], Iterator[FloatArray]], columns: int) -> None:  # noqa: B027 (most need no fit)
-        """Learn what the transform needs; `chunks` starts a new pass over the dense training rows."""
+    def fit(self, chunks: Callable[[], Iterator[Any]], columns: int) -> None:  # noqa: B027 (most need no fit)
+        """Learn what the transform needs; `chunks` starts a new pass over the training rows, dense but for `fits_sparse`."""
 
     def width(self, columns: int) -> int:
         """Return the number of features after the transform."""

@@ -6,14 +6,13 @@ number alone, so it is made anew where it is not kept, with the same bits. A mat
 
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.compiled.decorator import compiled
-from olscale.compiled.intrinsics import flat
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.philox import fill_words, philox
 from olscale.data.transforms.normal import gaussian, quantiles
 
@@ -76,28 +75,87 @@ def matrix_row(feature: int, key: Any, table: Any, gaps: Any, scratch: Any, row:
         row[j] = gaussian(np.uint64(scratch[j]), table)
 
 
+class KeptRows(NamedTuple):
+    """A matrix as compiled loops have it.
+
+    Parameters
+    ----------
+    key : uint64 array of shape (2,)
+    quantiles, gaps : array
+        Those of Gaussian numbers, or the thresholds of `word_gaps`.
+    rows : float32 array of shape (places + 1, width)
+        Rows of the matrix; the last is spare.
+    owner : int32 array of shape (places,)
+        Features whose rows they are, -1 for none.
+    votes : uint8 array of shape (places,)
+    scratch : int64 array
+    """
+
+    key: NDArray[np.uint64]
+    quantiles: NDArray[np.float32]
+    gaps: NDArray[np.uint64]
+    rows: NDArray[np.float32]
+    owner: NDArray[np.int32]
+    votes: NDArray[np.uint8]
+    scratch: NDArray[np.int64]
+
+
+@inlined
+def _is_kept(kept: Any, feature: int) -> Any:
+    return kept.owner[feature & (kept.owner.shape[0] - 1)] == feature
+
+
+@inlined
+def _kept_row(kept: Any, feature: int) -> Any:
+    """Return the row of a feature that is kept."""
+    place = feature & (kept.owner.shape[0] - 1)
+    kept.votes[place] = min(kept.votes[place] + 1, _MOST_VOTES)
+    return kept.rows[place]
+
+
 @compiled
-def _gather(X: Any, key: Any, table: Any, gaps: Any, rows: Any, owner: Any, votes: Any, scratch: Any, out: Any) -> None:
-    """Add up the matrix's rows for each row of `X`, in ascending order of the features; the last of `rows` is spare."""
-    mask, width, kept = owner.shape[0] - 1, rows.shape[1], flat(rows)
+def _make_row(kept: Any, feature: int) -> int:
+    """Make the row of a feature that is not kept, and return where."""
+    last = kept.owner.shape[0]
+    place = feature & (last - 1)
+    # Boyer and Moore's vote: a place goes to the feature that most of those who want it are.
+    if kept.votes[place] == 0:
+        kept.owner[place], kept.votes[place] = feature, 1
+    else:
+        kept.votes[place] -= 1
+        place = last
+    matrix_row(feature, kept.key, kept.quantiles, kept.gaps, kept.scratch, kept.rows[place])
+    return int(place)
+
+
+@compiled
+def add_product(X: Any, i: int, kept: Any, total: Any) -> None:
+    """Add row `i` of `X` times the matrix to `total`, in ascending order of the features."""
+    indices, data = X.indices, X.data
+    p, stop = X.indptr[i], X.indptr[i + 1]
+    while p < stop:
+        all_kept = p + 4 <= stop
+        for q in range(p, min(p + 4, stop)):
+            all_kept &= _is_kept(kept, indices[q])
+        if all_kept:  # four rows at a time: the sums are loaded and stored once
+            a, b = _kept_row(kept, indices[p]), _kept_row(kept, indices[p + 1])
+            c, d = _kept_row(kept, indices[p + 2]), _kept_row(kept, indices[p + 3])
+            w, x, y, z = data[p], data[p + 1], data[p + 2], data[p + 3]
+            for j in range(total.shape[0]):
+                total[j] = (((total[j] + w * a[j]) + x * b[j]) + y * c[j]) + z * d[j]
+            p += 4
+        else:
+            feature, w = indices[p], data[p]
+            a = _kept_row(kept, feature) if _is_kept(kept, feature) else kept.rows[_make_row(kept, feature)]
+            for j in range(total.shape[0]):
+                total[j] += w * a[j]
+            p += 1
+
+
+@compiled
+def _gather(X: Any, kept: Any, out: Any) -> None:
     for i in range(out.shape[0]):
-        total = out[i]
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            feature, value = X.indices[p], X.data[p]
-            place = feature & mask
-            if owner[place] == feature:
-                votes[place] = min(votes[place] + 1, _MOST_VOTES)
-            else:
-                # Boyer and Moore's vote: a place goes to the feature that most of those who want it are.
-                if votes[place] == 0:
-                    owner[place], votes[place] = feature, 1
-                else:
-                    votes[place] -= 1
-                    place = mask + 1
-                matrix_row(feature, key, table, gaps, scratch, rows[place])
-            first = place * width
-            for j in range(width):
-                total[j] += value * kept[first + j]
+        add_product(X, i, kept, out[i])
 
 
 @compiled
@@ -159,29 +217,33 @@ class MatrixRows:
     """
 
     def __init__(self, key: tuple[int, int], columns: int, width: int, sparsity: float) -> None:
-        self._key = np.array(key, dtype=np.uint64)
-        self._quantiles = quantiles()
-        self._gaps = word_gaps(sparsity, width) if sparsity else _NONE
+        self._recipe = key, columns, width, sparsity
         most = max(1, TABLE_BYTES // (4 * width + 5))
         places = 1 << min((columns - 1).bit_length(), most.bit_length() - 1)
-        # Pages of rows that nobody wants are never touched.
-        self._rows = np.empty((places + 1, width), dtype=np.float32)
-        self._owner = np.full(places, -1, dtype=np.int32)
-        self._votes = np.zeros(places, dtype=np.uint8)
-        self._scratch = np.empty(-(-width // 4) * 4, dtype=np.int64)
-        self._lock = Lock()
+        self.lock = Lock()
+        self.kept = KeptRows(
+            key=np.array(key, dtype=np.uint64),
+            quantiles=quantiles(),
+            gaps=word_gaps(sparsity, width) if sparsity else _NONE,
+            rows=np.empty((places + 1, width), dtype=np.float32),  # pages of rows that nobody wants are never touched
+            owner=np.full(places, -1, dtype=np.int32),
+            votes=np.zeros(places, dtype=np.uint8),
+            scratch=np.empty(-(-width // 4) * 4, dtype=np.int64),
+        )
+
+    def __reduce__(self) -> Any:
+        return type(self), self._recipe  # a copy has the same matrix, and makes its rows anew
 
     @property
     def nbytes(self) -> int:
         """Bytes of all that is kept."""
-        return self._rows.nbytes + self._owner.nbytes + self._votes.nbytes
+        return self.kept.rows.nbytes + self.kept.owner.nbytes + self.kept.votes.nbytes
 
     def times(self, X: CSR) -> NDArray[np.float64]:
         """Return the rows of `X` times the matrix."""
-        out = np.zeros((len(X.indptr) - 1, self._rows.shape[1]))
-        kept = self._rows, self._owner, self._votes
-        with self._lock:
-            _gather(X, self._key, self._quantiles, self._gaps, *kept, self._scratch, out)
+        out = np.zeros((len(X.indptr) - 1, self.kept.rows.shape[1]))
+        with self.lock:
+            _gather(X, self.kept, out)
         return out
 
 

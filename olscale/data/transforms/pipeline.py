@@ -22,6 +22,8 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "unit-norm": "olscale.data.transforms.scaling:UnitNorm",
         "bias": "olscale.data.transforms.scaling:Bias",
         "project": "olscale.data.transforms.projection:RandomProjection",
+        "rff": "olscale.data.transforms.fourier:RandomFourier",
+        "nystroem": "olscale.data.transforms.nystroem:Nystroem",
     },
 )
 
@@ -187,9 +189,10 @@ def fit_transforms(
         step, before = make_transform(text), done
         step.projection = projection
 
-        def rows(step: Transform = step, before: Pipeline = before) -> Iterator[FloatArray]:
+        def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
-                yield _dense(step.name, before.apply(chunk).X, before.width)
+                X = before.apply(chunk).X
+                yield X if step.fits_sparse else _dense(step.name, X, before.width)
 
         step.fit(rows, done.width)
         done = Pipeline((*done.steps, step), columns, step.width(done.width))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from olscale.compiled.csr import read_only
+from olscale.analysis.stretches import Stretch, stretches
 from olscale.data.generators.two_gaussians import ROWS, batches
-from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.registry import make_learner
 from olscale.report.choice import streams
 from olscale.report.figures import curve_figure
 from olscale.report.figures.style import panels, styled
@@ -40,18 +37,8 @@ def _rows(deviation: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return X, (y > 0).astype(np.int64)
 
 
-def _along(name: str, params: dict[str, Any], deviation: float) -> Iterator[tuple[int, dict[str, float], float]]:
-    """Yield rows learned from, what the learner measures and the seconds spent, after every 50 rows."""
-    X, y = _rows(deviation)
-    learner, spent = make_learner(name, params), 0.0
-    learner.begin(X.shape[1], 2)
-    compile_loops(learner, read_only(X[:1]))
-    for start in range(0, len(y), _EVERY):
-        cut = slice(start, start + _EVERY)
-        begun = process_time()
-        learner.learn(read_only(X[cut]), read_only(y[cut]))
-        spent += process_time() - begun
-        yield start + _EVERY, learner.measures(), spent
+def _along(name: str, params: dict[str, Any], deviation: float) -> list[Stretch]:
+    return list(stretches(name, params, *_rows(deviation), every=_EVERY))
 
 
 def _support_vectors(source: FigureSource) -> Figure:
@@ -65,9 +52,9 @@ def _support_vectors(source: FigureSource) -> Figure:
         figure, axes = panels(len(ways))
         for axis, (title, (deviation, r)) in zip(axes, ways.items(), strict=True):
             for threshold in _THRESHOLDS:
-                steps = list(_along("olk", _OLK | {"r": r, "threshold": threshold}, deviation))
-                counts = [measures["support_vectors"] for _, measures, _ in steps]
-                axis.plot([rows for rows, *_ in steps], counts, label=f"threshold {threshold:g}")
+                steps = _along("olk", _OLK | {"r": r, "threshold": threshold}, deviation)
+                counts = [step.measures["support_vectors"] for step in steps]
+                axis.plot([step.rows for step in steps], counts, label=f"threshold {threshold:g}")
             axis.set(title=title, xlabel="rows", ylabel="support vectors", xlim=(0, ROWS))
             axis.set_ylim(bottom=0)
         axes[0].legend()
@@ -91,8 +78,8 @@ def _seconds(source: FigureSource) -> Figure:
         figure, axes = panels(2)
         for axis, deviation in zip(axes, (1.0, 0.6), strict=True):
             for label, (name, params) in _METHODS.items():
-                steps = list(_along(name, params, deviation))
-                axis.plot([rows for rows, *_ in steps], [1e3 * seconds for *_, seconds in steps], label=label)
+                steps = _along(name, params, deviation)
+                axis.plot([step.rows for step in steps], [1e3 * step.seconds for step in steps], label=label)
             rows, seconds = _svm(deviation)
             axis.plot(rows, seconds, label="SVM, fitted anew")
             axis.set(title=f"standard deviation {deviation:g}", xlabel="rows", ylabel="milliseconds", xlim=(0, ROWS))

@@ -23,6 +23,8 @@ EVERY = [
     "project:3",
     "project:6,kind=sparse",
     "project:4,kind=very-sparse",
+    "rff:4,gamma=median",
+    "nystroem:3",
 ]
 names = st.lists(st.sampled_from(EVERY), max_size=3)
 

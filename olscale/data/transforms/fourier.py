@@ -1,0 +1,118 @@
+"""Random Fourier features: cosines and sines whose products are near the values of a Gaussian kernel."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
+from olscale.compiled.decorator import compiled
+from olscale.compiled.elementary import sine_cosine
+from olscale.data.transforms.kernel_features import KernelFeatures
+from olscale.data.transforms.matrix import MatrixRows, add_product, matrix_of
+from olscale.errors import ParameterError
+
+_GREATEST = 6.4
+"""No Gaussian number of `olscale.data.transforms.normal` is beyond this."""
+
+_FAR = 1e5
+"""Angle from which on `sine_cosine` is not exact: beyond, whole turns are taken off first, which costs."""
+
+_TURN = 2.0 * np.pi
+
+
+@compiled
+def set_angles(X: Any, i: int, kept: Any, angles: Any) -> tuple[float, float]:
+    """Set `angles` to row `i` of `X` times a matrix of Gaussian numbers; return ``|x|^2`` and a bound of the angles."""
+    square, length = 0.0, 0.0
+    for p in range(X.indptr[i], X.indptr[i + 1]):
+        square += X.data[p] * X.data[p]
+        length += abs(X.data[p])
+    angles[:] = 0.0
+    add_product(X, i, kept, angles)
+    return square, _GREATEST * length
+
+
+@compiled
+def set_features(angles: NDArray[np.float64], bound: float, gamma: float, scale: float, z: NDArray[np.float64]) -> None:
+    """Set `z` to `scale` times the cosines, then the sines, of ``sqrt(2 gamma)`` times `angles`."""
+    frequencies, factor = angles.shape[0], np.sqrt(2.0 * gamma)
+    cosines, sines = z[:frequencies], z[frequencies:]
+    if factor * bound < _FAR:
+        for j in range(frequencies):
+            sine, cosine = sine_cosine(factor * angles[j])
+            cosines[j], sines[j] = scale * cosine, scale * sine
+    else:
+        for j in range(frequencies):
+            sine, cosine = sine_cosine(np.fmod(factor * angles[j], _TURN))
+            cosines[j], sines[j] = scale * cosine, scale * sine
+
+
+@compiled
+def _set_rows(X: Any, kept: Any, gamma: float, out: Any) -> None:
+    angles = np.empty(out.shape[1] // 2)
+    scale = 1.0 / np.sqrt(angles.shape[0])
+    for i in range(out.shape[0]):
+        _, bound = set_angles(X, i, kept, angles)
+        set_features(angles, bound, gamma, scale, out[i])
+
+
+class RandomFourier(KernelFeatures):
+    r"""Random Fourier features, with which a linear learner is nearly one with a Gaussian kernel.
+
+    With D = `features` / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction,
+    ``z(x) = [cos(u.x), sin(u.x)] / sqrt(D)``. The product ``z(x).z(s)`` has the mean ``exp(-gamma |x - s|^2)`` and a
+    standard deviation of at most ``1 / sqrt(2 D)``; every row has length 1. They are the features of the learner `fogd`.
+
+    Frequencies are the matrix of the transform ``project``, with its bits and its memory.
+
+    Parameters
+    ----------
+    features : int
+        Number of features 2 D, even.
+    gamma : float or {"auto", "median"}
+        Width of the kernel: a number, one over the number of features before, or that of the median distance of a
+        thousand training rows, drawn at random.
+    seed : int
+        As in ``project``.
+
+    References
+    ----------
+    A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007.
+
+    Examples
+    --------
+    >>> x, s = rows = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> z = RandomFourier(features=4000, gamma=0.5).apply(rows, 2)
+    >>> abs(np.sum(z[0] * z[1]) - np.exp(-0.5 * np.sum((x - s) ** 2))) < 0.05
+    np.True_
+    """
+
+    name = "rff"
+    least_features = 2
+
+    def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
+        self.features, self.gamma, self.seed = features, gamma, seed
+        self._check()
+        if features % 2:
+            raise ParameterError(
+                f"transform rff: features was {features}, expected an even number, a sine for each cosine"
+            )
+
+    def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:
+        """Take the width from rows, if they decide it."""
+        if self.gamma == "median":
+            self._fit_width(self._sample(chunks, 0))
+
+    def apply(self, X: Rows, columns: int) -> Rows:
+        """Return the features of each row, dense."""
+        drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
+        matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
+        assert isinstance(matrix, MatrixRows)
+        indptr, indices, data = to_csr(X)
+        out = np.empty((rows_of(X), self.features))
+        with matrix.lock:
+            rows = CSR(read_only(indptr), read_only(indices), read_only(data))
+            _set_rows(rows, matrix.kept, self._gamma(columns), out)
+        return out

@@ -1,0 +1,79 @@
+"""What transforms have in common whose features have products near the values of a Gaussian kernel."""
+
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, stack_rows, take_rows, to_csr
+from olscale.data.median_width import MEDIAN_ROWS, median_gamma
+from olscale.data.transforms.base import Transform
+from olscale.errors import ParameterError
+
+WORDS = ("auto", "median")
+
+
+class KernelFeatures(Transform):
+    """Base of those, dense and drawn at random, of `features` features for a kernel ``exp(-gamma |x - s|^2)``."""
+
+    takes_sparse = True
+    fits_sparse = True
+    is_random = True
+    least_features: ClassVar[int] = 1
+
+    features: int
+    gamma: float | str
+    seed: int
+    _median: float
+
+    def _check(self) -> None:
+        for name, value, least in (("features", self.features, self.least_features), ("seed", self.seed, 0)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                expected = f"expected a whole number of at least {least}"
+                raise ParameterError(f"transform {self.name}: {name} was {value!r}, {expected}")
+        gamma = self.gamma
+        if gamma not in WORDS and (isinstance(gamma, bool | str) or not 0.0 < gamma < np.inf):
+            raise ParameterError(
+                f"transform {self.name}: gamma was {gamma!r}, expected a number > 0, or 'auto', or 'median'"
+            )
+
+    def width(self, columns: int) -> int:
+        return self.features
+
+    def _gamma(self, columns: int) -> float:
+        """Return the width: one over the number of features where it is "auto", that of the fit where it is "median"."""
+        if self.gamma == "median":
+            return self._median
+        return 1.0 / max(1, columns) if self.gamma == "auto" else float(self.gamma)
+
+    def _fit_width(self, sample: Rows | None) -> None:
+        self._median = 1.0 if sample is None else median_gamma(sample)
+
+    def _sample(self, chunks: Callable[[], Iterator[Rows]], size: int) -> Rows | None:
+        """Return rows drawn uniformly, those that can be squared, in an order drawn too; None if there are no rows.
+
+        There are `size`, and enough of them for the median of distances if that is the width.
+        """
+        if self.gamma == "median":
+            size = max(size, MEDIAN_ROWS)
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, self.projection])))
+        rows: Rows | None = None
+        keys = np.empty(0)
+        for X in filter(rows_of, chunks()):
+            drawn = random.random(rows_of(X))
+            chosen = np.flatnonzero((drawn < (keys[-1] if len(keys) == size else 1.0)) & np.isfinite(_squares(X)))
+            fresh = take_rows(X, chosen)
+            rows = fresh if rows is None else stack_rows([rows, fresh])
+            keys = np.concatenate([keys, drawn[chosen]])
+            order = np.argsort(keys)[:size]
+            rows, keys = take_rows(rows, order), keys[order]
+        return rows
+
+
+def _squares(X: Rows) -> NDArray[np.float64]:
+    rows = to_csr(X)
+    row, first = np.repeat(np.arange(rows_of(X)), np.diff(rows.indptr)), rows.indptr[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.square(rows.data[first : rows.indptr[-1]])
+        return np.asarray(np.bincount(row, squares, minlength=rows_of(X)), dtype=np.float64)
