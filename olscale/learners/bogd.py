@@ -5,7 +5,9 @@ from typing import Any, ClassVar, NamedTuple
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns, shrink
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add, shrink
 from olscale.learners.norma import check_fading
 from olscale.learners.random_victim import RandomVictims, random_slot
 

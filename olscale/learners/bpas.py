@@ -5,7 +5,9 @@ from typing import Any, ClassVar, NamedTuple
 from olscale.compiled.decorator import inlined
 from olscale.compiled.support_vectors import first_least, take_out
 from olscale.learners.contract.parameters import Domain, Real, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
 from olscale.learners.kernels import GAUSSIAN, own_value
 
 

@@ -8,7 +8,7 @@ from olscale.errors import ParameterError
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.gram_learner import GramLearner
-from olscale.learners.kernel_learner import learns
+from olscale.learners.kernel_loop import learns
 
 MAINTENANCE = ("merging", "projection", "removal")
 MERGING, PROJECTION, REMOVAL = range(3)

@@ -20,7 +20,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernel_learner import aim
+from olscale.learners.kernel_model import aim
 from olscale.learners.kernel_width import WidthLearner
 
 _SINE_NUMBERS = 16

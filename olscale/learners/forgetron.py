@@ -7,7 +7,9 @@ import numpy as np
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_vectors import take_out, vector_places
 from olscale.learners.contract.parameters import Choice, Domain, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, combine, learns, shrink
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add, combine, shrink
 from olscale.learners.kernels import kernel_row, own_value
 
 SHARE = 15.0 / 32.0

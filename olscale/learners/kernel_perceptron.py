@@ -3,7 +3,9 @@
 from typing import Any, ClassVar, NamedTuple
 
 from olscale.learners.contract.parameters import Domain, Real, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
 
 
 class StepRule(NamedTuple):

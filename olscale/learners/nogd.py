@@ -9,7 +9,9 @@ from olscale.compiled.support_vectors import vector_places
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Real, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
 from olscale.learners.kernels import kernel_row
 
 _LEAST_EIGENVALUE = 1e-10

@@ -6,7 +6,9 @@ from olscale.compiled.support_vectors import take_out
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
 from olscale.learners.contract.parameters import Domain, Flag, Maybe, Real, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns, shrink
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add, shrink
 
 
 class NORMARule(NamedTuple):

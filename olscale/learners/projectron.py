@@ -7,7 +7,8 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
 from olscale.learners.gram_learner import GramLearner
-from olscale.learners.kernel_learner import add, learns
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
 
 
 class ProjectronRule(NamedTuple):

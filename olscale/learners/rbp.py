@@ -4,7 +4,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from olscale.compiled.support_vectors import take_out
 from olscale.learners.contract.parameters import Domain, Whole
-from olscale.learners.kernel_learner import KernelLearner, add, learns
+from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
 from olscale.learners.random_victim import RandomVictims, random_slot
 
 

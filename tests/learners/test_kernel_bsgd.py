@@ -16,7 +16,7 @@ from olscale.learners.bsgd import BSGD, MAINTENANCE
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
-from olscale.learners.kernel_learner import Row
+from olscale.learners.kernel_model import KernelRow
 from tests.learners.exact_streams import (
     exact_rows,
     gaussian,
@@ -185,7 +185,7 @@ def test_learns_as_brute_force_does(
         np.testing.assert_array_equal(array, whole.state_[name])
 
 
-def crowded(seed: int, classes: int) -> tuple[BSGD, Row]:
+def crowded(seed: int, classes: int) -> tuple[BSGD, KernelRow]:
     """Return a learner whose vectors, of many weights, are one too many, and space to work in."""
     X, y = stream(seed, classes)
     learner = BSGD(lam=0.01, B=8, gamma=0.1)
@@ -198,10 +198,10 @@ def crowded(seed: int, classes: int) -> tuple[BSGD, Row]:
     numbers = np.zeros(64)
     space = (np.zeros(64, np.int32), np.zeros(64), np.zeros(64), np.zeros(64))
     wrong = np.zeros(1, np.bool_)
-    return learner, Row(to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space)
+    return learner, KernelRow(to_csr(X), 0, 1, 1.0, 1.0, False, numbers, numbers, numbers, wrong, numbers, *space)
 
 
-def lost(learner: BSGD, row: Row, maintain: Any) -> float:
+def lost(learner: BSGD, row: KernelRow, maintain: Any) -> float:
     """Return the squared norm of what `maintain` changes of the model, with the scale left out."""
     S, alpha = vectors(learner)
     maintain(learner._model(), row)

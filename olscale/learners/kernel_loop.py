@@ -1,0 +1,101 @@
+"""The loop of all kernel learners: what a row changes, each adds by a rule.
+
+A rule is a named tuple of parameters together with a function that learns one row; the loop has the row's kernel values,
+scores and targets ready for it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.support_vectors import (
+    find_places,
+    has_room,
+)
+from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.kernel_model import KernelRow, Model, aim, borrowed_model, borrowed_space, combine
+from olscale.learners.kernels import kernel_row, own_value, size_of
+
+
+def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
+    """Learn a row by `rule` and return whether the model changed; compiled loops resolve it to the rule's own function."""
+    raise TypeError("for compiled loops only")
+
+
+def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., bool]]:
+    """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`."""
+
+    def register(function: Callable[..., bool]) -> Callable[..., bool]:
+        @overload(learn_row, strict=False, jit_options={"forceinline": True})
+        def choose(rule, model, row):  # type: ignore[no-untyped-def]
+            return function if is_tuple_of(rule, rule_type) else None
+
+        return function
+
+    return register
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    first: int,
+    model: Any,
+    rule: Any,
+    space: Any,
+    max_score: bool,
+    limits: Any,
+    learning: bool,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> int:
+    """Score rows from `first` on, and learn them; return the row for which there is no room, or how many there are."""
+    X, (low, high) = borrowed_rows(X), limits
+    model, space = borrowed_model(model), borrowed_space(space)
+    support, kernel = model.support, model.kernel
+    f, target, margin, wrong, step, at, value, k, other = space
+    rows, outputs = scores.shape
+    for i in range(first, rows):
+        learns = learning and y[i] != UNKNOWN
+        if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
+            return i
+        found, square = find_places(support, X, i, at, value)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        size = size_of(kernel, X, i, square)
+        kernel_row(kernel, support, at, value, found, size, k)
+        combine(model.alpha, model.scale, k, support.counts[0], f)
+        for c in range(outputs):
+            f[c] += model.offset[c]
+            scores[i, c] = f[c]
+        if learns:
+            seen[0] += 1
+            aim(f, y[i], max_score, target, margin, wrong)
+            row = KernelRow(
+                X,
+                i,
+                seen[0],
+                size,
+                own_value(kernel, size),
+                max_score,
+                f,
+                target,
+                margin,
+                wrong,
+                step,
+                at,
+                value,
+                k,
+                other,
+            )
+            if learn_row(rule, model, row):
+                updates[0] += 1
+    return int(rows)
