@@ -31,7 +31,22 @@ from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 
 
 class KernelLearner(WidthLearner, EstimatesCost):
-    """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps."""
+    """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "laplacian", "polynomial", "linear"}
+        See `olscale.learners.kernels`.
+    gamma : float, "auto" or "median"
+        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features; ``"median"`` is ``1 / (2 m^2)`` for the
+        median distance m of a thousand rows, for which the learner must see rows before the stream.
+    sigma, p : float, optional
+        The width in other terms, in place of `gamma`: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
+    degree, coef0 : int, float
+        Of the polynomial kernel ``(gamma x.s + coef0)^degree``.
+    multiclass : {"max-score", "ova"}
+        The class against the best of the others, or a problem a class; all share the support vectors.
+    """
 
     layout_exact = True
     takes_unknown = True
