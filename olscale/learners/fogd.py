@@ -106,7 +106,7 @@ class FOGD(WidthLearner, ShardsClasses, FusesSettings, EstimatesCost):
     share a pass have the projections in common, and those of one width the features.
 
     The papers' MATLAB code takes ``D B`` frequencies for its parameter D and a budget B. Angles beyond 1e5 lose whole turns
-    first, so that features are right however long a row is.
+    first, so that features are cosines and sines however long a row is.
 
     References
     ----------
