@@ -16,6 +16,9 @@ from olscale.data.transforms.kernel_features import KernelFeatures
 _LEAST_EIGENVALUE = 1e-10
 """Smaller ones, as parts of the largest, are rounding."""
 
+_PANEL, _BLOCK = 64, 32
+"""Features that are made together, and rows of which they are made while what makes them is in the cache."""
+
 
 @compiled
 def _put_rows(X: Any, support: Any) -> None:
@@ -27,18 +30,24 @@ def _put_rows(X: Any, support: Any) -> None:
 
 
 @compiled
-def _set_rows(X: Any, support: Any, gamma: float, matrix: Any, at: Any, value: Any, out: Any) -> None:
-    """Set each row of `out` to the kernel values with all vectors, times a matrix, if that has rows."""
-    count, width = support.counts[0], support.sizes.shape[0]
-    space = np.zeros(width)
-    for i in range(out.shape[0]):
-        k = space if matrix.shape[0] > 0 else out[i]
-        found, square = find_places(support, X, i, at, value)
-        products(support, at, value, found, k)
-        for s in range(count):  # rounding makes distances below 0
-            k[s] = exponential(-gamma * max(0.0, square + support.sizes[s] - 2.0 * k[s]))
-        if matrix.shape[0] > 0:
-            multiply_dense(k, matrix, out[i])
+def _set_values(X: Any, first: int, support: Any, gamma: float, at: Any, value: Any, K: Any) -> None:
+    """Set the rows of `K` to the kernel values of rows from `first` on with all vectors."""
+    for i in range(K.shape[0]):
+        found, square = find_places(support, X, first + i, at, value)
+        products(support, at, value, found, K[i])
+        for s in range(support.counts[0]):  # rounding makes distances below 0
+            K[i, s] = exponential(-gamma * max(0.0, square + support.sizes[s] - 2.0 * K[i, s]))
+
+
+@compiled
+def _set_features(X: Any, support: Any, gamma: float, panels: Any, at: Any, value: Any, out: Any) -> None:
+    K = np.zeros((_BLOCK, support.sizes.shape[0]))
+    for first in range(0, out.shape[0], _BLOCK):
+        rows = min(_BLOCK, out.shape[0] - first)
+        _set_values(X, first, support, gamma, at, value, K[:rows])
+        for n in range(panels.shape[0]):
+            for i in range(rows):
+                multiply_dense(K[i], panels[n], out[first + i, n * _PANEL :])
 
 
 class Nystroem(KernelFeatures):
@@ -97,23 +106,23 @@ class Nystroem(KernelFeatures):
         _put_rows(rows, self._support)
         count, slots = rows_of(rows), len(self._support.sizes)
         K = np.zeros((count, slots))
-        self._set_rows(rows, columns, np.empty((0, 0)), K)
-        self._matrix = np.zeros((slots, self.features))
+        _set_values(rows, 0, self._support, self._gamma(columns), *self._space(rows), K)
         with threadpool_limits(limits=1):  # sums of several threads would have other bits
             values, vectors = np.linalg.eigh(K[:, :count])
         used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[::-1]
-        self._matrix[:count, : len(used)] = vectors[:, used] / np.sqrt(values[used])
+        matrix = np.zeros((slots, -(-self.features // _PANEL) * _PANEL))
+        matrix[:count, : len(used)] = vectors[:, used] / np.sqrt(values[used])
+        self._panels = np.ascontiguousarray(matrix.reshape(slots, -1, _PANEL).transpose(1, 0, 2))
 
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
-        out = np.empty((rows_of(X), self.features))
-        self._set_rows(_rows_for_loops(X), columns, self._matrix, out)
-        return out
+        rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
+        _set_features(rows, self._support, self._gamma(columns), self._panels, *self._space(rows), out)
+        return np.ascontiguousarray(out[:, : self.features])
 
-    def _set_rows(self, X: CSR, columns: int, matrix: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    def _space(self, X: CSR) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))
-        space = np.empty(entries, np.int32), np.empty(entries)
-        _set_rows(X, self._support, self._gamma(columns), matrix, *space, out)
+        return np.empty(entries, np.int32), np.empty(entries)
 
 
 def _rows_for_loops(X: Rows) -> CSR:
