@@ -28,7 +28,6 @@ _BUDGETED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("rbp", {"B": 100}),
     ("bogd", {"B": 100}),
     ("bsgd", {"B": 50, "lam": 5e-5}),
-    ("bsgd", {"B": 50, "lam": 5e-5, "search": "table"}),
     ("nogd", {"B": 100, "k": 20}),
 )
 _SKLEARN = "scikit-learn, "

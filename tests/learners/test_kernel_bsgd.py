@@ -185,6 +185,17 @@ def test_learns_as_brute_force_does(
         np.testing.assert_array_equal(array, whole.state_[name])
 
 
+@pytest.mark.parametrize("maintenance", MAINTENANCE)
+def test_a_budget_of_more_slots_than_a_block_has(maintenance: str) -> None:
+    X, y = stream(3, 2, rows=110)
+    params = {"lam": 0.3, "B": 70, "gamma": 0.2, "maintenance": maintenance}
+    learner, oracle = BSGD(**params), Oracle({**params, "multiclass": "ova"}, 1)
+    learner.begin(5, 2)
+    scores = learner.learn(X, y)
+    np.testing.assert_allclose(scores, [oracle.learn(*row) for row in zip(X, y, strict=True)], rtol=1e-5, atol=1e-5)
+    assert learner.measures()["updates"] > 75
+
+
 def crowded(seed: int, classes: int) -> tuple[BSGD, KernelRow]:
     """Return a learner whose vectors, of many weights, are one too many, and space to work in."""
     X, y = stream(seed, classes)
