@@ -38,8 +38,8 @@ class KernelLearner(WidthLearner, EstimatesCost):
     kernel : {"gaussian", "laplacian", "polynomial", "linear"}
         See `olscale.learners.kernels`.
     gamma : float, "auto" or "median"
-        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features; ``"median"`` is ``1 / (2 m^2)`` for the
-        median distance m of a thousand rows, for which the learner must see rows before the stream.
+        Width: ``exp(-gamma |x - s|^2)``. ``"auto"`` is one over the number of features; ``"median"`` is ``1 / (2 m^2)`` for
+        the median distance m of a thousand rows, for which the learner must see rows before the stream.
     sigma, p : float, optional
         The width in other terms, in place of `gamma`: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
     degree, coef0 : int, float
