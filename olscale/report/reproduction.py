@@ -81,11 +81,7 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
         notes.append(f"Protocol: {next(iter(met.values()))}.")
     elif met:
         notes.append("Protocol: " + "; ".join(f"{name} {how}" for name, how in sorted(met.items())) + ".")
-    under = {cell.published.dataset: cell.setting.transforms for cell in cells if cell.setting is not None}
-    if under:
-        notes.append(
-            "Transforms: " + "; ".join(f"{name} {', '.join(under[name]) or 'none'}" for name in sorted(under)) + "."
-        )
+    notes += _transform_notes(cells)
     absent = {cell.published.dataset: cell.reason for cell in cells if cell.verdict == "data absent"}
     notes += [f"{name}: data not present: {reason}." for name, reason in absent.items()]
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -100,6 +96,26 @@ def _notes(cells: Sequence[Cell]) -> list[str]:
         if cell.reason and cell.verdict in (*DIFFERING, REPRODUCED):
             notes.append(f"! {cell.published.learner} on {cell.published.dataset}: {cell.reason}.")
     return notes
+
+
+def _transform_notes(cells: Sequence[Cell]) -> list[str]:
+    """Say what was done to the rows of each dataset, and for which methods it was something else."""
+    met: dict[str, dict[str, str]] = defaultdict(dict)
+    for cell in cells:
+        if cell.setting is not None:
+            met[cell.published.dataset][cell.published.learner] = ", ".join(cell.setting.transforms) or "none"
+    usual = {dataset: Counter(ways.values()).most_common(1)[0][0] for dataset, ways in met.items()}
+    if not usual:
+        return []
+    others: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for learner in dict.fromkeys(cell.published.learner for cell in cells):
+        own = {name: ways[learner] for name, ways in met.items() if ways.get(learner, usual[name]) != usual[name]}
+        for way in sorted(set(own.values())):
+            others[way, ", ".join(sorted(name for name in own if own[name] == way))].append(learner)
+    return [
+        "Transforms: " + "; ".join(f"{name} {usual[name]}" for name in sorted(usual)) + ".",
+        *(f"{', '.join(learners)} on {names}: transforms {way}." for (way, names), learners in others.items()),
+    ]
 
 
 def counts(cells: Iterable[Cell]) -> str:
