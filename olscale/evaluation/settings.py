@@ -10,7 +10,7 @@ from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner
 from olscale.results.record import canonical_json
 from olscale.results.selections import Selection
-from olscale.results.settings import REPLICATES, ExperimentSettings, Setting
+from olscale.results.settings import REPLICATES, ExperimentSettings, Setting, SettingKey
 
 
 def settings(experiment: Experiment, selections: Iterable[Selection]) -> ExperimentSettings:
@@ -28,19 +28,20 @@ def settings(experiment: Experiment, selections: Iterable[Selection]) -> Experim
         If a learner that is not optional does not exist, or a parameter is wrong.
     """
     chosen = list(selections)
-    found: list[Setting] = []
+    found: dict[tuple[str, SettingKey], Setting] = {}
     for dataset in experiment.datasets:
         name = dataset_name(dataset)
         for spec in experiment.learners:
             transforms = experiment.transforms_of(dataset, spec)
             if spec.meets(name):
                 for version, params, tuned in _choices(experiment, spec, name, transforms, chosen):
-                    found += [
-                        Setting(name, transforms, spec.label or spec.name, spec.name, version, params, protocol, tuned)
-                        for protocol in _protocols(experiment, dataset, name, transforms)
-                    ]
+                    label = spec.label or spec.name
+                    for protocol in _protocols(experiment, dataset, name, transforms):
+                        setting = Setting(name, transforms, label, spec.name, version, params, protocol, tuned)
+                        # A learner with transforms of its own meets a dataset once, however often that is listed.
+                        found.setdefault((label, setting.key), setting)
     labels = frozenset(spec.label or spec.name for spec in experiment.learners)
-    return ExperimentSettings(experiment.name, labels, tuple(found))
+    return ExperimentSettings(experiment.name, labels, tuple(found.values()))
 
 
 def dataset_name(spec: DatasetSpec) -> str:

@@ -264,5 +264,8 @@ def with_deviation(mean: float, std: float | None) -> str:
 
 
 def value(of: Any) -> str:
-    """Return a parameter as a reader would type it."""
-    return repr(of).removesuffix(".0") if isinstance(of, float) else str(of)
+    """Return a parameter as a reader would type it, in six digits where it was computed from another."""
+    if not isinstance(of, float):
+        return str(of)
+    text = repr(of).removesuffix(".0")
+    return text if len(text) <= 12 else f"{of:.6g}"

@@ -14,10 +14,11 @@ from olscale.data.ingest.ingest import ingest
 from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
-from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import RunPlan, make_plan
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.settings import settings
 
 
 def plan(shelf: Path, **content: Any) -> RunPlan:
@@ -96,6 +97,13 @@ def test_a_learner_may_have_transforms_of_its_own(shelf: Path) -> None:
         ("pa", "sparse", ()),
         ("pa1", "dense", ("unit-norm",)),
     }
+
+
+def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twice_once() -> None:
+    datasets = [{"name": "a1a", "transforms": []}, {"name": "a1a", "transforms": ["bias"]}]
+    learners = [{"name": "pa"}, {"name": "pa1", "transforms": ["unit-norm"]}]
+    found = settings(Experiment(datasets=datasets, learners=learners), []).settings
+    assert [(one.learner, one.transforms) for one in found] == [("pa", ()), ("pa1", ("unit-norm",)), ("pa", ("bias",))]
 
 
 @pytest.mark.parametrize(
