@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from olscale.learners.arow import AROW
     from olscale.learners.bogd import BOGD
     from olscale.learners.bpas import BPAS
+    from olscale.learners.bsgd import BSGD
     from olscale.learners.confidence_weighted import CW
     from olscale.learners.contract.class_axes import ShardsClasses, class_axis
     from olscale.learners.contract.class_shards import count_update
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from olscale.learners.contract.look_ahead import LooksAhead
     from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
     from olscale.learners.contract.usable_rows import unusable
+    from olscale.learners.fogd import FOGD
     from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
     from olscale.learners.kernel_perceptron import KernelPerceptron, OGDKernel
     from olscale.learners.linear import LinearLearner, implements
     from olscale.learners.lol import ILOL, LOL
+    from olscale.learners.nogd import NOGD
     from olscale.learners.norma import NORMA
     from olscale.learners.olk import OLK
     from olscale.learners.ollc import OLLC
@@ -43,17 +46,22 @@ if TYPE_CHECKING:
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
     from olscale.learners.perceptron import Perceptron
+    from olscale.learners.projectron import Projectron, ProjectronPlusPlus
     from olscale.learners.rbp import RBP
     from olscale.learners.soft_confidence_weighted import SCW1, SCW2
     from olscale.learners.soft_lol import SoftLOL
+    from olscale.learners.svm import SVM
 
 __all__ = [
     "AROW",
     "BOGD",
     "BPAS",
+    "BSGD",
     "CW",
+    "FOGD",
     "ILOL",
     "LOL",
+    "NOGD",
     "NORMA",
     "OGD",
     "OLK",
@@ -66,6 +74,7 @@ __all__ = [
     "RBP",
     "SCW1",
     "SCW2",
+    "SVM",
     "UNKNOWN",
     "Choice",
     "Classifier",
@@ -85,6 +94,8 @@ __all__ = [
     "OnePassLearner",
     "Pegasos",
     "Perceptron",
+    "Projectron",
+    "ProjectronPlusPlus",
     "Real",
     "Rows",
     "ShardsClasses",
@@ -112,6 +123,7 @@ _NAMES = {
     "olscale.learners.arow": "AROW",
     "olscale.learners.bogd": "BOGD",
     "olscale.learners.bpas": "BPAS",
+    "olscale.learners.bsgd": "BSGD",
     "olscale.learners.confidence_weighted": "CW",
     "olscale.learners.contract.class_axes": "ShardsClasses class_axis",
     "olscale.learners.contract.class_shards": "count_update",
@@ -123,11 +135,13 @@ _NAMES = {
     "olscale.learners.contract.look_ahead": "LooksAhead",
     "olscale.learners.contract.parameters": "Choice Domain Flag Real Whole",
     "olscale.learners.contract.usable_rows": "unusable",
+    "olscale.learners.fogd": "FOGD",
     "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",
     "olscale.learners.kernel_perceptron": "KernelPerceptron OGDKernel",
     "olscale.learners.linear": "LinearLearner implements",
     "olscale.learners.lol": "ILOL LOL",
+    "olscale.learners.nogd": "NOGD",
     "olscale.learners.norma": "NORMA",
     "olscale.learners.olk": "OLK",
     "olscale.learners.ollc": "OLLC",
@@ -135,9 +149,11 @@ _NAMES = {
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
     "olscale.learners.perceptron": "Perceptron",
+    "olscale.learners.projectron": "Projectron ProjectronPlusPlus",
     "olscale.learners.rbp": "RBP",
     "olscale.learners.soft_confidence_weighted": "SCW1 SCW2",
     "olscale.learners.soft_lol": "SoftLOL",
+    "olscale.learners.svm": "SVM",
 }
 """Modules, and the names here that they are the home of."""
 
