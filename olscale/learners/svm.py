@@ -48,7 +48,8 @@ class SVM(Classifier, EstimatesCost):
     Notes
     -----
     State: all rows, as sparse ones. Cost of training on n rows: O(n^2) kernel values or more, for each doubling and for the
-    test; with late labels for every row that is predicted. More than two classes: one machine a pair, and scikit-learn's scores of a class by its votes.
+    test; with late labels for every row that is predicted. More than two classes: one machine a pair, and scikit-learn's
+    scores of a class by its votes.
 
     References
     ----------
