@@ -71,6 +71,7 @@ def same(path: Path, format: str, options: ReadOptions, block_bytes: int) -> Non
     assert outcome(path, format, options, block_bytes) == outcome(path, format, options)
 
 
+@pytest.mark.long
 @given(data=st.data(), table=tables(",,,\t; "))
 @settings(max_examples=300, deadline=None)
 def test_both_ways_read_the_same_of_text(
@@ -83,6 +84,7 @@ def test_both_ways_read_the_same_of_text(
     same(path, "csv", options_of(data.draw, len(rows[0])), data.draw(st.sampled_from([16, 64, 1 << 20])))
 
 
+@pytest.mark.long
 @given(data=st.data(), table=tables(",,,\t"))
 @settings(max_examples=200, deadline=None)
 def test_both_ways_read_the_same_of_arff(
