@@ -114,3 +114,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def read_only_csr(X: Rows) -> CSR:
+    """Return `X` as CSR rows that cannot be written to: one kind of arrays, for which a loop is compiled once."""
+    rows = to_csr(X)
+    return CSR(read_only(rows.indptr), read_only(rows.indices), read_only(rows.data))

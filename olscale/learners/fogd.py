@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
+from olscale.compiled.csr import Rows, read_only, read_only_csr, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
@@ -188,9 +188,7 @@ class FOGD(WidthLearner, ShardsClasses, FusesSettings, EstimatesCost):
 
     def _learn_and_score(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         """Go through rows with one setting or more: `state` has their weights, shape (settings, outputs, 2 D), and steps."""
-        # One kind of arrays, for which the loop is compiled once.
-        indptr, indices, data = to_csr(X)
-        rows, y = CSR(read_only(indptr), read_only(indices), read_only(data)), read_only(y)
+        rows, y = read_only_csr(X), read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
         model = state["W"], state["gamma"], state["eta"], scale, self._outputs > 1 and self.multiclass == "max-score"
         counts = state["seen"], state["updates"]

@@ -11,14 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, to_csr
-from olscale.compiled.support_vectors import (
-    GROWING,
-    SupportVectors,
-    empty_support,
-    grow_places,
-    grow_slots,
-)
+from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
+from olscale.compiled.support_vectors import GROWING, SupportVectors, empty_support, grow_places, grow_slots
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
@@ -65,14 +59,19 @@ class KernelLearner(WidthLearner, EstimatesCost):
     degree: int
     coef0: float
     multiclass: str
+    capacity: int
 
     @abstractmethod
     def _rule(self) -> NamedTuple:
         """Return the parameters of the update."""
 
-    @abstractmethod
     def _slots(self) -> tuple[int, int]:
-        """Return how many support vectors there is room for at first, and at most."""
+        """Return how many support vectors there is room for at first, and at most; here, of a learner without a budget.
+
+        Room for one more than may stay: a row is scored, and may turn out to need none, before it is known.
+        """
+        most = int(self.capacity) + 1
+        return min(64, most), most
 
     def _allocate(self, columns: int, outputs: int) -> State:
         support = empty_support(columns, *self._slots())
@@ -89,10 +88,7 @@ class KernelLearner(WidthLearner, EstimatesCost):
 
     def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         self._check_width(X)
-        # One kind of arrays, for which the loop is compiled once.
-        sparse = to_csr(X)
-        rows = CSR(read_only(sparse.indptr), read_only(sparse.indices), read_only(sparse.data))
-        y = read_only(y)
+        rows, y = read_only_csr(X), read_only(y)
         row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
         while True:
             loop = (max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
@@ -123,7 +119,7 @@ class KernelLearner(WidthLearner, EstimatesCost):
         slots, (count, *_, most) = len(state["sizes"]), state["counts"]
         if count == most:
             raise ParameterError(
-                f"learner {self.name} has {count:,} support vectors, as many as its parameter capacity allows; raise "
+                f"learner {self.name} has {count:,} support vectors, more than its parameter capacity allows; raise "
                 "that, or take a learner with a budget, as bpas or projectron"
             )
         if count < slots:

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
-from olscale.compiled.support_vectors import (
-    find_places,
-    has_room,
-)
+from olscale.compiled.support_vectors import find_places, has_room
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel_model import KernelRow, Model, aim, borrowed_model, borrowed_space, combine

@@ -9,10 +9,7 @@ from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed, flat
-from olscale.compiled.support_vectors import (
-    SupportVectors,
-    put,
-)
+from olscale.compiled.support_vectors import SupportVectors, put
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.kernels import Kernel
 
@@ -152,7 +149,7 @@ def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
 
 @inlined
 def aim(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
-    """Set targets, margins and mistakes of a row of class `y` (see `Row`)."""
+    """Set targets, margins and mistakes of a row of class `y` (see `Space`)."""
     outputs = f.shape[0]
     if max_score:
         rival = 0 if y != 0 else 1

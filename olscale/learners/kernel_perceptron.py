@@ -34,7 +34,7 @@ class KernelPerceptron(KernelLearner):
     Parameters
     ----------
     capacity : int
-        Support vectors that there is room for, at least; a stream that needs more ends with an error.
+        Most support vectors; a row that comes after one more ends learning with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -85,9 +85,6 @@ class KernelPerceptron(KernelLearner):
     def _rule(self) -> StepRule:
         return StepRule(1.0, False)
 
-    def _slots(self) -> tuple[int, int]:
-        return min(64, int(self.capacity)), int(self.capacity)
-
 
 class OGDKernel(KernelLearner):
     """Online gradient descent with kernels and a constant step: a row with ``y f < 1`` comes in with ``alpha = eta y``.
@@ -97,7 +94,7 @@ class OGDKernel(KernelLearner):
     eta : float
         Step; > 0.
     capacity : int
-        Support vectors that there is room for, at least; a stream that needs more ends with an error.
+        Most support vectors; a row that comes after one more ends learning with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -153,6 +150,3 @@ class OGDKernel(KernelLearner):
 
     def _rule(self) -> StepRule:
         return StepRule(float(self.eta), True)
-
-    def _slots(self) -> tuple[int, int]:
-        return min(64, int(self.capacity)), int(self.capacity)

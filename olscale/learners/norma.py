@@ -73,7 +73,7 @@ class NORMA(KernelLearner):
     bias : bool
         Whether to add a bias to the scores, which goes by ``eta_t y`` and does not fade.
     capacity : int
-        Support vectors that there is room for, at least, without `tau`; a stream that needs more ends with an error.
+        Most support vectors without `tau`; a row that comes after one more ends learning with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -167,7 +167,7 @@ class NORMA(KernelLearner):
     def _slots(self) -> tuple[int, int]:
         if self.tau is not None:
             return int(self.tau) + 1, int(self.tau) + 1
-        return min(64, int(self.capacity)), int(self.capacity)
+        return super()._slots()
 
 
 def check_fading(name: str, eta: float, lam: float) -> None:

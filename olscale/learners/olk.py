@@ -69,7 +69,7 @@ class OLK(KernelLearner):
     threshold : float
         Coefficients that are dropped are less than this; with 0 all stay.
     capacity : int
-        Support vectors that there is room for, at least; a stream that needs more ends with an error.
+        Most support vectors; a row that comes after one more ends learning with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`; the paper's width is `p`.
 
@@ -132,6 +132,3 @@ class OLK(KernelLearner):
 
     def _rule(self) -> OLKRule:
         return OLKRule(float(self.C), float(self.r), float(self.threshold))
-
-    def _slots(self) -> tuple[int, int]:
-        return min(64, int(self.capacity)), int(self.capacity)

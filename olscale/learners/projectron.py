@@ -89,7 +89,7 @@ class Projectron(GramLearner):
     B : int
         Budget of that form.
     capacity : int
-        Most support vectors of the true form; learning ends with an error beyond it.
+        Most support vectors of the true form; a row that comes after one more ends learning with an error.
     kernel, gamma, sigma, p, degree, coef0, multiclass
         As in `olscale.learners.kernel_learner.KernelLearner`.
 
@@ -163,8 +163,7 @@ class Projectron(GramLearner):
         return ProjectronRule(float(self.resolved_params()["eta"] or 0.0), B, self.plus, bound)
 
     def _slots(self) -> tuple[int, int]:
-        B, capacity = int(self.B) + 1, int(self.capacity)
-        return (B, B) if self.form == "budget" else (min(64, capacity), capacity)
+        return (int(self.B) + 1, int(self.B) + 1) if self.form == "budget" else super()._slots()
 
 
 class ProjectronPlusPlus(Projectron):
@@ -176,19 +175,8 @@ class ProjectronPlusPlus(Projectron):
 
     Parameters
     ----------
-    form : {"true", "budget"}
-        ``"true"``: as published; a mistake is a row with ``y f <= 0``.
-        ``"budget"``: a row is put in while there are fewer than `B`, and projected afterwards, as in KOL and its MATLAB
-        code; a mistake is a wrong prediction, a score of 0 being one of +1.
-    eta : float, optional
-        Squared distance from the span up to which a row is projected; > 0. The default is 0.1 in the true form; in the
-        budget form rows are projected early only where given, say 1e-3.
-    B : int
-        Budget of that form.
-    capacity : int
-        Most support vectors of the true form; learning ends with an error beyond it.
-    kernel, gamma, sigma, p, degree, coef0, multiclass
-        As in `olscale.learners.kernel_learner.KernelLearner`.
+    form, eta, B, capacity, kernel, gamma, sigma, p, degree, coef0, multiclass
+        As in `Projectron`.
 
     Notes
     -----

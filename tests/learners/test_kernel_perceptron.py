@@ -46,8 +46,16 @@ def test_a_stream_that_needs_more_vectors_than_allowed_ends_with_a_message() -> 
     y = (X.prod(axis=1) > 0).astype(np.int64)
     learner = KernelPerceptron(capacity=8)
     learner.begin(3, 2)
-    with pytest.raises(ParameterError, match="8 support vectors, as many as its parameter capacity allows"):
+    with pytest.raises(ParameterError, match="9 support vectors, more than its parameter capacity allows"):
         learner.learn(X, y)
+
+
+def test_rows_that_need_no_room_are_learned_at_the_capacity() -> None:
+    X, y = np.tile([[0.0], [9.0]], (20, 1)), np.tile([0, 1], 20)
+    learner = KernelPerceptron(capacity=2, gamma=0.1)
+    learner.begin(1, 2)
+    learner.learn(X, y)
+    assert (learner.measures()["support_vectors"], int(learner.state_["seen"][0])) == (2, 40)
 
 
 def test_the_norm_of_many_vectors_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
