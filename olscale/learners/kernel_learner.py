@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
+from olscale.compiled.decorator import is_ours, uncached
 from olscale.compiled.support_vectors import GROWING, SupportVectors, empty_support, grow_places, grow_slots
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
@@ -90,9 +91,12 @@ class KernelLearner(WidthLearner, EstimatesCost):
         self._check_width(X)
         rows, y = read_only_csr(X), read_only(y)
         row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
+        rule = self._rule()
+        # Machine code for a rule that is defined elsewhere must not get into our cache: it would outlive an edit.
+        learn = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
         while True:
             loop = (max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
-            row = learn_and_score(rows, y, row, self._model(), self._rule(), self._space(rows), *loop, scores)
+            row = learn(rows, y, row, self._model(), rule, self._space(rows), *loop, scores)
             if row == len(scores):
                 return
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
