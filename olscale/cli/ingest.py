@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from olscale.data.manifest import Manifest
 
 _LABELS = ("class", "label", "target", "y")
+_FEW_CLASSES = 20
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5
 
@@ -62,6 +63,12 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 @click.option("--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN.")
 @click.option("--label", metavar="COLUMN", help="Column of the target in tables: its name, or its position from 0.")
 @click.option(
+    "--target",
+    type=click.Choice(["classes", "real"]),
+    help="Whether labels are classes or numbers to predict (regression); guessed when left out.",
+)
+@click.option("--novel", metavar="LABEL", help="Label of novelties, all others being normal: for novelty detection.")
+@click.option(
     "--drop",
     metavar="COLUMN[,COLUMN]",
     multiple=True,
@@ -89,6 +96,8 @@ def ingest(
     chunk_rows: int | None,
     segments: str | None,
     label: str | None,
+    target: str | None,
+    novel: str | None,
     drop: tuple[str, ...],
     decimal: str | None,
     train_rows: int | None,
@@ -114,6 +123,8 @@ def ingest(
             segments=segments,
             label=_column(label),
             drop=drop,
+            target=target,
+            novel=novel,
             decimal=decimal,
             train_rows=train_rows,
             progress=progress,
@@ -121,11 +132,11 @@ def ingest(
     seconds = time.perf_counter() - start
     manifest = dataset.manifest
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
-    target = _target(manifest)
-    say(f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {target}, {manifest.kind}, {manifest.layout}")
+    kind = _target(manifest)
+    say(f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, {manifest.layout}")
     if manifest.label_column is not None or manifest.classes is None:
         other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
-        say(f"label: {_where(manifest)}{target}{_values(manifest)}{other}")
+        say(f"label: {_where(manifest)}{kind}{_values(manifest, target)}{other}")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
@@ -137,8 +148,8 @@ def ingest(
 
 
 def _target(manifest: Manifest) -> str:
-    if manifest.classes is None:
-        return "regression"
+    if manifest.classes is None or manifest.task == "novelty":
+        return "regression" if manifest.classes is None else "novelty detection"
     return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
 
 
@@ -165,11 +176,13 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "warning", f"{len(hints) - _MOST_HINTS:,} more columns; see olscale datasets show"
 
 
-def _values(manifest: Manifest) -> str:
-    """Say how many labels a regression has: a few give away that it should be none."""
+def _values(manifest: Manifest, target: str | None) -> str:
+    """Say how many labels a regression has, which give away that it should be none, and how to have it otherwise."""
     if manifest.classes is not None:
-        return ""
-    return f", {'over 10,000' if manifest.distinct_labels is None else f'{manifest.distinct_labels:,}'} distinct values"
+        many = target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
+        return " (use --target real to predict numbers)" if many else ""
+    distinct = "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
+    return f", {distinct} distinct values" + ("" if target else " (use --target classes for classes)")
 
 
 def _where(manifest: Manifest) -> str:

@@ -20,6 +20,7 @@ from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
 from olscale.system.memory import keep_freed_memory
+from olscale.task import Task
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of what is being read, how many rows were read since the last call and their bytes in memory."""
@@ -82,8 +83,8 @@ class Dataset:
         return self.manifest.columns
 
     @property
-    def task(self) -> str:
-        """``"classification"`` or ``"regression"``."""
+    def task(self) -> Task:
+        """What is to be predicted."""
         return self.manifest.task
 
     @property

@@ -1,12 +1,13 @@
 """From raw labels to classes: what may be decided only after the last row."""
 
 from collections import Counter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import DatasetError, FormatError
+from olscale.task import NORMAL, NOVEL, Task
 
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
@@ -19,6 +20,13 @@ class Labels:
     A numeric target is a class label when all its values are whole numbers (at most 65,536 different ones) or there are
     at most 32 different values; any other is the target of a regression. Text is always a class label.
 
+    Parameters
+    ----------
+    target : {"classes", "real"}, optional
+        What the labels are; guessed as above when left out.
+    novel : str, optional
+        Label of novelties, as text: it becomes -1 and all others +1.
+
     Examples
     --------
     >>> labels = Labels()
@@ -28,7 +36,8 @@ class Labels:
     (('ham', 'spam'), ('spam', 'ham'))
     """
 
-    def __init__(self) -> None:
+    def __init__(self, target: str | None = None, novel: str | None = None) -> None:
+        self._target, self._novel = target, novel
         self._positions: dict[str, int] = {}
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
@@ -56,6 +65,10 @@ class Labels:
         DatasetError
             When some sources have text labels and others numbers.
         """
+        if self._novel is not None:
+            target = _normal(target, self._novel)
+        if self._target == "real" and isinstance(target, list):
+            raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
         kind = str if isinstance(target, list) else float
         if self._kind not in (None, kind):
             raise DatasetError(f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}")
@@ -86,11 +99,13 @@ class Labels:
         return None if classes is None else tuple(rows.get(label, 0) for label in classes)
 
     @property
-    def task(self) -> Literal["classification", "regression"]:
+    def task(self) -> Task:
         """What the labels seen so far make of the dataset."""
+        if self._novel is not None:
+            return "novelty"
         if self._kind is str:
             return "classification"
-        if self._regression:
+        if self._target == "real" or (self._regression and self._target is None):
             return "regression"
         few = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_FRACTIONAL)
         return "classification" if few else "regression"
@@ -101,6 +116,25 @@ class Labels:
         if self._kind is str:
             return len(self._positions)
         return len(self._values) if self._counting else None
+
+    def check(self) -> None:
+        """Refuse labels of all splits that are not what was asked for.
+
+        Raises
+        ------
+        DatasetError
+            If there are too many different labels for classes, or no novelty or nothing else.
+        """
+        if self._target == "classes" and self.task == "regression":
+            most = f"{_MOST_CLASSES:,} whole numbers" if self._whole else f"{_MOST_FRACTIONAL} fractions"
+            raise DatasetError(
+                f"the labels have more different values than classes may have: {most}; use --target real"
+            )
+        if self._novel is not None and len(self._values) < 2:
+            which = "every row" if NOVEL in self._values else "no row"
+            raise DatasetError(
+                f"{which} has the label {self._novel!r} of novelties (--novel); expected some of both kinds"
+            )
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -122,6 +156,17 @@ class Labels:
         """Classes of which the train split has no row."""
         train = self._rows.get("train", {})
         return tuple(label for label in self.classes or () if label not in train)
+
+
+def _normal(target: NDArray[np.float64] | list[str], novel: str) -> NDArray[np.float64]:
+    """Return -1 for labels that are `novel` and +1 for all others."""
+    if isinstance(target, list):
+        return np.array([NOVEL if label == novel else NORMAL for label in target], dtype=np.float64)
+    try:
+        number = float(novel)
+    except ValueError:
+        raise DatasetError(f"the labels are numbers, and {novel!r} of --novel is none; expected one of them") from None
+    return np.where(np.asarray(target, dtype=np.float64) == number, float(NOVEL), float(NORMAL))
 
 
 _WORDS: dict[Any, str] = {str: "text labels", float: "numbers as labels"}

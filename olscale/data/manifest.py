@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
+from olscale.task import NORMAL, NOVEL, Task
 
 MANIFEST = "manifest.json"
 MARKER = "ingest.json"
@@ -166,7 +167,7 @@ class Manifest(_Entry):
     columns: Annotated[int, Field(ge=1)]
     nonzeros: Count
     chunk_rows: Annotated[int, Field(ge=1)]
-    task: Literal["classification", "regression"]
+    task: Task
     classes: tuple[int | float | str, ...] | None
     label_column: str | int | None = None
     distinct_labels: int | None = None
@@ -186,7 +187,9 @@ class Manifest(_Entry):
         if "train" not in self.splits:
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
-            raise ValueError("classes must be listed for classification and null for regression")
+            raise ValueError("classes must be listed for classification and novelty, and null for regression")
+        if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
+            raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")
         if self.checksum is not None and self.format_version < _CHECKED_FROM:
             raise ValueError("checksum is of manifests from format version 3 on")
         texts = {type(name) is str for name in self.classes or ()}

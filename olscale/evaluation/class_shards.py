@@ -133,13 +133,11 @@ class _ShardState(RunState):
         self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
-    def count(
-        self, rows: NDArray[np.int64], y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray
-    ) -> None:
+    def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
         assert isinstance(self.learner, ClassShard)
         self._train.add(y, scores, moved=self.learner.moved)
 
-    def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
+    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
         self._test.add(y, scores)
 
     def state(self) -> dict[str, NDArray[Any]]:

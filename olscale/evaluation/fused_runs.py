@@ -30,7 +30,7 @@ class FusedRuns:
             self._ready = True
         start = perf_counter()
         with guarded(self._runs):
-            scores = fused.learn(chunk.X, chunk.y)
+            scores = fused.learn(chunk.X, self._runs[0].seen_by_learner(chunk).y)
         share = (perf_counter() - start) / len(self._runs)
         for run, mine in zip(self._runs, scores or (), strict=scores is not None):
             run.see(chunk, mine, share)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, stack_rows, take_rows
+from olscale.compiled.csr import CSR, Rows, slice_rows, stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner
+from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 
 
@@ -106,7 +106,7 @@ class Schedule:
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
         rows, events = known.rows, _take(known.rows, row)
         if learner.takes_unknown:
-            scores = learn(events.X, read_only(np.where(learning, events.y, UNKNOWN)))
+            scores = learn(events.X, hide_labels(events.y, ~learning))
         else:
             scores = follow(learner, events.X, events.y, learning)
         # The first event of each row is the one before any update by it.
@@ -186,7 +186,7 @@ def _check(learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int
         raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]))
 
 
-def follow(learner: Learner, X: Rows, y: NDArray[np.int64], learning: NDArray[np.bool_]) -> FloatArray:
+def follow(learner: Learner, X: Rows, y: NDArray[Any], learning: NDArray[np.bool_]) -> FloatArray:
     """Score rows one after another and learn from those where `learning`; return the scores, each before its update.
 
     Examples

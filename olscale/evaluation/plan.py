@@ -26,6 +26,7 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
+from olscale.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +186,7 @@ class _Input:
     def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
+        _check_task(spec.name, learner.task, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
@@ -278,9 +280,23 @@ def _check_names(experiment: Experiment, known: set[str]) -> None:
                 raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
 
 
+_LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
+_HAS = {
+    "classification": "has classes; ingest it with --target real to keep numbers, or with --novel LABEL",
+    "regression": "has real-valued targets; ingest it with --target classes to make a class of each value",
+    "novelty": "is for novelty detection; ingest it without --novel for classes",
+}
+
+
+def _check_task(name: str, task: Task, dataset: Dataset) -> None:
+    if task != dataset.task:
+        raise ExperimentError(
+            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for "
+            f"{dataset.task}: olscale learners list"
+        )
+
+
 def _check_classes(dataset: Dataset) -> None:
-    if dataset.task != "classification":
-        raise ExperimentError(f"dataset {dataset.path} has real-valued targets; the learners here learn classes")
     classes = dataset.classes or ()
-    if len(classes) < 2:
+    if dataset.task == "classification" and len(classes) < 2:
         raise ExperimentError(f"dataset {dataset.path} has only the class {classes[0]!r}; two are needed")

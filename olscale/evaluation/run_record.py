@@ -12,16 +12,21 @@ from olscale.evaluation.metrics import Metric, Prequential
 
 def metric_results(metrics: Sequence[Metric], measures: Mapping[str, float]) -> dict[str, Any]:
     """Return the part of a record that metrics make; `measures` are the learner's own."""
-    prequential = next(metric for metric in metrics if isinstance(metric, Prequential))
-    rows, mistakes = prequential.curve()
     values = {name: value for metric in metrics for name, value in metric.values().items()}
     return {
         "metrics": values | dict(measures),
-        "curve_rows": rows,
-        "curve_mistakes": mistakes,
-        "segments": prequential.segments(),
+        **_mistakes(metrics),
         "series": [series for metric in metrics for series in metric.series()],
     }
+
+
+def _mistakes(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """Return the mistakes along the stream and by segment; nothing where none can be made, as in a regression."""
+    for metric in metrics:
+        if isinstance(metric, Prequential):
+            rows, mistakes = metric.curve()
+            return {"curve_rows": rows, "curve_mistakes": mistakes, "segments": metric.segments()}
+    return {}
 
 
 @cache

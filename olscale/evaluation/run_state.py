@@ -5,6 +5,7 @@ clock, thread or process reaches what is recorded (times are kept apart): in pro
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import nan
 from time import perf_counter
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from olscale.evaluation.run_record import environment, metric_results
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
-from olscale.learners.contract.learner import FloatArray, Learner, codes_of, score_columns
+from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
 from olscale.learners.registry import is_ours, make_learner
@@ -92,11 +93,13 @@ class RunState:
         learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
             self.learner = learner
-        self._outputs = (score_columns(shape.classes), shape.classes)
+        self._outputs, self._task = (score_columns(shape.classes), shape.classes), shape.task
         self._schedule = Schedule(run.stream.scoring, run.fold)
         shape = self._schedule.shape(shape)
         kinds = metrics or METRICS.load_all()
-        self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.wanted(shape.scoring)]
+        self._metrics: list[Metric] = [
+            metric(shape) for metric in kinds if shape.task in metric.tasks and metric.wanted(shape.scoring)
+        ]
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -144,10 +147,14 @@ class RunState:
             return
         start, scored = perf_counter(), None
         with guarded([self]):
-            scored = self._schedule.learn(self.learner, chunk, self.position)
+            scored = self._schedule.learn(self.learner, self.seen_by_learner(chunk), self.position)
             check_scores(scored.scores, len(scored.rows), self._outputs)
         if scored is not None:
             self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
+
+    def seen_by_learner(self, chunk: Chunk) -> Chunk:
+        """Return `chunk` as the learner may see it: a novelty detector gets no labels."""
+        return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
 
     def release(self) -> None:
         """Bring the learner up to date: nothing is behind in a run that goes alone."""
@@ -161,14 +168,12 @@ class RunState:
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
-        self.count(self.position + rows, chunk.y[rows], codes_of(scores), scores)
+        self.count(self.position + rows, chunk.y[rows], predictions_of(scores, self._task), scores)
         self.position += len(chunk)
         self._seconds += seconds
 
-    def count(
-        self, rows: NDArray[np.int64], y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray
-    ) -> None:
-        """Count rows of the stream: their numbers, targets, codes predicted before each update, scores."""
+    def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+        """Count rows of the stream: their numbers, targets, predictions before each update, scores."""
         counted = slice(int(np.searchsorted(rows, self.run.stream.scoring.burn_in)), None)
         for metric in self._metrics:
             metric.see(y[counted], codes[counted], scores[counted])
@@ -178,14 +183,14 @@ class RunState:
         scores = self._scores(chunk, first)
         if scores is not None:
             for metric in self._metrics:
-                metric.held_out(chunk.y, codes_of(scores))
+                metric.held_out(chunk.y, predictions_of(scores, self._task))
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
         scores = self._scores(chunk, self._tested)
         self._tested += len(chunk)
         if scores is not None:
-            self.count_test(chunk.y, codes_of(scores), scores)
+            self.count_test(chunk.y, predictions_of(scores, self._task), scores)
 
     def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""
@@ -205,8 +210,8 @@ class RunState:
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
 
-    def count_test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: FloatArray) -> None:
-        """Count rows of the test split: targets, codes predicted by the final model, scores."""
+    def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+        """Count rows of the test split: targets, predictions of the final model, scores."""
         for metric in self._metrics:
             metric.test(y, codes, scores)
 

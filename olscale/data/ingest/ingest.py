@@ -19,6 +19,7 @@ from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
 from olscale.data.ingest.sources import Source, expand, sha256_and_size, stamp
 from olscale.data.ingest.writer import DatasetWriter
+from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
@@ -37,6 +38,8 @@ def ingest(
     label: str | int | None = None,
     drop: str | Sequence[str] = (),
     train_rows: int | None = None,
+    target: str | None = None,
+    novel: str | int | float | None = None,
     decimal: str | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
@@ -67,6 +70,11 @@ def ingest(
         a position from 0 (negative: from the end), or several with commas between.
     train_rows : int, optional
         So many rows from the first on are the train split, all others the test split.
+    target : {'classes', 'real'}, optional
+        Whether the labels are classes, or numbers to be predicted (a regression). When left out, whole numbers and up to
+        32 different fractions are classes; other numbers are real-valued targets.
+    novel : str, int or float, optional
+        Label of novelties: the dataset is one for novelty detection, with the label -1 for them and +1 for all others.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     progress : callable, optional
@@ -108,6 +116,9 @@ def ingest(
     if train_rows is not None and (train_rows < 1 or paths["test"]):
         wrong = "with sources of the test split" if paths["test"] else f"as {train_rows}, expected at least 1"
         raise ParameterError(f"train_rows was given {wrong}; leave one of them out")
+    if target not in (None, "classes", "real") or (target and novel is not None):
+        wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
+        raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
     options: dict[str, object] = {
         "format": format,
         "layout": layout,
@@ -116,6 +127,8 @@ def ingest(
         "label": label,
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
+    # Only where given: an ingest that an earlier version began is gone on with.
+    options |= {name: value for name, value in (("target", target), ("novel", novel)) if value is not None}
     keep_freed_memory()
     by_split = {split: expand(several) for split, several in paths.items()}
     if train_rows is not None:
@@ -126,7 +139,8 @@ def ingest(
     stamps = {file: stamp(file) for file in files}
     with claim(os.fspath(dest), {**paths, "options": options, "stamps": stamps}) as directory, ExitStack() as stack:
         journal = Journal(directory)
-        writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal))
+        labels = Labels(target, None if novel is None else str(novel))
+        writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal, labels))
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)

@@ -49,6 +49,8 @@ class DatasetWriter:
         Receives name, rows and bytes of each batch.
     journal : Journal, optional
         Keeps what is written, for an ingest that resumes this one.
+    labels : Labels, optional
+        What is known of the labels before the first.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class DatasetWriter:
         segments: str | None = None,
         progress: Progress | None = None,
         journal: Journal | None = None,
+        labels: Labels | None = None,
     ) -> None:
         if layout is not None:
             LAYOUTS.check(layout)
@@ -67,7 +70,7 @@ class DatasetWriter:
         self._directory, self._asked = directory, (layout, chunk_rows)
         self._layout, self._chunk_rows = "", 0
         self._by, self._progress, self._journal = segments, progress, journal
-        self._labels, self._columns, self._notes = Labels(), Columns(), TableNotes()
+        self._labels, self._columns, self._notes = labels or Labels(), Columns(), TableNotes()
         self._splits: dict[str, ChunkWriter] = {}
         self._segments: dict[str, Segments | None] = {}
         self._split: str | None = None
@@ -126,6 +129,7 @@ class DatasetWriter:
         columns = self._columns
         if columns.width < 1 or columns.kind is None:
             raise DatasetError("the sources hold no features: every row is empty")
+        self._labels.check()
         for writer in self._splits.values():
             writer.finish(columns.width)
         kind = columns.kind

@@ -6,6 +6,7 @@ from olscale.evaluation.metrics.fading import FadingError
 from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
 from olscale.evaluation.metrics.prequential import Prequential
+from olscale.evaluation.metrics.residuals import Residuals
 from olscale.evaluation.metrics.window import WindowError
 from olscale.registry import Registry
 
@@ -18,6 +19,7 @@ __all__ = [
     "HoldoutError",
     "Metric",
     "Prequential",
+    "Residuals",
     "StreamShape",
     "WindowError",
 ]
@@ -31,6 +33,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "fading-error": "olscale.evaluation.metrics.fading:FadingError",
         "holdout-error": "olscale.evaluation.metrics.holdout:HoldoutError",
         "drift-alarms": "olscale.evaluation.metrics.drift:DriftAlarms",
+        "residuals": "olscale.evaluation.metrics.residuals:Residuals",
     },
 )
 """A run measures those that its protocol wants, in this order."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.protocol import PLAIN, Scoring
 from olscale.results.record import Series
+from olscale.task import Task
 
 CURVE_POINTS = 1000
 
@@ -22,17 +23,20 @@ class StreamShape:
     rows : int
         Number of rows.
     classes : int
-        Number of classes.
+        Number of classes; 0 in a regression.
     segments : tuple of (str, int)
         Name and first row of each segment, in order; empty when the rows have none or are shuffled.
     scoring : Scoring
         What the protocol asks for beyond plain prequential evaluation.
+    task : {"classification", "regression", "novelty"}
+        What is predicted.
     """
 
     rows: int
     classes: int
     segments: tuple[tuple[str, int], ...] = ()
     scoring: Scoring = PLAIN
+    task: Task = "classification"
 
     def points(self) -> NDArray[np.int64]:
         """Return at most `CURVE_POINTS` evenly spaced numbers of rows, the last of them all rows, for a curve.
@@ -49,6 +53,9 @@ class StreamShape:
 class Metric(ABC):
     """Sums over the rows of a run.
 
+    Of each row it gets the target and what was predicted: class codes, where 1 is normal and 0 a novelty in novelty
+    detection, or numbers in a regression.
+
     `see` gets the rows of the stream with what was predicted before each update; `held_out` gets test rows with the
     predictions of the model in mid-stream, `test` with those of the final model. All that is summed is in `sums`, a
     dictionary of plain arrays, so that a run can be saved in mid-stream.
@@ -58,9 +65,12 @@ class Metric(ABC):
     reads_scores : bool
         Whether the scores are looked at, and not only the predicted codes. Runs in class shards, whose tasks tell each other
         the best class of a row but not all of its scores, are possible only while no metric does.
+    tasks : tuple of str
+        What it can measure.
     """
 
     reads_scores: ClassVar[bool] = False
+    tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
     sums: dict[str, NDArray[Any]]
 
     @classmethod
@@ -72,16 +82,16 @@ class Metric(ABC):
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...
 
-    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
-        """Count rows of the stream: targets, predicted codes and scores before each update."""
+    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Count rows of the stream: targets, predictions and scores before each update."""
         del y, codes, scores
 
-    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
-        """Count test rows: targets, predicted codes and scores of the final model."""
+    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Count test rows: targets, predictions and scores of the final model."""
         del y, codes, scores
 
-    def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        """Count test rows: targets, and codes predicted by the model after the rows of the stream counted so far."""
+    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+        """Count test rows: targets, and predictions of the model after the rows of the stream counted so far."""
         del y, codes
 
     def series(self) -> list[Series]:

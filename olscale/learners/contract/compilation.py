@@ -4,16 +4,16 @@ from typing import cast
 
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
-from olscale.learners.contract.learner import NO_LABELS, Learner
+from olscale.learners.contract.learner import Learner, no_labels
 
 
 class CompilesLoops(Capability):
-    """A learner with compiled loops, as every `Classifier` is."""
+    """A learner with compiled loops, as every `Estimator` is."""
 
     def compile(self, X: Rows) -> None:
         """Have the loops for rows like `X` ready, by learning and scoring none of them; override where that misses some."""
         learner, none = cast("Learner", self), slice_rows(X, 0, 0)
-        learner.learn(none, NO_LABELS)
+        learner.learn(none, no_labels(learner.task))
         learner.scores(none)
 
 

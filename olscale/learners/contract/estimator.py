@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError
 from olscale.learners.contract.compilation import CompilesLoops
-from olscale.learners.contract.learner import NO_LABELS, FloatArray, Learner, State, codes_of
+from olscale.learners.contract.learner import FloatArray, Learner, State, codes_of, no_labels
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
@@ -30,7 +30,56 @@ def to_rows(X: Any) -> Rows:
     return read_only(X)
 
 
-class Classifier(Learner, CompilesLoops):
+class Estimator(Learner, CompilesLoops):
+    """What learners have in common as estimators of scikit-learn, whatever their task.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    """
+
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _begin_rows(self, rows: Rows, columns: int, classes: int, whole: bool) -> None:
+        """Begin with a stream of which `rows` are the first, or all where `whole`."""
+        self.begin(columns, classes)
+        if whole and looks_ahead(self):
+            self.prepare(rows)
+
+    def _learn_rows(self, rows: Rows, y: NDArray[Any]) -> Self:
+        """Learn from rows; where learning ends at one of them, warn as scikit-learn's own estimators do."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        try:
+            scores = self.learn(rows, read_only(y))
+            wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+            if len(wrong):
+                raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
+        except DivergedError as error:
+            # An evaluation calls `learn` and records the run as diverged.
+            warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=4)
+        return self
+
+    def _scores_of(self, X: Any) -> FloatArray:
+        from sklearn.utils.validation import check_is_fitted, validate_data
+
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        rows = to_rows(X)
+        scores = self.scores(rows)
+        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
+            if why := why_unusable(rows, int(i), self.norm_limits()):
+                raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
+        return scores
+
+
+class Classifier(Estimator):
     """A learner of classes as a scikit-learn classifier.
 
     Attributes
@@ -42,7 +91,6 @@ class Classifier(Learner, CompilesLoops):
     """
 
     classes_: NDArray[Any]
-    n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags
@@ -50,7 +98,6 @@ class Classifier(Learner, CompilesLoops):
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         tags.target_tags.required = True
-        tags.input_tags.sparse = True
         # One pass over a few dozen rows in the order given: the checks' accuracy bars assume many passes.
         tags.classifier_tags.poor_score = True
         return tags
@@ -92,32 +139,20 @@ class Classifier(Learner, CompilesLoops):
         return self._partial_fit(X, y, classes, first=not hasattr(self, "classes_"))
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, first: bool, whole: bool = False) -> Self:
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.utils import column_or_1d
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
         from sklearn.utils.validation import validate_data
 
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
-        y = column_or_1d(y)
+        y, rows = column_or_1d(y), to_rows(X)
         if first:
             self.classes_ = unique_labels(y if classes is None else classes)
-            self.begin(X.shape[1], len(self.classes_))
-            if whole and looks_ahead(self):
-                self.prepare(to_rows(X))
+            self._begin_rows(rows, X.shape[1], len(self.classes_), whole)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y has labels {unknown.tolist()} that are not among the classes of the first call")
-        rows = to_rows(X)
-        try:
-            scores = self.learn(rows, read_only(np.searchsorted(self.classes_, y).astype(np.int64)))
-            wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-            if len(wrong):
-                raise diverged_at(self, rows, int(wrong[0]), int(wrong[0]))
-        except DivergedError as error:
-            # As scikit-learn's own estimators do; an evaluation calls `learn` and records the run as diverged.
-            warnings.warn(f"{self.name}: {error}; learning ended there", ConvergenceWarning, stacklevel=3)
-        return self
+        return self._learn_rows(rows, np.searchsorted(self.classes_, y).astype(np.int64))
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -135,35 +170,27 @@ class Classifier(Learner, CompilesLoops):
 
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
-    def _scores_of(self, X: Any) -> FloatArray:
-        from sklearn.utils.validation import check_is_fitted, validate_data
 
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        rows = to_rows(X)
-        scores = self.scores(rows)
-        for i in np.flatnonzero(~np.isfinite(scores).all(axis=1)):
-            if why := why_unusable(rows, int(i), self.norm_limits()):
-                raise ValueError(f"{self.name}: row {i} of X cannot be predicted: {why}")
-        return scores
-
-
-class OnePassLearner(Classifier):
+class OnePass(Learner):
     """Base of learners that score a row in the same way whether they learn from it or not; a subclass gives `_pass`."""
 
     @abstractmethod
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         """Set `scores`; when `learning`, update `state` after each row. Without learning `y` is empty."""
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         return self._run(X, y, learning=True)
 
     def scores(self, X: Rows) -> FloatArray:
-        return self._run(X, NO_LABELS, learning=False)
+        return self._run(X, no_labels(self.task), learning=False)
 
-    def _run(self, X: Rows, y: NDArray[np.int64], learning: bool) -> FloatArray:
+    def _run(self, X: Rows, y: NDArray[Any], learning: bool) -> FloatArray:
         # An unpickled model may be memory-mapped read-only; the loop is compiled for arrays it can write to.
         self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         scores = np.empty((rows_of(X), self._outputs))
         self._pass(X, y, self.state_, learning, scores)
         return scores
+
+
+class OnePassLearner(OnePass, Classifier):
+    """A classifier with one loop, `_pass`."""

@@ -7,7 +7,9 @@ those in mid-stream and restoring them elsewhere continues to the same bits.
 The contract holds whatever way a stream is cut into chunks: scores and state are the same bits. `olscale.testing` checks
 it for every registered learner.
 
-The number of score columns is the number of classes, or one for two classes (positive score: the second class).
+A learner has one task. It learns classes: the number of score columns is the number of classes, or one for two classes
+(positive score: the second class). Or it learns targets (regression): the one score is the prediction. Or it tells novelties
+without labels: the one score is negative for a novelty.
 
 What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
@@ -24,6 +26,7 @@ from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.contract.init_parameters import InitParameters
 from olscale.learners.contract.parameters import Domain
+from olscale.task import Task
 
 FloatArray = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -31,10 +34,13 @@ State = dict[str, NDArray[Any]]
 NO_LABELS = read_only(np.empty(0, dtype=np.int64))
 """Class codes of no rows, read-only as those of chunks: for another kind of array numba would compile the loops anew."""
 
+NO_TARGETS = read_only(np.empty(0, dtype=np.float64))
+"""Targets of no rows, as `NO_LABELS`."""
+
 UNKNOWN = -2
 """Class code of a row whose label is not known: learners that `takes_unknown` score it and learn nothing from it.
 
-The code -1 is a class that a class shard does not have.
+The code -1 is a class that a class shard does not have. A target that is not known is NaN.
 """
 
 
@@ -48,7 +54,7 @@ _NORM_LIMITS = {"float64": _norm_limits("float64", 2), "float32": _norm_limits("
 
 
 def score_columns(classes: int) -> int:
-    """Return how many score columns a problem of so many classes has: one for two classes, else one a class."""
+    """Return how many score columns a problem of so many classes has: one for two classes or none, else one a class."""
     return 1 if classes <= 2 else classes
 
 
@@ -68,6 +74,28 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
     return codes
 
 
+def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
+    """Return what is predicted of rows with such `scores`, shape (rows,): targets, or codes; 1 is normal, 0 a novelty.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.5], [-2.0]])
+    >>> predictions_of(scores, "regression"), predictions_of(scores, "novelty")
+    (array([ 0.5, -2. ]), array([1, 0]))
+    """
+    return scores[:, 0] if task == "regression" else codes_of(scores)
+
+
+def no_labels(task: Task) -> NDArray[Any]:
+    """Return the labels of no rows."""
+    return NO_TARGETS if task == "regression" else NO_LABELS
+
+
+def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return class codes or targets in which those `hidden` are not known."""
+    return read_only(np.where(hidden, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
+
+
 class Learner(InitParameters):
     """Base of every learner: names, domains of parameters and a state of plain arrays.
 
@@ -82,10 +110,13 @@ class Learner(InitParameters):
         Part of every run's id; raise it whenever the numbers that the learner gives change.
     domains : mapping of str to Domain
         Values that each parameter may have.
+    task : {"classification", "regression", "novelty"}
+        What it predicts.
     layout_exact : bool
         Whether dense and CSR rows give the same bits (and not only the same predictions); `olscale.testing` checks it.
     takes_unknown : bool
-        Whether `learn` takes rows of the class `UNKNOWN`, as if `scores` was called for them; `olscale.testing` checks it.
+        Whether `learn` takes rows of the class `UNKNOWN`, or of the target NaN, as if `scores` was called for them;
+        `olscale.testing` checks it.
     checks_rows : bool
         Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose squared norm is beyond
         `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
@@ -98,6 +129,7 @@ class Learner(InitParameters):
     name: ClassVar[str]
     version: ClassVar[int] = 1
     domains: ClassVar[Mapping[str, Domain]] = {}
+    task: ClassVar[Task] = "classification"
     layout_exact: ClassVar[bool] = False
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
@@ -126,7 +158,7 @@ class Learner(InitParameters):
         Parameters
         ----------
         columns, classes : int
-            Features and classes of the stream.
+            Features and classes of the stream; no classes in a regression, two in novelty detection.
         entropy : sequence of int
             What sets this run apart from its repetitions (seed and number of the permutation): a learner that starts at
             random starts elsewhere in each.
@@ -160,8 +192,11 @@ class Learner(InitParameters):
         """Return the arrays of an untrained model of `outputs` score columns."""
 
     @abstractmethod
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs)."""
+    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+        """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
+
+        `y` are int64 class codes or float64 targets; novelty detectors are shown zeros in place of labels.
+        """
 
     @abstractmethod
     def scores(self, X: Rows) -> FloatArray:

@@ -79,7 +79,7 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
     return usable
 
 
-def learn_usable(learner: Learner, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+def learn_usable(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray:
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
     usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():

@@ -1,0 +1,84 @@
+"""The scikit-learn face of a learner of targets."""
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
+from olscale.learners.contract.learner import FloatArray
+from olscale.task import Task
+
+
+class Regressor(Estimator):
+    """A learner of targets as a scikit-learn regressor; its one score is the prediction."""
+
+    task: ClassVar[Task] = "regression"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import RegressorTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        tags.target_tags.required = True
+        # One pass over a few dozen rows in the order given: the checks' bars assume many passes.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything and learn from the rows in one pass, in their order.
+
+        A learner that `looks_ahead` is shown the rows, without targets, once before that pass.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, first=True, whole=True)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from the next rows of the stream.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, first=not hasattr(self, "state_"), whole=False)
+
+    def _partial_fit(self, X: Any, y: Any, first: bool, whole: bool) -> Self:
+        from sklearn.utils.validation import validate_data
+
+        how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
+        X, y = validate_data(self, X, y, reset=first, **how)
+        rows = to_rows(X)
+        if first:
+            self._begin_rows(rows, X.shape[1], 0, whole)
+        return self._learn_rows(rows, np.asarray(y, dtype=np.float64))
+
+    def predict(self, X: ArrayLike) -> FloatArray:
+        """Return the predicted targets, shape (n_samples,)."""
+        return self._scores_of(X)[:, 0]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the coefficient of determination R2."""
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+
+class OnePassRegressor(OnePass, Regressor):
+    """A regressor with one loop, `_pass`."""
