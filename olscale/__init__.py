@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
     from olscale.report.notebook import Results
+    from olscale.report.watch import Watch, watch
     from olscale.results.store import Store, open_store
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Experiment",
     "Results",
     "Store",
+    "Watch",
     "__version__",
     "evaluate",
     "ingest",
@@ -38,6 +40,7 @@ __all__ = [
     "make_learner",
     "open_dataset",
     "open_store",
+    "watch",
 ]
 
 _HOMES = {
@@ -52,6 +55,8 @@ _HOMES = {
     "make_learner": "olscale.learners.registry",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",
+    "Watch": "olscale.report.watch",
+    "watch": "olscale.report.watch",
 }
 
 old_names.accept()

@@ -141,7 +141,7 @@ def _seconds(work: Callable[..., object], *arguments: object) -> float:
 
 
 def _run(group: RunGroup, store: str) -> None:
-    report = run_as_task(group, store, lambda rows, error: None)
+    report = run_as_task(group, store, lambda stand: None)
     if report.fault:
         raise ExecutionError(report.fault)
 
@@ -177,7 +177,7 @@ def _report_often(count: int) -> None:
 
     for number in range(count):
         sleep(0.002)  # or they would travel together
-        get_worker().log_event(TOPIC, {"group": "bench", "rows": number, "error": 0.0})
+        get_worker().log_event(TOPIC, {"group": "bench", "stand": (number, 0.0)})
 
 
 async def _seconds_a_message(cluster: _Running) -> tuple[float, float, float]:

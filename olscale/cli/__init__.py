@@ -28,6 +28,7 @@ COMMANDS = {
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
     "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
+    "dashboard": ("olscale.cli.dashboard", "Show metrics stores on a page while they fill."),
     "compact": ("olscale.cli.results", "Merge the many small files of a metrics store into few large ones."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),

@@ -11,25 +11,12 @@ from typing import Self, TextIO
 
 from olscale.execution.progress import Tally, Work
 from olscale.printable import printable
+from olscale.system.sizes import duration_text, speed_text
 
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
     """Return a live display if `stream` is a terminal, else plain lines."""
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
-
-
-def _speed(rows_per_second: float) -> str:
-    for unit, size in (("M", 1e6), ("k", 1e3)):
-        if rows_per_second >= size:
-            return f"{rows_per_second / size:.1f} {unit} rows/s"
-    return f"{rows_per_second:.0f} rows/s"
-
-
-def _time(seconds: float) -> str:
-    if seconds != seconds or seconds == float("inf"):
-        return "-"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
 
 
 class LineProgress(Tally, AbstractContextManager["LineProgress"]):
@@ -73,8 +60,8 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             errors = self.errors_so_far()
             so_far = f", error so far {errors}" if errors else ""
             self._say(
-                f"{self.done}/{self.runs} runs{failed}, {_speed(self.rows_per_second)}{so_far}, "
-                f"{_time(self.seconds_left)} left"
+                f"{self.done}/{self.runs} runs{failed}, {speed_text(self.rows_per_second)}{so_far}, "
+                f"{duration_text(self.seconds_left)} left"
             )
 
     def _say(self, line: str) -> None:
@@ -137,7 +124,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         error = f"error {errors}  " if errors else ""
         runs, speed, left = (
             f"{self.done}/{self.runs} runs{failed}",
-            _speed(self.rows_per_second),
-            _time(self.seconds_left),
+            speed_text(self.rows_per_second),
+            duration_text(self.seconds_left),
         )
         self._bar.draw(self.name, f"{runs}  {speed}  {error}{left} left", self.share_done)

@@ -86,9 +86,18 @@ def results(
 
 @click.command()
 @click.argument("store")
+@click.option("--watch", is_flag=True, help="Show what goes on now, again and again, until Ctrl-C or its end.")
 @skip_damaged_option
-def status(store: str, skip_damaged: bool) -> None:
-    """Show what the metrics store STORE holds and how far its experiments are."""
+def status(store: str, watch: bool, skip_damaged: bool) -> None:
+    """Show what the metrics store STORE holds and how far its experiments are.
+
+    With --watch what its evaluations are doing now, of whatever process and machine.
+    """
+    if watch:
+        from olscale.cli.watch import watch_store
+
+        watch_store(store)
+        return
     from olscale.analysis import store_status
     from olscale.report import status_text
     from olscale.results import open_store

@@ -167,6 +167,11 @@ class GroupPass:
         errors = [state.error() for state in self.states if state.outcome == "ok" and state.position]
         return sum(errors) / len(errors) if errors else 0.0
 
+    def errors(self) -> list[tuple[str, int, float]]:
+        """Return id, rows learned from and the error so far of each run that has one."""
+        going = [state for state in self.states if state.outcome == "ok" and state.position]
+        return [(state.run.id, state.position, state.error()) for state in going]
+
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""
         self._close()

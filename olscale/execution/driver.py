@@ -28,7 +28,7 @@ from olscale.execution.on_worker import TOPIC, stop_tasks
 from olscale.execution.progress import Progress
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
-from olscale.execution.task_report import TaskReport
+from olscale.execution.task_report import Stand, TaskReport
 from olscale.execution.workers import ClosedError, WorkerLostError, Workers
 from olscale.results.store import open_store
 
@@ -70,7 +70,7 @@ class _Drive:
 
     async def run(self, groups: Sequence[RunGroup]) -> None:
         for part in (part for group in groups for part in group.parts()):
-            self._calls.tell(part.name, 0, 0.0)
+            self._calls.tell(part.name, Stand())
         self._learners = modules_of(run.learner for group in groups for run in group.runs)
         self._client.subscribe_topic(TOPIC, self._calls.hear)
         try:
@@ -147,7 +147,7 @@ class _Drive:
 
     async def _without_the_guilty(self, group: RunGroup) -> None:
         """Run the halves of a group that died again and again; give a single run up."""
-        self._calls.tell(group.name, 0, 0.0)
+        self._calls.tell(group.name, Stand())
         if len(group.runs) > 1:
             async with asyncio.TaskGroup() as tasks:
                 for half in group.halves():
@@ -176,7 +176,7 @@ class _Drive:
                 before, place = place, await asyncio.to_thread(checkpoints.place)
                 deaths = deaths + 1 if place == before else 1
                 if group.shard is not None or not group.shards:
-                    self._calls.tell(group.name, 0, 0.0)
+                    self._calls.tell(group.name, Stand())
                 # Until the scheduler has noticed, it would send the group to the dead worker again, attempt by attempt.
                 await asyncio.sleep(2 ** (deaths - 1) * self._settings.watch_seconds)
                 await self._workers.look()  # it may be the scheduler that is gone
@@ -190,7 +190,7 @@ class _Drive:
                     continue
                 report = TaskReport(outcomes=outcomes)
                 if not group.shards:
-                    self._calls.tell(group.name, group.rows * len(group.runs), float("nan"))
+                    self._calls.tell(group.name, Stand(group.rows * len(group.runs), float("nan")))
             for note in report.notes:
                 self._progress.note(note)
             if report.fault:

@@ -2,11 +2,14 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
@@ -15,16 +18,18 @@ from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_sources
+from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
 from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.journal import Journal
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.phases import RETRIES, Job
-from olscale.execution.progress import Progress, Silent
+from olscale.execution.progress import Progress, Silent, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
-from olscale.execution.task_report import TaskReport
+from olscale.execution.task_report import Stand, TaskReport
 from olscale.learners.registry import is_ours, learner_path
 from olscale.results.repair import mend_version
 from olscale.results.store import Store, open_store
@@ -48,8 +53,10 @@ def evaluate(
     retry: str = "lost",
     force: bool = False,
     strict: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | Literal[False] | None = None,
     settings: ExecutionSettings = SETTINGS,
+    stop: Stop | None = None,
+    background: bool = False,
 ) -> Evaluation:
     """Run what the store does not have of an experiment.
 
@@ -85,14 +92,19 @@ def evaluate(
         Compute every run of the experiment again; the same as ``retry="all"``.
     strict : bool
         Raise `ExecutionError` if any run of the experiment failed, once all have ended; see `Evaluation.check`.
-    progress : Progress, optional
-        Receives progress events.
+    progress : Progress or False, optional
+        Receives progress events. When left out, the evaluation shows itself where this is a notebook; not with False.
     settings : ExecutionSettings
         Seconds and attempts of supervision.
+    stop : Stop, optional
+        Whoever has it can ask the evaluation to stop, as Ctrl-C does.
+    background : bool
+        Return at once, while the evaluation goes on in a thread of its own.
 
     Returns
     -------
     Evaluation
+        With ``background=True`` a `Background`, whose ``wait()`` returns it and whose ``stop()`` ends it early.
 
     Raises
     ------
@@ -104,7 +116,13 @@ def evaluate(
     KeyboardInterrupt
         Likewise, after Ctrl-C; a second Ctrl-C does not wait for anything to be saved.
     """
-    progress = progress or Silent()
+    if background:
+        given = {name: value for name, value in locals().items() if name not in ("experiment", "store", "background")}
+        # Of this cell, and not of the one that happens to run when it begins.
+        view = _watch("show", store) if progress is None else None
+        given["progress"] = progress or False
+        return Background(lambda asked: evaluate(experiment, store, **given | {"stop": asked}), view)  # type: ignore[return-value]
+    shows, progress = progress is None, progress or Silent()
     if retry not in RETRIES:
         raise UnknownNameError("value of retry", retry, RETRIES)
     retry = "all" if force else retry
@@ -128,18 +146,19 @@ def evaluate(
     asks_for_workers = in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     start_seconds = 0.0 if asks_for_workers else settings.start_seconds
     bounds = (settings.many_runs, worker_bytes, start_seconds)
-    job = Job(target, progress, parts, class_shards, limit, limits, retry, *bounds)
+    journal = Journal(target, progress)
+    job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
     sweep_checkpoints(target)
-    stop = Stop()
+    stop = stop or Stop()
     try:
-        with stop.listening():
+        with _shown(target, journal) if shows else nullcontext(), stop.listening(), journal:
             for groups in phases:
                 if in_process or job.short:
-                    _run_here(groups, target.path, progress, stop, settings)
+                    _run_here(groups, target.path, journal, stop, settings)
                 else:
                     job.start_seconds = 0.0  # for later phases it runs already
-                    _run_on_dask(chain([groups], phases), target, new, progress, where, stop, settings)
+                    _run_on_dask(chain([groups], phases), target, new, journal, where, stop, settings)
     except StoppedError as stopped:
         if stopped.signal == signal.SIGINT:
             raise KeyboardInterrupt(str(stopped)) from None
@@ -151,12 +170,29 @@ def evaluate(
     return done
 
 
+def _watch(name: str, *arguments: Any) -> Any:
+    """Call a function of `olscale.report.watch`, which stands above this floor, where this may be a notebook."""
+    return getattr(import_module("olscale.report.watch"), name)(*arguments) if "IPython" in sys.modules else None
+
+
+@contextmanager
+def _shown(store: Store, journal: Journal) -> Iterator[None]:
+    """Show what goes on within the block, where this is a notebook."""
+    view = _watch("show", store, journal.id)
+    try:
+        yield
+    finally:
+        if view is not None:
+            view.stop()
+
+
 def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
     for group in groups:
         try:
             for part in group.parts():
-                progress.advance(part.name, 0, 0.0)
-                done = run_as_task(part, store, partial(progress.advance, part.name), lambda: stop.asked, settings)
+                hear = partial(tell, progress, part.name)
+                hear(Stand())
+                done = run_as_task(part, store, hear, lambda: stop.asked, settings)
                 _note(done, progress)
                 if done.stopped:
                     raise stop.error(f"{part.name} was saved at chunk {done.position} of {done.chunks}")

@@ -12,10 +12,10 @@ from uuid import uuid4
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import merge_group
 from olscale.execution.on_worker import StreamActor, run_as_task
-from olscale.execution.progress import Progress
+from olscale.execution.progress import Progress, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
-from olscale.execution.task_report import TaskReport
+from olscale.execution.task_report import Stand, TaskReport
 from olscale.execution.workers import WorkerLostError, Workers
 
 
@@ -48,13 +48,14 @@ class GroupCalls:
         """Pass on what a task reports of its progress."""
         _, message = event
         if message["group"] in self.last_words:  # and not that of another driver on this cluster
-            self.tell(message["group"], message["rows"], message["error"])
+            self.tell(message["group"], Stand(*message["stand"]))
 
-    def tell(self, group: str, rows: int, error: float) -> None:
+    def tell(self, group: str, stand: Stand) -> None:
         """Say where a group stands."""
-        if group in self.last_words:
-            self.last_words[group] = self.last_words[group][0], monotonic()
-        self._progress.advance(group, rows, error)
+        worker, _ = self.last_words.get(group, ("", 0.0))
+        if worker:
+            self.last_words[group] = worker, monotonic()
+        tell(self._progress, group, stand, worker)
 
     async def run(self, group: RunGroup, alone: bool) -> TaskReport:
         """Run a group on a worker, from its newest checkpoint on.
@@ -73,7 +74,7 @@ class GroupCalls:
         settings = replace(self._settings, report_seconds=self._workers.report_seconds)
         job = run_as_task if settings == SETTINGS else partial(run_as_task, settings=settings)
         report = await self._as_task(group, job, alone)
-        self.tell(group.name, report.rows, report.error)
+        self.tell(group.name, report.stand)
         return report
 
     async def _as_task(self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
@@ -108,21 +109,21 @@ class GroupCalls:
         report: TaskReport = await self._workers.answer(group.name, actor.begin(), worker)
         span = 1
         while not report.fault and report.position < report.chunks:
-            start, position, rows = monotonic(), report.position, report.rows
-            self.tell(group.name, report.rows, report.error)
+            start, position, rows = monotonic(), report.position, report.stand.rows
+            self.tell(group.name, report.stand)
             if self._stop.asked:
                 saved: TaskReport = await self._workers.answer(group.name, actor.save(), worker)
                 return saved
             for note in report.notes:
                 self._progress.note(note)
             report = await self._workers.answer(group.name, actor.advance(position, position + span), worker)
-            if report.rows <= rows and not report.fault:
+            if report.stand.rows <= rows and not report.fault:
                 raise WorkerLostError  # Dask has made the actor anew: it stands at another chunk and fed nothing
             # Half a second of work a call: the call itself then costs nothing, and progress is seen.
             span = max(1, min(4 * span, round(span * self._workers.report_seconds / max(monotonic() - start, 1e-3))))
         if report.fault:
             return report
-        self.tell(group.name, report.rows, report.error)
+        self.tell(group.name, report.stand)
         finished: TaskReport = await self._workers.answer(group.name, actor.finish(report.position), worker)
         if not finished.fault and not finished.outcomes:
             raise WorkerLostError

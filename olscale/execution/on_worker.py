@@ -9,7 +9,7 @@ from time import monotonic
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.resumable_pass import ResumablePass
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_report import TaskReport, answering
+from olscale.execution.task_report import Stand, TaskReport, answering
 
 TOPIC = "olscale-progress"
 
@@ -17,11 +17,11 @@ TOPIC = "olscale-progress"
 def run_as_task(
     group: RunGroup,
     store: str,
-    report: Callable[[int, float], None] | None = None,
+    report: Callable[[Stand], None] | None = None,
     stopping: Callable[[], bool] | None = None,
     settings: ExecutionSettings = SETTINGS,
 ) -> TaskReport:
-    """Run a whole group, or a class shard of one; `report` gets rows and error every half second.
+    """Run a whole group, or a class shard of one; `report` hears where it stands every half second.
 
     Called in process with a `report` of the caller's, and as a Dask task with none: reports then go to the topic `TOPIC`.
     When `stopping` says so, the group is saved and left.
@@ -36,10 +36,10 @@ def run_as_task(
                 going.group_pass.advance()
                 going.save_if_due()
                 if monotonic() - last > settings.report_seconds:
-                    tell(going.group_pass.rows, going.group_pass.error())
+                    tell(going.stand())
                     last = monotonic()
             if going.ended:
-                tell(going.group_pass.rows, going.group_pass.error())
+                tell(going.stand())
                 answer.report = going.finish()
             else:
                 going.save()
@@ -50,11 +50,11 @@ def run_as_task(
             going.close()
 
 
-def _topic(group: RunGroup) -> Callable[[int, float], None]:
+def _topic(group: RunGroup) -> Callable[[Stand], None]:
     from distributed import get_worker
 
     worker, name = get_worker(), group.name
-    return lambda rows, error: worker.log_event(TOPIC, {"group": name, "rows": rows, "error": error})
+    return lambda stand: worker.log_event(TOPIC, {"group": name, "stand": tuple(stand)})
 
 
 _STOPPED: set[str] = set()

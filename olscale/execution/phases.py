@@ -161,7 +161,7 @@ def _work(groups: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, W
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
-            work[part.name] = Work(share, cost * len(own) / classes)
+            work[part.name] = Work(share, cost * len(own) / classes, group.runs)
     return work
 
 

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isnan, nan
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from olscale.evaluation.run import Run
+from olscale.execution.task_report import Stand
 
 MOST_ERRORS = 3
 """Data sets whose errors are shown side by side."""
@@ -19,10 +22,13 @@ class Work(NamedTuple):
         Row-passes: one row learned by one learner is one.
     cost : float
         The time that they take beside other work, in any unit.
+    runs : tuple of Run
+        Its runs.
     """
 
     rows: int
     cost: float
+    runs: tuple[Run, ...] = ()
 
 
 class Progress(Protocol):
@@ -39,6 +45,21 @@ class Progress(Protocol):
 
     def finish(self, run: str, outcome: str) -> None:
         """Say that a run was written to the store."""
+
+
+@runtime_checkable
+class Detailed(Protocol):
+    """A `Progress` that wants to know more of where groups stand."""
+
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        """Say where a group stands, on which worker; called after each `Progress.advance`."""
+
+
+def tell(progress: Progress, group: str, stand: Stand, worker: str = "") -> None:
+    """Tell `progress` where a group stands."""
+    progress.advance(group, stand.rows, stand.error)
+    if isinstance(progress, Detailed):
+        progress.details(group, stand, worker)
 
 
 class Silent:

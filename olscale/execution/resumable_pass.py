@@ -15,12 +15,17 @@ from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.group_records import write_records
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_report import TaskReport
+from olscale.execution.task_report import Stand, TaskReport
 from olscale.results.scratch import Scratch
 from olscale.results.store import open_store
+from olscale.system.memory import resident_bytes
 
 if TYPE_CHECKING:
     from olscale.execution.watchdog import GroupWatch
+
+
+MOST_ERRORS = 16
+"""Runs whose errors a report has: more would make it long; those of a larger group take turns."""
 
 
 class ResumablePass:
@@ -46,7 +51,7 @@ class ResumablePass:
             group = replace(group, memory_limit=_share_of_worker())
         self._store = open_store(store)
         self._checkpoints = Checkpoints(self._store, group, settings)
-        self._watch = self._watch_of(group, settings)
+        self._watch, self._told = self._watch_of(group, settings), 0
         meter = Meter(group.budget, self._watch, settings.grace_seconds, settings.compile_seconds)
         exceeded = self._checkpoints.exceeded()
 
@@ -107,7 +112,15 @@ class ResumablePass:
         """Return where the group stands; each note is reported once."""
         going, notes = self.group_pass, tuple(self._checkpoints.notes)
         self._checkpoints.notes.clear()
-        return TaskReport(going.position, going.chunks, going.rows, going.error(), notes=notes, **more)
+        return TaskReport(going.position, going.chunks, self.stand(), notes=notes, **more)
+
+    def stand(self) -> Stand:
+        """Return where the runs stand: the errors of a few of them, each time of the next ones."""
+        going, errors = self.group_pass, self.group_pass.errors()
+        first = self._told % max(1, len(errors))
+        self._told += MOST_ERRORS
+        shown = (errors[first:] + errors[:first])[:MOST_ERRORS]
+        return Stand(going.rows, going.error(), tuple(shown), resident_bytes())
 
 
 def dask_worker() -> Any:

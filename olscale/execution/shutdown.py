@@ -29,6 +29,10 @@ class Stop:
         """Whether to stop."""
         return self.signal != 0
 
+    def ask(self) -> None:
+        """Ask to stop, as SIGTERM does."""
+        self.signal = self.signal or signal.SIGTERM
+
     def error(self, what: str) -> StoppedError:
         """Return the error that ends an evaluation that was asked to stop; `what` says what was saved."""
         name = signal.Signals(self.signal).name if self.signal else "stopped"

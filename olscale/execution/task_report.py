@@ -3,9 +3,31 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from olscale.errors import OlscaleError
 from olscale.system.interrupts import let_interrupt_out, text_of
+
+
+class Stand(NamedTuple):
+    """Where a group of runs stands.
+
+    Attributes
+    ----------
+    rows : int
+        Row-passes fed: one row learned by one learner is one.
+    error : float
+        Mean cumulative error so far.
+    errors : tuple of (str, int, float)
+        Run id, rows learned from and error so far of runs, not always of all.
+    memory : int
+        Bytes of the process.
+    """
+
+    rows: int = 0
+    error: float = 0.0
+    errors: tuple[tuple[str, int, float], ...] = ()
+    memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +38,10 @@ class TaskReport:
     ----------
     position : int
         Chunks fed so far.
-    chunks, rows : int
-        Chunks of the stream, and rows fed so far.
-    error : float
-        Mean cumulative error so far.
+    chunks : int
+        Chunks of the stream.
+    stand : Stand
+        Where the runs stand.
     outcomes : dict
         Outcome of each finished run, by id.
     fault : str
@@ -32,8 +54,7 @@ class TaskReport:
 
     position: int = 0
     chunks: int = 0
-    rows: int = 0
-    error: float = 0.0
+    stand: Stand = field(default_factory=Stand)
     outcomes: dict[str, str] = field(default_factory=dict)
     fault: str = ""
     notes: tuple[str, ...] = ()

@@ -11,6 +11,7 @@
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
     STORE/checkpoints/<group key>/         runs in mid-stream, for whoever continues them
+    STORE/live/                            what evaluations are doing now (`olscale.results.live`)
     STORE/tmp/                             files being written
 
 The file with results is the commit: it is written last, in one atomic step, and not changed unless somebody asks for the

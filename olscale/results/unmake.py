@@ -22,6 +22,7 @@ def unmake(store: Store) -> None:
         if any(files.names(folder) for folder in kept):
             return
         files.remove("plans")
+        files.remove("live")
         files.discard("store.json")
         for name in (*kept, ""):
             if files.local is not None:

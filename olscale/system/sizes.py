@@ -40,3 +40,31 @@ def size_text(size: float) -> str:
         if size >= unit:
             return f"{size / unit:,.1f} {name}"
     return f"{size:.0f} B"
+
+
+def speed_text(rows_per_second: float) -> str:
+    """Return a speed for people.
+
+    Examples
+    --------
+    >>> speed_text(12_345.0)
+    '12.3 k rows/s'
+    """
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if rows_per_second >= size:
+            return f"{rows_per_second / size:.1f} {unit} rows/s"
+    return f"{rows_per_second:.0f} rows/s"
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration as minutes and seconds, or with hours; a dash where it is not known.
+
+    Examples
+    --------
+    >>> duration_text(61.0), duration_text(3601.0), duration_text(float("nan"))
+    ('1:01', '1:00:01', '-')
+    """
+    if seconds != seconds or seconds == float("inf"):
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

@@ -75,7 +75,7 @@ def test_at_most_six_frames_stand_between_a_task_and_the_loop(
     shelf: Path, tmp_path: Path, params: dict[str, Any], protocol: dict[str, Any]
 ) -> None:
     open_store(tmp_path / "s", create=True)
-    done = run_as_task(group_of(shelf / "dense", params, **protocol), str(tmp_path / "s"), lambda rows, error: None)
+    done = run_as_task(group_of(shelf / "dense", params, **protocol), str(tmp_path / "s"), lambda stand: None)
     assert set(done.outcomes.values()) == {"ok"}, done.fault
     assert between("run_as_task") <= 6, STACKS[-1]
 
@@ -89,5 +89,5 @@ def test_at_most_six_frames_stand_between_an_actor_and_the_loop(shelf: Path, tmp
 def test_at_most_six_frames_stand_between_a_class_shard_and_the_loop(shelf: Path, tmp_path: Path) -> None:
     open_store(tmp_path / "s", create=True)
     [cut] = cut_shards([group_of(shelf / "digits", {})], 1, 2)
-    assert run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda rows, error: None).fault == ""
+    assert run_as_task(cut.parts()[0], str(tmp_path / "s"), lambda stand: None).fault == ""
     assert between("run_as_task") <= 6, STACKS[-1]

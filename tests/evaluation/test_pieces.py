@@ -119,9 +119,9 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     store = str(tmp_path / "store")
     open_store(store, create=True)
     CALLS.clear()
-    stopped = run_as_task(pack, store, lambda rows, error: None, lambda: len(CALLS) == 9)
+    stopped = run_as_task(pack, store, lambda stand: None, lambda: len(CALLS) == 9)
     assert (stopped.stopped, stopped.fault, stopped.position, stopped.rows) == (True, "", 1, 64 + 20)
-    ended = run_as_task(pack, store, lambda rows, error: None)
+    ended = run_as_task(pack, store, lambda stand: None)
     assert (ended.fault, list(ended.outcomes.values())) == ("", ["ok"])
     assert CALLS[:10] == [10, 10, 10, 10, 10, 10, 4, 10, 10, 10]
     assert sum(CALLS) == 400, "rows were learned twice"

@@ -187,7 +187,7 @@ def test_a_forced_run_that_is_lost_takes_the_place_of_its_result(shelf: Path, tm
     write_lost(again, store.path, "its workers died")
 
     assert (store.done(), store.lost()) == (set(), {pack.runs[0].id})
-    assert not run_as_task(again, store.path, lambda rows, error: None).fault
+    assert not run_as_task(again, store.path, lambda stand: None).fault
     assert (len(store.done()), store.lost()) == (1, set())
 
 

@@ -323,7 +323,7 @@ def test_a_store_that_cannot_take_a_checkpoint_costs_only_the_checkpoint(
 
     monkeypatch.setattr(checkpoints, "write_arrays", full)
     (pack,) = packs(shelf / "dense", {"name": "pa"})
-    envelope = run_as_task(pack, store.path, lambda rows, error: None, settings=EAGER)
+    envelope = run_as_task(pack, store.path, lambda stand: None, settings=EAGER)
     assert "ok" in envelope.outcomes.values()
     assert "no checkpoint could be written (No space left on device)" in envelope.notes[0]
 
@@ -440,17 +440,17 @@ def test_rows_that_a_learner_has_looked_ahead_at_are_not_read_again(
     (pack,) = packs(shelf / "dense", {"name": "lol", "params": {"prototypes": "offline", "k": 4}})
     StreamActor(pack, store.path, EAGER).advance(0, 2)
     monkeypatch.setattr(packs_module, "LOOK_AHEAD_ROWS", None)  # a sample would fail
-    assert run_as_task(pack, store.path, lambda rows, error: None, settings=EAGER).outcomes == {pack.runs[0].id: "ok"}
+    assert run_as_task(pack, store.path, lambda stand: None, settings=EAGER).outcomes == {pack.runs[0].id: "ok"}
 
 
 def test_stopping_saves_at_once_and_the_same_command_goes_on(shelf: Path, tmp_path: Path, store: Store) -> None:
     (pack,) = packs(shelf / "dense", {"name": "lol"}, {"name": "pa"}, order="permuted")
     expected = as_bytes(through(GroupPass(pack)).finish())
     asked = iter([False, False, False, True])
-    envelope = run_as_task(pack, store.path, lambda rows, error: None, lambda: next(asked))
+    envelope = run_as_task(pack, store.path, lambda stand: None, lambda: next(asked))
     assert (envelope.position, envelope.stopped, envelope.outcomes) == (3, True, {})
     assert ResumablePass(pack, store.path).position == 3
-    assert run_as_task(pack, store.path, lambda rows, error: None, lambda: False).fault == ""
+    assert run_as_task(pack, store.path, lambda stand: None, lambda: False).fault == ""
     assert sorted(runs(tmp_path / "store").values()) == sorted(expected)
 
 

@@ -149,7 +149,7 @@ def test_a_merge_whose_arrays_are_gone_takes_the_record_that_is_there(faces: Pat
     plan = make_plan(experiment(faces))
     (pack,) = cut_shards(cut_groups(plan.runs[:1], plan.sources, 1), 1, 2)
     for part in pack.parts():
-        assert run_as_task(part, store, lambda rows, error: None).fault == ""
+        assert run_as_task(part, store, lambda stand: None).fault == ""
     assert merge_group(pack, store).outcomes == {pack.runs[0].id: "ok"}
     clear_scratch(pack, store)
     assert merge_group(pack, store).outcomes == {pack.runs[0].id: "ok"}

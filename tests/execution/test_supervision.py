@@ -131,7 +131,7 @@ def test_the_one_run_that_takes_its_workers_along_is_found_and_the_rest_go_on(
 def test_progress_of_groups_of_another_driver_is_not_ours(store: str) -> None:
     tally = Tally()
     calls = GroupCalls(None, store, Workers(None), tally, Stop(), QUICK)
-    calls.hear((0.0, {"group": "another", "rows": 400, "error": 0.5}))
+    calls.hear((0.0, {"group": "another", "stand": (400, 0.5)}))
     assert tally.rows_done == 0
 
 

@@ -1,0 +1,85 @@
+"""What goes on in an evaluation, by data set and learner: the numbers that terminals, notebooks and pages show."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan, nan
+
+from olscale.results.live import LiveEvaluation, LiveRun
+
+
+@dataclass(frozen=True, slots=True)
+class LiveLearner:
+    """The runs of a learner in one setting on one data set.
+
+    Attributes
+    ----------
+    label : str
+        The learner, with the parameters that tell its settings apart.
+    runs, done, failed : int
+        All runs, those that have ended, and those of them without a result.
+    error : float
+        Mean error so far of the runs heard of; NaN where there is none.
+    stream : str
+        The stream whose curve this is.
+    rows, errors : sequence
+        The error along that stream.
+    """
+
+    label: str
+    runs: int
+    done: int
+    failed: int
+    error: float
+    stream: str
+    rows: Sequence[int]
+    errors: Sequence[float]
+
+
+def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
+    """Return the learners on each data set in the order of the experiment.
+
+    The curve is of the stream that the most learners have gone along, so that lines of one picture are of one stream.
+    """
+    by_dataset: dict[str, dict[str, list[LiveRun]]] = defaultdict(lambda: defaultdict(list))
+    labels = _labels(evaluation)
+    for run in evaluation.runs.values():
+        by_dataset[run.dataset][labels[run.id]].append(run)
+    return {dataset: [_learner(label, runs, _stream(settings)) for label, runs in settings.items()]
+            for dataset, settings in by_dataset.items()}  # fmt: skip
+
+
+def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
+    heard = [run.error for run in runs if not isnan(run.error)]
+    shown = next((run for run in runs if run.stream == stream), runs[0])
+    done = [run for run in runs if run.outcome]
+    failed = sum(run.outcome != "ok" for run in done)
+    mean = sum(heard) / len(heard) if heard else nan
+    return LiveLearner(label, len(runs), len(done), failed, mean, stream, shown.rows, shown.errors)
+
+
+def _stream(settings: dict[str, list[LiveRun]]) -> str:
+    """Return the stream with the most positions heard of, the first of several."""
+    positions: dict[str, int] = {}
+    for runs in settings.values():
+        for run in runs:
+            positions[run.stream] = positions.get(run.stream, 0) + len(run.rows)
+    return max(positions, key=lambda stream: positions[stream], default="")
+
+
+def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
+    """Return the label of each run: the learner, and those of its parameters that differ."""
+    values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for run in evaluation.runs.values():
+        for name, value in run.params.items():
+            values[run.learner][name].add(json.dumps(value))
+    differing = {
+        learner: sorted(name for name, found in params.items() if len(found) > 1) for learner, params in values.items()
+    }
+    return {
+        run.id: " ".join([run.learner, *(f"{name}={run.params.get(name)}" for name in differing.get(run.learner, ()))])
+        for run in evaluation.runs.values()
+    }

@@ -1,0 +1,210 @@
+"""The writer of the live journal (`olscale.results.live`): it passes progress on, and writes down what it hears.
+
+Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once. Lines are written by a
+thread, at most once a second, so that no event waits for a disk; one of a long evaluation is written less often, so that a
+journal of days stays small.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
+from secrets import token_hex
+from threading import Event, Lock, Thread
+from time import gmtime, monotonic, strftime, time
+from types import TracebackType
+from typing import Any
+
+from olscale.errors import StoppedError, one_line
+from olscale.evaluation.run import Run
+from olscale.execution.progress import Progress, Work
+from olscale.execution.task_report import Stand
+from olscale.results.live import FOLDER, LiveReader, journal_of
+from olscale.results.store_runs import StoreRuns
+from olscale.version import __version__
+
+_LINE_SECONDS, _LATER_SHARE, _HEARTBEAT_SECONDS = 1.0, 1 / 2000, 20.0
+_POINTS = 200
+"""Of the error of a run along its stream, so many positions are written at most."""
+
+_PART_BYTES = 1 << 18
+_DAY = 86_400.0
+
+
+class Journal:
+    """Passes progress events on to `progress`, and keeps the journal of an evaluation; used with ``with``.
+
+    Parameters
+    ----------
+    store : StoreRuns
+    progress : Progress
+        Receives the events as well.
+    """
+
+    def __init__(self, store: StoreRuns, progress: Progress) -> None:
+        self._store, self._files, self._progress = store, store.files, progress
+        began = strftime("%Y%m%dT%H%M%S", gmtime())
+        self._name = f"{FOLDER}/{began}-{platform.node() or 'host'}-{os.getpid()}-{token_hex(2)}".replace(" ", "-")
+        self._lock, self._ended = Lock(), Event()
+        self._line: dict[str, Any] = {}
+        self._steps: dict[str, tuple[int, int]] = {}  # of each run: rows between two errors, and the last one's place
+        self._rows: dict[str, int] = {}
+        self._part, self._content = 0, b""
+        self._began, self._written, self._thread = monotonic(), 0.0, Thread(target=self._write_on, daemon=True)
+        self._broken = False
+
+    @property
+    def id(self) -> str:
+        """Name of the journal, by which readers know it."""
+        return self._name.removeprefix(f"{FOLDER}/")
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write how the evaluation ended."""
+        self._ended.set()
+        if self._part:
+            self._thread.join()
+            self._add(end=_ending(error))
+            self._flush()
+
+    # Progress events.
+
+    def note(self, line: str) -> None:
+        """Pass a line on."""
+        self._progress.note(line)
+        with self._lock:
+            self._line.setdefault("notes", []).append(line)
+
+    def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
+        """Pass on what begins, and write it down at once; evaluations with nothing to do leave no journal."""
+        self._progress.start(name, runs, done, groups)
+        if not groups:
+            return
+        with self._lock:
+            if not self._part:
+                begin = {"host": platform.node(), "pid": os.getpid(), "version": __version__}
+                self._line = {"begin": begin, **self._line}
+        self._add(start={"name": name, "runs": runs, "done": done, **_content(groups)})
+        self._rows = {
+            run.id: max(1, work.rows // max(1, len(work.runs))) for work in groups.values() for run in work.runs
+        }
+        self._steps.clear()
+        if not self._part:
+            self._sweep()
+            self._part = 1
+            self._flush()
+            self._thread.start()
+        else:
+            self._flush()
+
+    def advance(self, group: str, rows: int, error: float) -> None:
+        """Pass on where a group stands."""
+        self._progress.advance(group, rows, error)
+
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        """Note where a group stands, on which worker, and the errors so far."""
+        with self._lock:
+            self._line.setdefault("at", {})[group] = [stand.rows, worker, stand.memory]
+            for run, rows, error in stand.errors:
+                if isfinite(error) and self._is_due(run, rows):
+                    self._line.setdefault("errors", {})[run] = [rows, error]
+
+    def finish(self, run: str, outcome: str) -> None:
+        """Pass on that a run has ended."""
+        self._progress.finish(run, outcome)
+        with self._lock:
+            self._line.setdefault("ended", {})[run] = outcome
+
+    # Writing.
+
+    def _is_due(self, run: str, rows: int) -> bool:
+        whole = self._rows.get(run, 0)
+        step = rows * _POINTS // whole if whole else rows
+        if step <= self._steps.get(run, (0, -1))[1] and rows < whole:
+            return False
+        self._steps[run] = rows, step
+        return True
+
+    def _add(self, **more: Any) -> None:
+        with self._lock:
+            self._line |= more
+
+    def _write_on(self) -> None:
+        while not self._ended.wait(max(_LINE_SECONDS, (monotonic() - self._began) * _LATER_SHARE)):
+            if self._line or monotonic() - self._written > _HEARTBEAT_SECONDS:
+                self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            line, self._line = self._line, {}
+        self._written = monotonic()
+        if self._broken:
+            return
+        text = json.dumps({"t": round(time(), 3), **line}, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._append(text)
+        except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters
+            self._broken = True
+            self._progress.note(f"the live journal is not written any more: {type(fault).__name__}")
+
+    def _append(self, text: bytes) -> None:
+        if self._files.local is not None:
+            path = self._files.local / f"{self._name}.{self._part:04}.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            with path.open("ab") as file:
+                file.write(text)
+            return
+        # An object is written whole: small parts, so that little is written again.
+        if len(self._content) > _PART_BYTES:
+            self._part, self._content = self._part + 1, b""
+        self._content += text
+        self._files.put(f"{self._name}.{self._part:04}.jsonl", self._content)
+
+    def _sweep(self) -> None:
+        """Remove journals to which nothing was added for a day."""
+        with suppress(Exception):
+            long_ago = time() - _DAY
+            began = strftime("%Y%m%dT%H%M%S", gmtime(long_ago))
+            if names := [name for name in self._files.names(FOLDER) if journal_of(name) < began]:
+                old = {each.id for each in LiveReader(self._store).read() if each.heard < long_ago}
+                self._files.discard_all([name for name in names if journal_of(name) in old])
+
+
+def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
+    """Return what the journal says of groups: each setting of a learner once."""
+    settings: dict[str, int] = {}
+    of: dict[str, tuple[int, str, str]] = {}
+    for work in groups.values():
+        for run in work.runs:
+            setting = json.dumps([run.learner, run.params], sort_keys=True)
+            of[run.id] = settings.setdefault(setting, len(settings)), run.stream.dataset, _stream(run)
+    return {
+        "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
+        "settings": [json.loads(setting) for setting in settings],
+        "of": of,
+    }
+
+
+def _stream(run: Run) -> str:
+    """Return which stream of its dataset a run is on."""
+    shuffle, part = run.stream.shuffle, run.stream.part
+    words = [] if shuffle is None else [f"permutation {shuffle.index}"]
+    words += [] if part is None else [f"fold {part.fold}"]
+    words += [] if run.fold is None else [f"model {run.fold}"]
+    return ", ".join(words) or "time order"
+
+
+def _ending(error: BaseException | None) -> str:
+    if error is None:
+        return "done"
+    if isinstance(error, StoppedError) or not isinstance(error, Exception):
+        return "stopped"
+    return f"failed: {one_line(str(error) or type(error).__name__)}"

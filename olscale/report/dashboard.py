@@ -1,0 +1,171 @@
+"""The page that shows stores while they fill: a small web server that reads and writes nothing else.
+
+Addresses on the page are relative, so that it works behind a proxy under any path. What has not changed since a browser
+last asked is not sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+
+from olscale.analysis import summarise
+from olscale.errors import OlscaleError, ReportError
+from olscale.printable import printable
+from olscale.report.html import escape, table_html
+from olscale.report.live_html import live_html
+from olscale.report.tables import tables
+from olscale.report.write import write_report
+from olscale.results.live import LiveReader, going_on
+from olscale.results.store import Store
+
+_HERE = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Dashboard:
+    """What the page shows of some stores.
+
+    Parameters
+    ----------
+    stores : sequence of Store
+    """
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        self._stores = list(stores)
+        self._readers = [LiveReader(store) for store in stores]
+        self._results: dict[int, tuple[frozenset[str], str]] = {}
+        self._reports: dict[int, tuple[frozenset[str], Path]] = {}
+        self._scratch = tempfile.TemporaryDirectory(prefix="olscale-dashboard-")
+
+    def live(self, number: int) -> str:
+        """Return what goes on in a store as HTML."""
+        return live_html(going_on(self._readers[number].read()))
+
+    def results(self, number: int) -> str:
+        """Return the tables of a store as HTML, made anew where there are other runs than before."""
+        store = self._stores[number]
+        done = frozenset(store.done())
+        if self._results.get(number, (None, ""))[0] != done:
+            made = tables(summarise(store, on_damage="skip")) if done else []
+            self._results[number] = done, "".join(map(table_html, made)) or "<p>No finished runs yet.</p>"
+        return self._results[number][1]
+
+    def report(self, number: int) -> Path:
+        """Return the folder of the report on a store, written anew where there are other runs than before."""
+        store = self._stores[number]
+        done = frozenset(store.done())
+        if number not in self._reports or self._reports[number][0] != done:
+            folder = Path(self._scratch.name, f"{number}-{len(self._reports)}-{len(done)}")
+            write_report(store, folder, on_damage="skip")
+            self._reports[number] = done, folder
+        return self._reports[number][1]
+
+    def page(self) -> str:
+        """Return the page."""
+        numbers = range(len(self._stores))
+        loader = FileSystemLoader(Path(__file__).parent / "templates")
+        template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
+        return template.render(
+            names=[printable(store.path.rstrip("/").rpartition("/")[2] or store.path) for store in self._stores],
+            live=[Markup(self.live(number)) for number in numbers],
+            results=[Markup(self.results(number)) for number in numbers],
+        )
+
+    def application(self, prefix: str = "", hosts: Sequence[str] = _HERE) -> Application:
+        """Return the web application, whose addresses begin with `prefix`; only requests to `hosts` are answered."""
+        start = f"/{prefix.strip('/')}" if prefix.strip("/") else ""
+        known = {"dashboard": self, "hosts": hosts}
+        return Application(
+            [
+                (rf"{start}/", _Page, known),
+                (rf"{start}/(live|results)/(\d+)", _Part, known),
+                (rf"{start}/report/(\d+)/(.*)", _Report, known),
+            ]
+        )
+
+
+class _Handler(RequestHandler):
+    def initialize(self, dashboard: Dashboard, hosts: Sequence[str]) -> None:
+        self.dashboard, self.hosts = dashboard, hosts
+
+    def prepare(self) -> None:
+        # A page of another site whose name leads to this address must not read what is here.
+        host = self.request.host.lower()
+        if self.hosts and (host.rsplit(":", 1)[0] if not host.endswith("]") else host) not in self.hosts:
+            raise HTTPError(403, reason="this dashboard answers requests to its own address alone; see --host")
+
+    def set_default_headers(self) -> None:
+        self.set_header("Cache-Control", "no-cache")
+        self.set_header("X-Content-Type-Options", "nosniff")
+
+    async def made(self, make: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a function makes of a store, in a thread; a store that is not there any more is no fault of ours."""
+        try:
+            return await asyncio.to_thread(make, *arguments)
+        except IndexError:
+            raise HTTPError(404) from None
+        except OlscaleError as fault:
+            return f"<p>{escape(str(fault))}</p>"
+
+
+class _Page(_Handler):
+    async def get(self) -> None:
+        self.finish(await self.made(self.dashboard.page))
+
+
+class _Part(_Handler):
+    async def get(self, part: str, number: str) -> None:
+        self.finish(await self.made(getattr(self.dashboard, part), int(number)))
+
+
+class _Report(_Handler):
+    async def get(self, number: str, name: str) -> None:
+        folder = await self.made(self.dashboard.report, int(number))
+        if isinstance(folder, str):
+            self.finish(folder)
+            return
+        file = (folder / (name or "index.html")).resolve()
+        if not file.is_relative_to(folder.resolve()) or not file.is_file():
+            raise HTTPError(404)
+        kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
+        self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
+        self.finish(file.read_bytes())
+
+
+async def serve(
+    stores: Sequence[Store],
+    port: int,
+    host: str = "127.0.0.1",
+    prefix: str = "",
+    ready: Callable[[str], None] = lambda url: None,
+) -> None:
+    """Serve the page until the task is cancelled; `ready` takes its address.
+
+    Raises
+    ------
+    ReportError
+        If the port is taken or the host is none of this machine.
+    """
+    # Behind a proxy the name in a request is the proxy's; who names another host than this machine's knows that.
+    hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
+    try:
+        sockets = bind_sockets(port, host)
+    except OSError as fault:
+        raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
+    server = HTTPServer(Dashboard(stores).application(prefix, hosts))
+    server.add_sockets(sockets)
+    bound = sockets[0].getsockname()[1]
+    ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        server.stop()

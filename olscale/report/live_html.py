@@ -1,0 +1,142 @@
+"""What goes on in evaluations, as HTML that any notebook and browser shows: no script, no address, pictures as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from math import isnan
+from time import time
+
+from olscale.analysis.live import LiveLearner, learners_of
+from olscale.printable import printable
+from olscale.report.live_text import error_text, state_text
+from olscale.results.live import LiveEvaluation
+from olscale.system.sizes import duration_text, size_text, speed_text
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
+"""Those of the figures, but for black, which a dark page swallows."""
+
+_DASHES = ("", "6 3", "2 3")
+_WIDE, _HIGH, _LEFT, _BELOW = 460, 150, 44, 18
+_MOST_LINES, _MOST_NOTES = 12, 5
+
+STYLE = """<style>
+.olscale-live { font: 13px/1.45 system-ui, sans-serif; color: inherit; max-width: 62rem; }
+.olscale-live h4 { margin: .5rem 0 .2rem; font-size: 1em; } .olscale-live p { margin: .15rem 0; }
+.olscale-live table { font: inherit; border-collapse: collapse; margin: .2rem 0; font-variant-numeric: tabular-nums; }
+.olscale-live th, .olscale-live td { padding: .08rem .6rem; text-align: right; white-space: nowrap; }
+.olscale-live th { font-weight: 600; border-bottom: 1px solid #8886; } .olscale-live .text { text-align: left; }
+.olscale-live .flow { display: flex; flex-wrap: wrap; gap: .4rem 1.6rem; align-items: flex-start; }
+.olscale-live .scroll { overflow-x: auto; max-width: 100%; }
+.olscale-live .bar { background: #8883; border-radius: 4px; height: 8px; overflow: hidden; max-width: 30rem; }
+.olscale-live .bar div { background: #0072b2; height: 100%; }
+.olscale-live .small { font-size: .88em; opacity: .8; } .olscale-live svg { max-width: 100%; height: auto; }
+.olscale-live svg text { fill: currentColor; font: 11px system-ui, sans-serif; }
+</style>"""
+
+
+def live_html(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
+    """Return evaluations as HTML: how far, how long, each learner's error along the stream, workers, notes."""
+    body = "".join(_one(evaluation, now or time()) for evaluation in evaluations) or "<p>Nothing goes on.</p>"
+    return f'<div class="olscale-live">{STYLE}{body}</div>'
+
+
+def _text(text: object) -> str:
+    return escape(printable(str(text)))
+
+
+def _one(evaluation: LiveEvaluation, now: float) -> str:
+    share = 100 * evaluation.share_done
+    left = f", {duration_text(evaluation.seconds_left)} left" if evaluation.state(now) == "running" else ""
+    failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
+    bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
+    datasets = "".join(_dataset(name, learners) for name, learners in learners_of(evaluation).items())
+    notes = "".join(f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:])
+    return (
+        f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"
+        f'<div class="bar" {bar}><div style="width:{share:.1f}%"></div></div>'
+        f"<p>{evaluation.done:,} of {evaluation.total:,} runs{failed}, "
+        f"{speed_text(evaluation.rows_per_second)}{left}</p>{datasets}{_workers(evaluation, now)}{notes}"
+    )
+
+
+def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
+    known = [learner for learner in learners if not isnan(learner.error)]
+    best = sorted(known, key=lambda learner: learner.error)[:_MOST_LINES]
+    # Lines keep their colours while ranks change.
+    looks = {learner.label: i for i, learner in enumerate(learner for learner in learners if learner in best)}
+    rows = "".join(
+        f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
+        f"<td>{error_text(learner.error)}</td><td>{learner.done}/{learner.runs}"
+        f"{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
+        for learner in sorted(learners, key=lambda learner: (isnan(learner.error), learner.error))[: 2 * _MOST_LINES]
+    )
+    more = len(learners) - 2 * _MOST_LINES
+    hidden = f'<p class="small">{more} more settings</p>' if more > 0 else ""
+    head = '<tr><th class="text">learner</th><th>error so far (%)</th><th>runs done</th></tr>'
+    return (
+        f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll"><table>{head}{rows}</table>{hidden}</div>'
+        f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
+    )
+
+
+def _swatch(look: int | None) -> str:
+    if look is None:
+        return ""
+    return f'<svg width="22" height="8" aria-hidden="true"><path d="M0 4H22" {_stroke(look)}/></svg>'
+
+
+def _stroke(look: int) -> str:
+    dash = _DASHES[look // len(COLOURS) % len(_DASHES)]
+    dashes = f' stroke-dasharray="{dash}"' if dash else ""
+    return f'fill="none" stroke="{COLOURS[look % len(COLOURS)]}" stroke-width="1.6"{dashes}'
+
+
+def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) -> str:
+    """Return the errors along the stream as SVG, where there are two positions of one of them at least."""
+    lines = [learner for learner in learners if len(learner.rows) > 1]
+    if not lines:
+        return ""
+    most = max(learner.rows[-1] for learner in lines)
+    # The first rows of a stream tell of chance: the scale is that of the later ones.
+    later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
+    low, high = min(later), max(later)
+    low, high = max(0.0, low - 0.1 * (high - low)), high + 0.1 * (high - low) or 1e-3
+    across, up = (_WIDE - _LEFT - 6) / most, (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
+
+    def place(row: int, error: float) -> str:
+        y = _HIGH - _BELOW - (min(max(error, low), high) - low) * up
+        return f"{_LEFT + row * across:.1f},{y:.1f}"
+
+    paths = "".join(
+        f'<polyline {_stroke(looks[learner.label])} points="'
+        f'{" ".join(map(place, learner.rows, learner.errors))}"><title>{_text(learner.label)}</title></polyline>'
+        for learner in lines
+    )
+    ticks = "".join(
+        f'<path d="M{_LEFT} {y:.1f}H{_WIDE - 6}" stroke="#8884"/>'
+        f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{100 * error:.3g}</text>'
+        for error in (low, (low + high) / 2, high)
+        for y in (_HIGH - _BELOW - (error - low) * up,)
+    )
+    words = f"error so far (%) of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
+    axis = f'<text x="{_WIDE - 6}" y="{_HIGH - 4}" text-anchor="end">row {most:,}, {_text(lines[0].stream)}</text>'
+    size = f'width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}"'
+    axis += f'<text x="{_LEFT}" y="{_HIGH - 4}">0</text>'
+    return f'<svg {size} role="img" aria-label="{_text(words)}">{ticks}{paths}{axis}</svg>'
+
+
+def _workers(evaluation: LiveEvaluation, now: float) -> str:
+    going = [group for group in evaluation.groups.values() if group.going]
+    if evaluation.end or not going:
+        return ""
+    rows = "".join(
+        f'<tr><td class="text">{_text(group.worker or "this process")}</td><td class="text">{_text(group.name)}</td>'
+        f"<td>{100 * group.rows_done / max(1, group.rows):.0f} %</td><td>{size_text(group.memory)}</td>"
+        f"<td>{duration_text(max(0.0, now - group.heard))}</td></tr>"
+        for group in going[:_MOST_LINES]
+    )
+    head = (
+        '<tr><th class="text">worker</th><th class="text">runs</th><th>done</th><th>memory</th><th>heard ago</th></tr>'
+    )
+    return f'<div class="scroll"><table>{head}{rows}</table></div>'

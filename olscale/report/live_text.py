@@ -1,0 +1,66 @@
+"""What goes on in evaluations, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from time import time
+
+from olscale.analysis.live import learners_of
+from olscale.printable import printable, width
+from olscale.results.live import LiveEvaluation
+from olscale.system.sizes import duration_text, size_text, speed_text
+
+_BAR = 24
+_MOST_LINES, _MOST_NOTES = 40, 5
+
+
+def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
+    """Return how an evaluation is, in a few words."""
+    state = evaluation.state(now)
+    if state == "running":
+        return "running"
+    if state != "silent":
+        return state
+    ago = duration_text((now or time()) - evaluation.heard)
+    return f"silent for {ago}: its process ({evaluation.pid} on {evaluation.host}) is gone; evaluate again to go on"
+
+
+def error_text(error: float) -> str:
+    """Return an error in percent, or a dash."""
+    return "-" if isnan(error) else f"{100 * error:.2f}"
+
+
+def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
+    """Return evaluations as text: how far, how long, each learner's error so far, workers, notes."""
+    return (
+        "\n\n".join(_one(evaluation, now) for evaluation in evaluations) + "\n" if evaluations else "nothing goes on\n"
+    )
+
+
+def _one(evaluation: LiveEvaluation, now: float | None) -> str:
+    done = round(_BAR * evaluation.share_done)
+    left = f", {duration_text(evaluation.seconds_left)} left" if evaluation.state(now) == "running" else ""
+    failed = f", {evaluation.failed} failed" if evaluation.failed else ""
+    lines = [
+        f"{evaluation.name}: {state_text(evaluation, now)}",
+        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} runs{failed}, "
+        f"{speed_text(evaluation.rows_per_second)}{left}",
+    ]
+    for dataset, learners in learners_of(evaluation).items():
+        room = max(width(learner.label) for learner in learners)
+        lines.append(f"{dataset}: error so far (%), runs done")
+        lines += [
+            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error):>6}  "
+            f"{learner.done}/{learner.runs}" + (f", {learner.failed} failed" if learner.failed else "")
+            for learner in learners
+        ]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
+    lines += [
+        f"worker {group.worker or 'here'}: {group.name}, {100 * group.rows_done / max(1, group.rows):.0f} %, "
+        f"{size_text(group.memory)}"
+        for group in evaluation.groups.values()
+        if group.going and not evaluation.end
+    ]
+    return "\n".join(map(printable, [*lines, *(f"note: {note}" for note in evaluation.notes[-_MOST_NOTES:])]))

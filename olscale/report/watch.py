@@ -1,0 +1,142 @@
+"""Watching evaluations from a notebook or a terminal: a view that a thread keeps up to date from the store's journals.
+
+No widget, port or address: the view is one display of the cell, HTML with pictures as SVG and text beside, changed by its
+id. What it showed last stays in the saved notebook, and a view that was closed is simply opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from threading import Event, Thread
+from typing import Any, Self
+
+from olscale.errors import StoreError
+from olscale.report.live_html import live_html
+from olscale.report.live_text import live_text
+from olscale.results.live import LiveEvaluation, LiveReader, going_on
+from olscale.results.store import Store, open_store
+
+_EVERY_SECONDS = 1.0
+
+
+class Watch:
+    """A view of what goes on in a store; in a notebook it shows itself, elsewhere it is text.
+
+    Parameters
+    ----------
+    store : Store or path
+        Metrics store, which need not exist yet.
+    only : str, optional
+        Show this journal alone, and end with it; the newest ones when left out.
+
+    Examples
+    --------
+    >>> print(Watch(open_store("memory://doctest-watch", create=True)))
+    nothing goes on
+    """
+
+    def __init__(self, store: Store | str | os.PathLike[str], only: str = "") -> None:
+        self._store, self._only = store, only
+        self._reader: LiveReader | None = None
+        self._ended = Event()
+        self._thread: Thread | None = None
+        self._display: Any = None
+        self._shown: tuple[Any, ...] = ()
+
+    def start(self) -> Self:
+        """Show the view in the cell that is running, and keep it up to date until it ends or is stopped."""
+        from IPython import display
+
+        self._display = display.display(self, display_id=True)  # type: ignore[no-untyped-call]
+        self._thread = Thread(target=self._follow, daemon=True, name="olscale-watch")
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Bring the view up to date once more, and leave it as it is then."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def evaluations(self) -> list[LiveEvaluation]:
+        """Return what is shown: the evaluations that go on, or else the newest."""
+        try:
+            store = self._store if isinstance(self._store, Store) else open_store(self._store)
+        except StoreError:  # it is not made yet
+            return []
+        self._reader = self._reader or LiveReader(store)
+        found = self._reader.read()
+        if self._only:
+            return [evaluation for evaluation in found if evaluation.id == self._only]
+        return going_on(found)
+
+    def _follow(self) -> None:
+        while True:
+            over = self._ended.wait(_EVERY_SECONDS)
+            shown = self.evaluations()
+            # As often as something has changed: the view is sent as a whole.
+            state = tuple((each.id, each.heard, each.state()) for each in shown)
+            if state != self._shown or over:
+                self._shown = state
+                self._display.update(self)
+            if over or (self._only and shown and shown[0].end):
+                return
+
+    def __repr__(self) -> str:
+        return live_text(self.evaluations()).rstrip()
+
+    def _repr_html_(self) -> str:
+        return live_html(self.evaluations())
+
+
+class NoWatch:
+    """In place of a `Watch`, where there is nobody to see it."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+def in_notebook() -> bool:
+    """Return whether this is the kernel of a notebook, of whatever front end."""
+    if "IPython" not in sys.modules:
+        return False
+    from IPython.core.getipython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def show(store: Store | str | os.PathLike[str], journal: str = "") -> Watch | NoWatch:
+    """Return a view of one evaluation, or of those to come, which shows itself where this is a notebook."""
+    return Watch(store, journal).start() if in_notebook() else NoWatch()
+
+
+def watch(store: Store | str | os.PathLike[str]) -> Watch:
+    """Watch the evaluations of a metrics store, of whatever process and machine, also after they have ended.
+
+    In a notebook the view is shown and kept up to date while the kernel is free for other cells; elsewhere the returned
+    view prints as text, each time as things are then.
+
+    Parameters
+    ----------
+    store : Store or path
+        Metrics store.
+
+    Returns
+    -------
+    Watch
+        ``stop()`` leaves the view as it is.
+
+    Raises
+    ------
+    StoreError
+        If there is no such store.
+
+    Examples
+    --------
+    >>> _ = open_store("memory://doctest-watching", create=True)
+    >>> watch("memory://doctest-watching")
+    nothing goes on
+    """
+    view = Watch(store if isinstance(store, Store) else open_store(store))
+    return view.start() if in_notebook() else view

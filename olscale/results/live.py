@@ -1,0 +1,258 @@
+r"""The live journal of an evaluation: what it is doing now, as lines of JSON in ``STORE/live/``, for whoever looks.
+
+::
+
+    STORE/live/<when>-<host>-<pid>-<random>.<part>.jsonl
+
+The process that drives the evaluation writes it (`olscale.execution.journal`), terminals, notebooks and pages read it
+(`LiveReader`); no result depends on it, and it may be deleted at any time. A line is an object with the seconds since 1970
+as ``t`` and one or more of
+
+- ``begin``: host, process id and version of the writer;
+- ``start``: name and runs of what begins, how many are in the store, and its run groups with what they cost;
+- ``at``: group -> row-passes done, worker, bytes of the worker's process;
+- ``errors``: run -> rows learned from and the error so far;
+- ``notes``: lines for the user;
+- ``ended``: run -> outcome;
+- ``end``: how the evaluation ended.
+
+A file without an ``end`` to which nothing was added for a minute is of a process that is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import groupby
+from math import nan
+from time import time
+from typing import Any
+
+from olscale.results.store_runs import StoreRuns
+from olscale.system.interrupts import let_interrupt_out
+
+FOLDER = "live"
+SILENT_SECONDS = 60.0
+"""A journal to which nothing was added for so long is of a process that is gone; one that lives adds a line in time."""
+
+_MOST_NOTES = 50
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """A run of which something was heard: what it is, and its error along the stream."""
+
+    id: str
+    dataset: str
+    learner: str
+    params: dict[str, Any]
+    stream: str = ""
+    outcome: str = ""
+    rows: list[int] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+
+    @property
+    def error(self) -> float:
+        """Error so far; NaN before the first."""
+        return self.errors[-1] if self.errors else nan
+
+
+@dataclass(slots=True)
+class LiveGroup:
+    """A run group: what it costs and where it stands."""
+
+    name: str
+    rows: int
+    cost: float
+    runs: tuple[str, ...]
+    rows_done: int = 0
+    worker: str = ""
+    memory: int = 0
+    heard: float = 0.0
+
+    @property
+    def going(self) -> bool:
+        """Whether it has begun and not ended."""
+        return 0 < self.rows_done < self.rows
+
+
+@dataclass(slots=True)
+class LiveEvaluation:
+    """An evaluation as its journal tells of it.
+
+    Attributes
+    ----------
+    id : str
+        Name of the journal.
+    name : str
+        The experiment, or its tuning.
+    total, done, failed : int
+        Runs, those that have ended, and those of them with another outcome than ``ok``.
+    began, moved, heard : float
+        Seconds since 1970 of its begin, of the first row of what goes on now, and of the last line.
+    end : str
+        How it ended; empty while it has not.
+    runs, groups : dict
+        By id and by name.
+    """
+
+    id: str
+    name: str = ""
+    host: str = ""
+    pid: int = 0
+    version: str = ""
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    began: float = 0.0
+    moved: float = 0.0
+    heard: float = 0.0
+    end: str = ""
+    runs: dict[str, LiveRun] = field(default_factory=dict)
+    groups: dict[str, LiveGroup] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    _begun_with: float = 0.0
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Take in a line of the journal."""
+        self.heard = max(self.heard, float(line["t"]))
+        if begin := line.get("begin"):
+            self.began, self.host, self.pid = float(line["t"]), str(begin["host"]), int(begin["pid"])
+            self.version = str(begin["version"])
+        if start := line.get("start"):
+            self._start(start)
+        for name, (rows, worker, memory) in line.get("at", {}).items():
+            if (group := self.groups.get(name)) is None:  # half of a group whose workers died
+                group = self.groups[name] = LiveGroup(name, int(rows), 0.0, ())
+            if rows and not self.moved:
+                self.moved, self._begun_with = self.heard, self.share_done
+            group.rows_done, group.worker, group.memory, group.heard = int(rows), str(worker), int(memory), self.heard
+        for run, (rows, error) in line.get("errors", {}).items():
+            if (known := self.runs.get(run)) is not None and (not known.rows or rows > known.rows[-1]):
+                known.rows.append(int(rows))
+                known.errors.append(float(error))
+        self.notes = [*self.notes, *map(str, line.get("notes", ()))][-_MOST_NOTES:]
+        for run, outcome in line.get("ended", {}).items():
+            self.done += 1
+            self.failed += outcome != "ok"
+            if run in self.runs:
+                self.runs[run].outcome = str(outcome)
+        self.end = str(line.get("end", self.end))
+
+    def _start(self, start: dict[str, Any]) -> None:
+        self.name, self.total, self.done, self.failed = str(start["name"]), int(start["runs"]), int(start["done"]), 0
+        self.moved = 0.0
+        self.groups = {
+            name: LiveGroup(name, int(rows), float(cost), tuple(runs))
+            for name, (rows, cost, runs) in start["groups"].items()
+        }
+        settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
+        self.runs = {
+            run: LiveRun(run, str(dataset), settings[setting][0], settings[setting][1], str(stream))
+            for run, (setting, dataset, stream) in start["of"].items()
+        }
+
+    def state(self, now: float | None = None) -> str:
+        """Return ``"running"``, ``"silent"`` (its process is gone, or cannot write), or how it ended."""
+        return self.end or ("silent" if (now or time()) - self.heard > SILENT_SECONDS else "running")
+
+    @property
+    def share_done(self) -> float:
+        """Share of the work that is done; streams differ in what a row of them takes."""
+        groups = self.groups.values()
+        whole = sum(group.cost for group in groups)
+        if whole:
+            return min(1.0, sum(group.cost * group.rows_done / max(1, group.rows) for group in groups) / whole)
+        rows = sum(group.rows for group in groups)
+        return min(1.0, sum(group.rows_done for group in groups) / rows) if rows else 1.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Time left at the speed so far; NaN while nothing has moved."""
+        done = self.share_done - self._begun_with
+        return (1.0 - self.share_done) / done * (self.heard - self.moved) if done > 0.0 and self.moved else nan
+
+    @property
+    def rows_per_second(self) -> float:
+        """Row-passes a second since the first; one row learned by one learner is one."""
+        seconds = self.heard - self.moved or self.heard - self.began  # of a short one: all of it
+        return sum(group.rows_done for group in self.groups.values()) / seconds if self.moved and seconds else 0.0
+
+
+class LiveReader:
+    """Reads the journals of a store; each call reads only what was added since the last.
+
+    Parameters
+    ----------
+    store : StoreRuns
+
+    Examples
+    --------
+    >>> from olscale.results.store import open_store
+    >>> LiveReader(open_store("memory://doctest-live", create=True)).read()
+    []
+    """
+
+    def __init__(self, store: StoreRuns) -> None:
+        self._files = store.files
+        self._known: dict[str, LiveEvaluation] = {}
+        self._read: dict[str, int] = {}
+
+    def read(self) -> list[LiveEvaluation]:
+        """Return the evaluations that have a journal, the newest first; what cannot be read is left out."""
+        try:
+            names = [name for name in self._files.names(FOLDER) if name.endswith(".jsonl")]
+        except OSError:
+            names = []
+        there = {journal_of(name) for name in names}
+        for gone in self._known.keys() - there:
+            del self._known[gone]
+        for journal, parts in groupby(sorted(names), journal_of):
+            several = list(parts)
+            # Parts before the last that was read are never added to.
+            for name in several:
+                self._take(journal, name, last=name == several[-1])
+        found = [evaluation for evaluation in self._known.values() if evaluation.began]
+        return sorted(found, key=lambda evaluation: (evaluation.began, evaluation.id), reverse=True)
+
+    def _take(self, journal: str, name: str, last: bool) -> None:
+        before = self._read.get(name, 0)
+        if before < 0:
+            return
+        data = self._added(name, before)
+        whole = data[: data.rfind(b"\n") + 1]  # the last line may still be in the making
+        evaluation = self._known.setdefault(journal, LiveEvaluation(journal))
+        for line in whole.splitlines():
+            try:
+                evaluation.add(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError, IndexError):  # of a power cut, or another version
+                continue
+        self._read[name] = before + len(whole) if last else -1
+
+    def _added(self, name: str, start: int) -> bytes:
+        try:
+            if self._files.local is not None:
+                with (self._files.local / name).open("rb") as file:
+                    file.seek(start)
+                    return file.read()
+            return self._files.read(name)[start:]
+        except Exception as fault:  # removed meanwhile, or the object store does not answer
+            let_interrupt_out(fault)
+            return b""
+
+
+def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvaluation]:
+    """Return those evaluations that go on, or else the newest."""
+    running = [evaluation for evaluation in evaluations if evaluation.state() == "running"]
+    return (running or evaluations[:1])[:most]
+
+
+def journal_of(name: str) -> str:
+    """Return which journal a file is part of.
+
+    Examples
+    --------
+    >>> journal_of("live/20261122T101500-node7-4711-3fa9.0001.jsonl")
+    '20261122T101500-node7-4711-3fa9'
+    """
+    return name.rpartition("/")[2].rsplit(".", 2)[0]
