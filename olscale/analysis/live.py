@@ -74,12 +74,17 @@ def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
     """Return the label of each run: the learner, and those of its parameters that differ."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for run in evaluation.runs.values():
+        values[run.learner]  # also of one without parameters
         for name, value in run.params.items():
             values[run.learner][name].add(json.dumps(value))
-    differing = {
+    differing: dict[str, list[str]] = {
         learner: sorted(name for name, found in params.items() if len(found) > 1) for learner, params in values.items()
     }
     return {
-        run.id: " ".join([run.learner, *(f"{name}={run.params.get(name)}" for name in differing.get(run.learner, ()))])
-        for run in evaluation.runs.values()
+        run.id: " ".join([run.learner, *_settings(run, differing[run.learner])]) for run in evaluation.runs.values()
     }
+
+
+def _settings(run: LiveRun, names: Sequence[str]) -> list[str]:
+    values = ((name, run.params.get(name)) for name in names)
+    return [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values]

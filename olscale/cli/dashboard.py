@@ -25,4 +25,6 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
 
     opened = [open_store(store) for store in stores]
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(opened, port, host, prefix, lambda url: say(f"olscale dashboard: {url} (Ctrl-C ends it)")))
+        asyncio.run(
+            serve(opened, port, host, prefix, ready=lambda url: say(f"olscale dashboard: {url} (Ctrl-C ends it)"))
+        )

@@ -146,17 +146,21 @@ async def serve(
     port: int,
     host: str = "127.0.0.1",
     prefix: str = "",
+    hosts: Sequence[str] | None = None,
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve the page until the task is cancelled; `ready` takes its address.
+
+    Only requests to `hosts` are answered: those of this machine, or all where it listens on another address or stands
+    behind a proxy, whose name requests then have.
 
     Raises
     ------
     ReportError
         If the port is taken or the host is none of this machine.
     """
-    # Behind a proxy the name in a request is the proxy's; who names another host than this machine's knows that.
-    hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
+    if hosts is None:
+        hosts = _HERE if host in (*_HERE, "::1") and not prefix else ()
     try:
         sockets = bind_sockets(port, host)
     except OSError as fault:

@@ -1,11 +1,13 @@
 """Ingestion: from sources in any format to a dataset at rest."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
@@ -78,7 +80,8 @@ def ingest(
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     progress : callable, optional
-        Called as each batch was read, see `olscale.data.dataset.Progress`.
+        Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
+        half a second shows how far it is when this is left out.
 
     Returns
     -------
@@ -119,6 +122,9 @@ def ingest(
     if target not in (None, "classes", "real") or (target and novel is not None):
         wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
         raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
+    if progress is None and "IPython" in sys.modules:
+        # Reports stand above this floor: they are looked up by name when they are wanted.
+        progress = import_module("olscale.report.ingest_view").ingest_view()
     options: dict[str, object] = {
         "format": format,
         "layout": layout,

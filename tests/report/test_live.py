@@ -1,0 +1,93 @@
+"""What goes on as text, as HTML, in a notebook and on the served page."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
+
+from olscale.report.dashboard import serve
+from olscale.report.live_html import live_html
+from olscale.report.live_text import live_text
+from olscale.report.watch import watch
+from olscale.results.live import LiveEvaluation, LiveGroup, LiveReader, LiveRun
+from olscale.results.store import open_store
+from tests.execution.test_journal import OFTEN, two_learners
+
+
+def going(**more: float) -> LiveEvaluation:
+    one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, moved=101.0, heard=111.0)
+    one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"), 500, "w1", 3_000_000, 111.0)}
+    one.runs = {
+        name: LiveRun(name, "d&d", "pa", {"C": C}, "time order", "", [100, 200], [0.5, error])
+        for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
+    }
+    one.notes = ["a worker was lost"]
+    return one
+
+
+def test_text_says_how_far_how_long_and_who_is_best() -> None:
+    text = live_text([going()], now=112.0)
+    assert "1/4 runs, 50 rows/s, 0:10 left" in text
+    assert "pa C=0.5   12.50  0/1" in text
+    assert "worker w1: g, 50 %, 3.0 MB" in text
+    assert "silent for 1:30" in live_text([going()], now=201.0)
+    assert live_text([]) == "nothing goes on\n"
+
+
+def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None:
+    html = live_html([going()], now=112.0)
+    assert "&lt;b&gt;tuning&lt;/b&gt;" in html
+    assert "d&amp;d" in html
+    assert html.count("<polyline") == 2
+    assert "http" not in html
+    assert "<script" not in html
+
+
+def test_a_notebook_shows_an_evaluation_until_its_end(shelf: Path, tmp_path: Path) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    code = f"""
+import olscale
+experiment = olscale.Experiment(
+    name="seen", datasets=[{{"path": {str(shelf / "dense")!r}}}], learners=[{{"name": "pa1"}}],
+    protocol={{"order": "time"}})
+job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True, background=True)
+"""
+    cells = [nbformat.v4.new_code_cell(cell) for cell in (code, "job.wait().computed")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    (shown,) = notebook.cells[0].outputs
+    assert shown["data"]["text/plain"].startswith("seen: done")
+    assert "1/1" in shown["data"]["text/html"]
+    assert not any("widget" in kind for kind in shown["data"])
+
+
+def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tmp_path: Path) -> None:
+    from olscale.execution.evaluate import evaluate
+
+    evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
+    store = open_store(tmp_path / "store")
+    assert "experiment: done" in repr(watch(store))
+    assert LiveReader(store).read()[0].done == 2
+
+    async def codes() -> list[int]:
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        server = asyncio.create_task(serve([store], 0, prefix="/hub/", hosts=("127.0.0.1",), ready=address.set_result))
+        url, client, found = await address, AsyncHTTPClient(), []
+        page = (await client.fetch(url)).body.decode()
+        assert "perceptron" in page
+        assert "http" not in page
+        tag = (await client.fetch(url + "live/0")).headers["Etag"]
+        asked = [(url + "live/0", {"If-None-Match": tag}), (url + "live/0", {"Host": "evil.example"})]
+        asked += [(url + "results/7", {}), (url + "report/0/..%2f..%2fetc/passwd", {}), (url + "results/0", {})]
+        for where, headers in asked:
+            try:
+                found.append((await client.fetch(HTTPRequest(where, headers=headers))).code)
+            except HTTPClientError as error:
+                found.append(error.code)
+        server.cancel()
+        return found
+
+    assert asyncio.run(codes()) == [304, 403, 404, 404, 200]
