@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
     from olscale.report.notebook import Results
-    from olscale.report.watch import Watch, watch
+    from olscale.report.watch import LiveView, watch
     from olscale.results.store import Store, open_store
 
 __all__ = [
     "Dataset",
     "Evaluation",
     "Experiment",
+    "LiveView",
     "Results",
     "Store",
-    "Watch",
     "__version__",
     "evaluate",
     "ingest",
@@ -55,7 +55,7 @@ _HOMES = {
     "make_learner": "olscale.learners.registry",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",
-    "Watch": "olscale.report.watch",
+    "LiveView": "olscale.report.watch",
     "watch": "olscale.report.watch",
 }
 

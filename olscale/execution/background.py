@@ -18,11 +18,11 @@ class Background:
     call : callable
         Takes what can ask it to stop, evaluates, and returns the evaluation.
     view : optional
-        Shows it in a notebook: a `Watch`.
+        Shows it in a notebook: a `LiveView`.
 
     Attributes
     ----------
-    view : Watch or None
+    view : LiveView or None
         What shows it.
     """
 

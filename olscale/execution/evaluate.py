@@ -23,7 +23,7 @@ from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
 from olscale.execution.group_records import clear_scratch, merge_group
-from olscale.execution.journal import Journal
+from olscale.execution.journal import LiveJournal
 from olscale.execution.on_worker import run_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent, tell
@@ -146,7 +146,7 @@ def evaluate(
     asks_for_workers = in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     start_seconds = 0.0 if asks_for_workers else settings.start_seconds
     bounds = (settings.many_runs, worker_bytes, start_seconds)
-    journal = Journal(target, progress)
+    journal = LiveJournal(target, progress)
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)
     sweep_checkpoints(target)
@@ -176,7 +176,7 @@ def _watch(name: str, *arguments: Any) -> Any:
 
 
 @contextmanager
-def _shown(store: Store, journal: Journal) -> Iterator[None]:
+def _shown(store: Store, journal: LiveJournal) -> Iterator[None]:
     """Show what goes on within the block, where this is a notebook."""
     view = _watch("show", store, journal.id)
     try:

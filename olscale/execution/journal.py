@@ -35,7 +35,7 @@ _PART_BYTES = 1 << 18
 _DAY = 86_400.0
 
 
-class Journal:
+class LiveJournal:
     """Passes progress events on to `progress`, and keeps the journal of an evaluation; used with ``with``.
 
     Parameters
@@ -62,7 +62,7 @@ class Journal:
         """Name of the journal, by which readers know it."""
         return self._name.removeprefix(f"{FOLDER}/")
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> LiveJournal:
         return self
 
     def __exit__(

@@ -20,7 +20,7 @@ from olscale.results.store import Store, open_store
 _EVERY_SECONDS = 1.0
 
 
-class Watch:
+class LiveView:
     """A view of what goes on in a store; in a notebook it shows itself, elsewhere it is text.
 
     Parameters
@@ -32,7 +32,7 @@ class Watch:
 
     Examples
     --------
-    >>> print(Watch(open_store("memory://doctest-watch", create=True)))
+    >>> print(LiveView(open_store("memory://doctest-watch", create=True)))
     nothing goes on
     """
 
@@ -90,8 +90,8 @@ class Watch:
         return live_html(self.evaluations())
 
 
-class NoWatch:
-    """In place of a `Watch`, where there is nobody to see it."""
+class NoView:
+    """In place of a `LiveView`, where there is nobody to see it."""
 
     def stop(self) -> None:
         """Do nothing."""
@@ -106,13 +106,13 @@ def in_notebook() -> bool:
     return getattr(get_ipython(), "kernel", None) is not None
 
 
-def show(store: Store | str | os.PathLike[str], journal: str = "") -> Watch | NoWatch:
+def show(store: Store | str | os.PathLike[str], journal: str = "") -> LiveView | NoView:
     """Return a view of one evaluation, or of those to come, which shows itself where this is a notebook."""
-    return Watch(store, journal).start() if in_notebook() else NoWatch()
+    return LiveView(store, journal).start() if in_notebook() else NoView()
 
 
-def watch(store: Store | str | os.PathLike[str]) -> Watch:
-    """Watch the evaluations of a metrics store, of whatever process and machine, also after they have ended.
+def watch(store: Store | str | os.PathLike[str]) -> LiveView:
+    """LiveView the evaluations of a metrics store, of whatever process and machine, also after they have ended.
 
     In a notebook the view is shown and kept up to date while the kernel is free for other cells; elsewhere the returned
     view prints as text, each time as things are then.
@@ -124,7 +124,7 @@ def watch(store: Store | str | os.PathLike[str]) -> Watch:
 
     Returns
     -------
-    Watch
+    LiveView
         ``stop()`` leaves the view as it is.
 
     Raises
@@ -138,5 +138,5 @@ def watch(store: Store | str | os.PathLike[str]) -> Watch:
     >>> watch("memory://doctest-watching")
     nothing goes on
     """
-    view = Watch(store if isinstance(store, Store) else open_store(store))
+    view = LiveView(store if isinstance(store, Store) else open_store(store))
     return view.start() if in_notebook() else view

@@ -120,7 +120,7 @@ def test_stopping_is_heard_within_a_chunk_and_the_run_goes_on_from_there(
     open_store(store, create=True)
     CALLS.clear()
     stopped = run_as_task(pack, store, lambda stand: None, lambda: len(CALLS) == 9)
-    assert (stopped.stopped, stopped.fault, stopped.position, stopped.rows) == (True, "", 1, 64 + 20)
+    assert (stopped.stopped, stopped.fault, stopped.position, stopped.stand.rows) == (True, "", 1, 64 + 20)
     ended = run_as_task(pack, store, lambda stand: None)
     assert (ended.fault, list(ended.outcomes.values())) == ("", ["ok"])
     assert CALLS[:10] == [10, 10, 10, 10, 10, 10, 4, 10, 10, 10]
@@ -136,11 +136,11 @@ def test_an_actor_answers_within_a_chunk(shelf: Path, tmp_path: Path, monkeypatc
     CALLS.clear()
     actor = StreamActor(pack_of(shelf / "dense", {"name": SLOW}), store, ExecutionSettings(call_seconds=0.0))
     answer = actor.advance(0, 7)
-    assert (answer.position, answer.rows) == (0, 10)
+    assert (answer.position, answer.stand.rows) == (0, 10)
     while answer.position < answer.chunks:
-        rows = answer.rows
+        rows = answer.stand.rows
         answer = actor.advance(answer.position, 7)
-        assert answer.rows > rows
+        assert answer.stand.rows > rows
     assert list(actor.finish(answer.position).outcomes.values()) == ["ok"]
     assert sum(CALLS) == 400
 

@@ -16,7 +16,7 @@ from olscale.errors import StoppedError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution.background import Background
 from olscale.execution.evaluate import evaluate
-from olscale.execution.journal import Journal
+from olscale.execution.journal import LiveJournal
 from olscale.execution.progress import Silent, Tally, Work
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
@@ -111,7 +111,7 @@ def test_long_journals_are_read_whole(tmp_path: Path, where: str) -> None:
     store = open_store(str(tmp_path / "store") if where == "local" else "memory://long-journal", create=True)
     work = {f"g{i}": Work(1000, 1.0, ()) for i in range(300)}
     reader = LiveReader(store)
-    with Journal(store, Tally()) as journal:
+    with LiveJournal(store, Tally()) as journal:
         journal.start("many", 300, 0, work)
         for i in range(300):
             journal.note(f"{i} " + "x" * 2_000)

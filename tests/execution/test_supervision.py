@@ -326,7 +326,7 @@ def test_a_pack_reports_as_seldom_as_it_is_told(shelf: Path, tmp_path: Path) -> 
         run_as_task(
             pack,
             str(tmp_path),
-            lambda rows, error: reports.append(rows),  # noqa: B023
+            lambda stand: reports.append(stand.rows),  # noqa: B023
             settings=ExecutionSettings(report_seconds=seconds),
         )
         told[seconds] = len(reports)
