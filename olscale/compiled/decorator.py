@@ -24,12 +24,19 @@ R = TypeVar("R")
 _STAMP = package_digest("compiled", "data", "learners", "bench")
 
 
+NO_C_ENTRY = {"no_cfunc_wrapper": True}
+"""Options without which numba makes an entry for C that nobody calls, and optimizes the loop once more in it."""
+
+INLINED = {"forceinline": True, **NO_C_ENTRY}
+"""Options of code that is to stand where it is called."""
+
+
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` on first call, release the GIL while it runs and keep the machine code for later processes.
 
     Bits are fixed: no fastmath, no threads, sums in the order they are written.
     """
-    dispatcher: Any = numba.njit(nogil=True)(function)
+    dispatcher: Any = numba.njit(nogil=True, **NO_C_ENTRY)(function)
     dispatcher._cache = _Cache(function)
     return dispatcher  # type: ignore[no-any-return]
 
@@ -90,7 +97,7 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
     For small functions on named tuples of arrays: a call would pass each array by its seven numbers, through memory.
     """
     # By LLVM: numba's own inlining takes a write to an array that came in a named tuple for dead code, and drops it.
-    inline: Callable[P, R] = register_jitable(forceinline=True)(function)
+    inline: Callable[P, R] = register_jitable(**INLINED)(function)
     return inline
 
 
@@ -107,5 +114,5 @@ def uncached(loop: Callable[P, R]) -> Callable[P, R]:
     cannot import them could read the cache any more.
     """
     function: Any = loop
-    fresh: Callable[P, R] = numba.njit(nogil=True)(function.py_func)
+    fresh: Callable[P, R] = numba.njit(nogil=True, **NO_C_ENTRY)(function.py_func)
     return fresh

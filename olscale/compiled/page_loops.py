@@ -29,7 +29,8 @@ def gather(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray[
     for n in range(len(numbers)):
         start = numbers[n] * most
         size = min(most, len(data) - start)
-        blocks[n, :size] = data[start : start + size]
+        for byte in range(size):
+            blocks[n, byte] = data[start + byte]
         blocks[n, size:] = 0
 
 
@@ -40,4 +41,5 @@ def scatter(data: NDArray[np.uint8], numbers: NDArray[np.int64], blocks: NDArray
     for n in range(len(numbers)):
         start = numbers[n] * most
         size = min(most, len(data) - start)
-        data[start : start + size] = blocks[n, :size]
+        for byte in range(size):
+            data[start + byte] = blocks[n, byte]

@@ -34,7 +34,7 @@ from numba.extending import overload
 from numpy.typing import DTypeLike, NDArray
 
 from olscale.compiled.csr import CSR, Rows
-from olscale.compiled.decorator import inlined
+from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.row_layout import is_csr
@@ -170,7 +170,7 @@ def flush(prototypes: Prototypes, X: Rows) -> None:
     raise TypeError("for compiled loops only")
 
 
-@overload(measure, jit_options={"forceinline": True})
+@overload(measure, jit_options=INLINED)
 def _measure(prototypes, X, i):
     def dense(prototypes, X, i):
         p, before = prototypes.pending
@@ -187,7 +187,7 @@ def _measure(prototypes, X, i):
     return csr if is_csr(X) else dense
 
 
-@overload(flush, jit_options={"forceinline": True})
+@overload(flush, jit_options=INLINED)
 def _flush(prototypes, X):
     number = prototypes[0].dtype
 

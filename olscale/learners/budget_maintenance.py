@@ -19,8 +19,9 @@ ORTHOGONAL = 1e-18
 def drop_vector(model: Any, slot: int) -> None:
     """Drop a support vector with its coefficients; the last moves into its slot."""
     last = drop(model.support, slot)
-    model.alpha[slot] = model.alpha[last]
-    model.alpha[last] = 0.0
+    for c in range(model.alpha.shape[1]):
+        model.alpha[slot, c] = model.alpha[last, c]
+        model.alpha[last, c] = 0.0
 
 
 @inlined

@@ -28,18 +28,18 @@ def confidence_gained(alpha: float, v: float, phi: float, factor: float) -> floa
     return gained
 
 
-class StdevRule(NamedTuple):
-    """Confidence `phi`, the normal quantile of eta."""
+class ConfidenceRule(NamedTuple):
+    """Confidence `phi`, the normal quantile of eta, largest step `C`, and whether two classes move, as in max-score."""
 
     phi: float
+    C: float
+    max_score: bool
 
 
-class VarianceRule(StdevRule):
-    """The same for the diagonal form."""
+class VarianceRule(NamedTuple):
+    """Confidence `phi` of the diagonal form."""
 
-
-class MaxScoreRule(StdevRule):
-    """The same for the max-score form."""
+    phi: float
 
 
 def needed(rule, square):  # type: ignore[no-untyped-def]
@@ -51,12 +51,19 @@ def _needed_variance(rule, square):  # type: ignore[no-untyped-def]
     return rule.phi * square
 
 
-@moves(StdevRule, needed)
-def _stdev(rule, m, v):  # type: ignore[no-untyped-def]
+@moves(ConfidenceRule, needed)
+def _step(rule, m, v):  # type: ignore[no-untyped-def]
+    if rule.max_score and m >= rule.phi * np.sqrt(v):
+        return 0.0, 0.0
     phi2 = rule.phi * rule.phi
-    xi = 1.0 + phi2
-    alpha = (-m * (1.0 + 0.5 * phi2) + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
-    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
+    psi = 1.0 + 0.5 * phi2
+    if rule.max_score:
+        alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
+    else:
+        xi = 1.0 + phi2
+        alpha = (-m * psi + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
+    alpha = min(rule.C, alpha)
+    return alpha, confidence_gained(alpha, v, rule.phi, 8.0 if rule.max_score else 4.0)
 
 
 @moves(VarianceRule, _needed_variance)
@@ -66,16 +73,6 @@ def _variance(rule, m, v):  # type: ignore[no-untyped-def]
     b = 1.0 + 2.0 * rule.phi * m
     alpha = (-b + np.sqrt(b * b - 8.0 * rule.phi * (m - rule.phi * v))) / (4.0 * rule.phi * v)
     return alpha, 2.0 * alpha * rule.phi
-
-
-@moves(MaxScoreRule, needed)
-def _max_score(rule, m, v):  # type: ignore[no-untyped-def]
-    if m >= rule.phi * np.sqrt(v):
-        return 0.0, 0.0
-    phi2 = rule.phi * rule.phi
-    psi = 1.0 + 0.5 * phi2
-    alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
-    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
 
 
 class CW(SecondOrderLearner):
@@ -147,6 +144,4 @@ class CW(SecondOrderLearner):
 
     def _rule(self, max_score: bool) -> NamedTuple:
         phi = quantile(self.eta)
-        if max_score:
-            return MaxScoreRule(phi)
-        return StdevRule(phi) if self.covariance == "full" else VarianceRule(phi)
+        return ConfidenceRule(phi, np.inf, max_score) if max_score or self.covariance == "full" else VarianceRule(phi)

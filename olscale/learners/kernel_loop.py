@@ -11,7 +11,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
 from olscale.compiled.support_vectors import find_places, has_room
 from olscale.learners.contract.learner import UNKNOWN, FloatArray
@@ -29,7 +29,7 @@ def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., boo
     """Register a function ``(rule, model, row) -> bool`` as that which learns a row by rules of `rule_type`."""
 
     def register(function: Callable[..., bool]) -> Callable[..., bool]:
-        @overload(learn_row, strict=False, jit_options={"forceinline": True})
+        @overload(learn_row, strict=False, jit_options=INLINED)
         def choose(rule, model, row):  # type: ignore[no-untyped-def]
             return function if is_tuple_of(rule, rule_type) else None
 

@@ -41,7 +41,9 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
         add(model, row, count)
         return True
     if phase[0] == _KNOWS_FEATURES:
-        alpha[:count] = matrix[:count, slots:]
+        for s in range(count):  # one by one: for slices numba compiles the text of an error, as long as all the rest
+            for c in range(outputs):
+                alpha[s, c] = matrix[s, slots + c]
         phase[0] = _STEPS_IN_FEATURES
     step = row.other
     step[:count] = 0.0

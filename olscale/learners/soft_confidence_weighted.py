@@ -4,69 +4,29 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from olscale.learners.confidence_weighted import confidence_gained, needed, quantile
+from olscale.learners.confidence_weighted import ConfidenceRule, confidence_gained, needed, quantile
 from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.second_order import SecondOrderLearner
 from olscale.learners.second_order_rule import moves
 
 
-class SCW1Rule(NamedTuple):
-    """Confidence `phi`, and largest step or weight of the squared loss `C`."""
+class SquaredSlackRule(NamedTuple):
+    """Confidence `phi`, weight of the squared loss `C`, and whether two classes move, as in max-score."""
 
     phi: float
     C: float
+    max_score: bool
 
 
-class SCW1MaxScoreRule(SCW1Rule):
-    """The same for the max-score form."""
-
-
-class SCW2Rule(SCW1Rule):
-    """The same for the squared slack."""
-
-
-class SCW2MaxScoreRule(SCW1Rule):
-    """The same for the max-score form of it."""
-
-
-@moves(SCW1Rule, needed)
-def _scw1(rule, m, v):  # type: ignore[no-untyped-def]
-    phi2 = rule.phi * rule.phi
-    xi = 1.0 + phi2
-    alpha = (-m * (1.0 + 0.5 * phi2) + np.sqrt(0.25 * m * m * phi2 * phi2 + v * phi2 * xi)) / (v * xi)
-    alpha = min(rule.C, alpha)
-    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
-
-
-@moves(SCW1MaxScoreRule, needed)
-def _scw1_max_score(rule, m, v):  # type: ignore[no-untyped-def]
-    if m >= rule.phi * np.sqrt(v):
+@moves(SquaredSlackRule, needed)
+def _step(rule, m, v):  # type: ignore[no-untyped-def]
+    if rule.max_score and m >= rule.phi * np.sqrt(v):
         return 0.0, 0.0
-    phi2 = rule.phi * rule.phi
-    psi = 1.0 + 0.5 * phi2
-    alpha = (-m * psi + np.sqrt(m * m * psi * (psi - 1.0) + 2.0 * v * phi2 * psi)) / (2.0 * v * psi)
-    alpha = min(rule.C, alpha)
-    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
-
-
-@moves(SCW2Rule, needed)
-def _scw2(rule, m, v):  # type: ignore[no-untyped-def]
-    phi2 = rule.phi * rule.phi
-    n = v + 0.5 / rule.C
-    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * n * v * (n + v * phi2))
+    phi2, moved = rule.phi * rule.phi, 2.0 if rule.max_score else 1.0
+    n = moved * v + 0.5 / rule.C
+    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 4.0 * moved * n * v * (n + v * phi2))
     alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
-    return alpha, confidence_gained(alpha, v, rule.phi, 4.0)
-
-
-@moves(SCW2MaxScoreRule, needed)
-def _scw2_max_score(rule, m, v):  # type: ignore[no-untyped-def]
-    if m >= rule.phi * np.sqrt(v):
-        return 0.0, 0.0
-    phi2 = rule.phi * rule.phi
-    n = 2.0 * v + 0.5 / rule.C
-    root = rule.phi * np.sqrt(phi2 * m * m * v * v + 8.0 * n * v * (n + v * phi2))
-    alpha = (-(2.0 * m * n + phi2 * m * v) + root) / (2.0 * (n * n + n * v * phi2))
-    return alpha, confidence_gained(alpha, v, rule.phi, 8.0)
+    return alpha, confidence_gained(alpha, v, rule.phi, 4.0 * moved)
 
 
 class SCW1(SecondOrderLearner):
@@ -138,8 +98,7 @@ class SCW1(SecondOrderLearner):
         self.dtype = dtype
 
     def _rule(self, max_score: bool) -> NamedTuple:
-        rule = SCW1MaxScoreRule if max_score else SCW1Rule
-        return rule(quantile(self.eta), float(self.C))
+        return ConfidenceRule(quantile(self.eta), float(self.C), max_score)
 
 
 class SCW2(SecondOrderLearner):
@@ -208,5 +167,4 @@ class SCW2(SecondOrderLearner):
         self.dtype = dtype
 
     def _rule(self, max_score: bool) -> NamedTuple:
-        rule = SCW2MaxScoreRule if max_score else SCW2Rule
-        return rule(quantile(self.eta), float(self.C))
+        return SquaredSlackRule(quantile(self.eta), float(self.C), max_score)

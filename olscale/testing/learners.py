@@ -12,7 +12,17 @@ from olscale.learners.contract.learner import Learner, codes_of, score_columns
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
-from olscale.testing.small_streams import CLASSES, COLUMNS, ROWS, VARIANTS, assert_same_state, cut, start, stream
+from olscale.testing.small_streams import (
+    CLASSES,
+    COLUMNS,
+    ROWS,
+    VARIANTS,
+    assert_same_state,
+    continue_from,
+    cut,
+    start,
+    stream,
+)
 
 
 def learner_checks(learner: type[Learner]) -> list[Check]:
@@ -77,9 +87,7 @@ def check_saving_and_restoring_in_mid_stream_is_exact(learner: type[Learner], cl
         whole.learn(*first)
         state = whole.state()
         expected = whole.learn(*second)
-        restored = learner()
-        restored.begin(COLUMNS, classes)
-        restored.restore(state)
+        restored = continue_from(learner, {}, state, classes)
         np.testing.assert_array_equal(restored.learn(*second), expected, err_msg=f"after row {at}")
         assert_same_state(restored, whole)
 

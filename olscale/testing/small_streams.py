@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.learner import Learner, State
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.parameters import Choice, Real, Whole
 
@@ -47,6 +47,14 @@ def start_with(
     fresh.begin(COLUMNS, classes, entropy)
     if looks_ahead(fresh):
         fresh.prepare(X)
+    return fresh
+
+
+def continue_from(learner: type[Learner], params: dict[str, Any], state: State, classes: int) -> Learner:
+    """Return a learner with `params` that continues from `state`; it is begun and no more."""
+    fresh = learner(**params)
+    fresh.begin(COLUMNS, classes)
+    fresh.restore(state)
     return fresh
 
 

@@ -64,6 +64,7 @@ def made(name: str, stream: Stream) -> RunState:
     return RunState(run, StreamShape(stream.rows, len(stream.dataset.classes or ())), stream.columns)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dataset", ["dense", "sparse", "digits"])
 @pytest.mark.parametrize("name", learner_names())
 def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, dataset: str, name: str) -> None:

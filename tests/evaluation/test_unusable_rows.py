@@ -105,6 +105,7 @@ def test_missing_values_end_every_learner_in_the_same_words(spoil: Any, value: f
     assert ends(spoil("train", 150, value), *EVERY) == dict.fromkeys(EVERY, said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_missing_values_in_the_test_split_end_every_learner(spoil: Any, value: float) -> None:
     """They were predicted as the first class."""

@@ -89,3 +89,31 @@ def assert_equal_to_oracle(
     np.testing.assert_allclose(measures["norm_w"], oracle.norm(), rtol=1e-9)
     assert measures["support_vectors"] == len(oracle.vectors)
     return learner, oracle
+
+
+def vectors(learner: KernelLearner) -> tuple[np.ndarray, np.ndarray]:
+    """Return the support vectors, a row each, and their coefficients."""
+    state = learner.state_
+    count, columns = int(state["counts"][0]), len(state["place"])
+    blocks, places, width = state["values"].shape
+    S = np.zeros((count, columns))
+    by_slot = state["values"].transpose(0, 2, 1).reshape(blocks * width, places)[:count]
+    held = state["feature"] >= 0
+    S[:, state["feature"][held]] = by_slot[:, held]
+    return S, state["alpha"][:count] * state["scale"]
+
+
+def gaussian(A: np.ndarray, B: np.ndarray, gamma: float) -> np.ndarray:
+    """Return the kernel values of rows: differences squared one by one, not by way of products."""
+    return np.exp(-gamma * np.array([((B - a) ** 2).sum(axis=1) for a in A]).reshape(len(A), len(B)))
+
+
+def rkhs_norm(learner: KernelLearner, gamma: float) -> float:
+    S, alpha = vectors(learner)
+    return float(np.sqrt(np.sum(alpha * (gaussian(S, S, gamma) @ alpha))))
+
+
+def is_close_call(values: np.ndarray, bound: float) -> bool:
+    """Tell whether a value is as good as at a bound without being there, where rounding decides."""
+    apart = np.abs(np.asarray(values) - bound)
+    return bool(np.any((apart > 0) & (apart < 1e-7 * (1 + abs(bound)))))

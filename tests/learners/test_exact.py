@@ -5,45 +5,17 @@ One pass in file order, no bias, no normalisation, float64. Sources in float32 a
 
 from __future__ import annotations
 
-import csv
-import os
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_svmlight_file
 
-from olscale.compiled.csr import CSR, to_dense
+from olscale.compiled.csr import to_dense
 from olscale.errors import DivergedError
-from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from tests.learners.exact import REFERENCE, WIDTH, exact_rows, rows_of_file
 
-SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
-REFERENCE = SHARED_DATA.parent / "reference" / "exact.csv"
 LINEAR = {"perceptron", "pa", "pa1", "pa2", "ogd", "cw", "arow", "scw1", "scw2"}
-WIDTH = {"a1a": 123, "a9a": 123, "letter": 16}
-
-
-def _rows() -> list[dict[str, str]]:
-    if not REFERENCE.exists():
-        return []
-    with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in LINEAR and row["mistakes"]]
-
-
-@cache
-def _load(path: Path) -> tuple[CSR, np.ndarray]:
-    X, y = load_svmlight_file(str(path), n_features=WIDTH[path.name.partition(".")[0]])
-    rows = to_rows(X)
-    assert isinstance(rows, CSR)
-    return rows, np.unique(y, return_inverse=True)[1].astype(np.int64)
-
-
-def _file(name: str) -> str:
-    return "letter/letter.scale" if name == "letter" else f"{name}/{name}"
+ROWS = [row for row in exact_rows(*LINEAR) if row["mistakes"]]
 
 
 def _made(row: dict[str, str]):  # type: ignore[no-untyped-def]
@@ -59,13 +31,13 @@ def _made(row: dict[str, str]):  # type: ignore[no-untyped-def]
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="reference file exact.csv is absent")
 def test_the_reference_file_has_linear_rows() -> None:
-    assert len(_rows()) > 20
+    assert len(ROWS) > 20
 
 
 @pytest.mark.parametrize("dense", [False, True], ids=["csr", "dense"])
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in _rows()])
-def test_exact(row: dict[str, str], dense: bool, shared_data: Callable[[str], Path]) -> None:
-    X, y = _load(shared_data(_file(row["dataset"])))
+@pytest.mark.parametrize("row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in ROWS])
+def test_exact(row: dict[str, str], dense: bool) -> None:
+    X, y = rows_of_file(row["dataset"])
     width = WIDTH[row["dataset"]]
     learner = _made(row)
     learner.begin(width, int(y.max()) + 1)
@@ -76,9 +48,9 @@ def test_exact(row: dict[str, str], dense: bool, shared_data: Callable[[str], Pa
         assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=tolerance)
 
 
-def test_pegasos_makes_the_mistakes_of_budgetedsvm(shared_data: Callable[[str], Path]) -> None:
+def test_pegasos_makes_the_mistakes_of_budgetedsvm() -> None:
     """Its two weight vectors both move, so its lam = 1e-4 is our 5e-5; it starts at t = 2 and does not count ties."""
-    X, y = _load(shared_data("a9a/a9a"))
+    X, y = rows_of_file("a9a")
     with_bias = np.hstack([to_dense(X, 123), np.ones((len(y), 1))])
     learner = make_learner("pegasos", {"lam": 5e-5, "offset": 1})
     learner.begin(124, 2)
@@ -86,9 +58,9 @@ def test_pegasos_makes_the_mistakes_of_budgetedsvm(shared_data: Callable[[str], 
     assert int(((codes_of(scores) != y) & (scores[:, 0] != 0.0)).sum()) == 6297
 
 
-def test_full_cw_on_a9a_ends_as_diverged(shared_data: Callable[[str], Path]) -> None:
+def test_full_cw_on_a9a_ends_as_diverged() -> None:
     """Rounding costs Sigma its definiteness; which row shows it first is rounding too (16,900 to 22,300 in ten orders)."""
-    X, y = _load(shared_data("a9a/a9a"))
+    X, y = rows_of_file("a9a")
     learner = make_learner("cw", {"eta": 0.7, "covariance": "full"})
     learner.begin(123, 2)
     with pytest.raises(DivergedError, match="definiteness") as caught:

@@ -17,25 +17,19 @@ from olscale.learners.budget_maintenance import merge_lightest, project_lightest
 from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.kernel_model import KernelRow
-from tests.learners.exact_streams import (
-    exact_rows,
-    gaussian,
-    is_close_call,
-    noted,
-    params_of,
-    rkhs_norm,
-    rows_of_file,
-    vectors,
+from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
+from tests.learners.kernel_oracle import gaussian, is_close_call, rkhs_norm, vectors
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in exact_rows("bsgd", noting="sum alpha")]
 )
-
-
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join(list(row.values())[:4])) for row in exact_rows("bsgd")])
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     params: dict[str, Any] = params_of(row)
     maintenance = next(word for word in MAINTENANCE if row["variant"].startswith(word))
     learner = BSGD(**params, maintenance=maintenance)
-    learner.begin(X.shape[1], 2)
+    learner.begin(WIDTH[row["dataset"]], 2)
     scores = learner.learn(X, y)
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     assert learner.measures()["updates"] == noted(row, "updates")

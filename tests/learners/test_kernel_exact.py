@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import os
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pytest
-from sklearn.datasets import load_svmlight_file
 
 from olscale.compiled.csr import slice_rows
-from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from tests.learners.exact import WIDTH, exact_rows, params_of, rows_of_file
 
-SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[3] / "shared" / "data"))
-REFERENCE = SHARED_DATA.parent / "reference" / "exact.csv"
 WORDS: dict[str, dict[str, object]] = {
     "kernel-perceptron": {},
     "ogd-kernel": {},
@@ -30,32 +21,19 @@ WORDS: dict[str, dict[str, object]] = {
 """Learners here, with the parameters that a row's variant stands for."""
 
 
-def _rows() -> list[dict[str, str]]:
-    if not REFERENCE.exists():
-        return []
-    with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in WORDS and not _is_elsewhere(row)]
-
-
 def _is_elsewhere(row: dict[str, str]) -> bool:
     """Tell whether a row is a faulty form, or has the victims of a formula, which another test gives to a plain update."""
     return "slot" in row["variant"] or "faulty" in row["variant"]
 
 
-@cache
-def load(path: Path, order: str):  # type: ignore[no-untyped-def]
-    X, y = load_svmlight_file(str(path), n_features={"svmguide1": 4}.get(path.name, 123))
-    at = (7919 * np.arange(len(y))) % len(y) if order == "p7919" else np.arange(len(y))
-    return to_rows(X[at]), np.unique(y, return_inverse=True)[1].astype(np.int64)[at]
+ROWS = [row for row in exact_rows(*WORDS) if not _is_elsewhere(row)]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in _rows()])
-def test_exact(row: dict[str, str], shared_data: Callable[[str], Path]) -> None:
-    X, y = load(shared_data(f"{row['dataset']}/{row['dataset']}"), row["order"])
-    numbers = dict(part.split("=") for part in row["params"].split(";"))
-    params = {name: float(value) for name, value in numbers.items()} | WORDS[row["learner"]]
-    learner = make_learner(row["learner"], params)
-    learner.begin({"svmguide1": 4}.get(row["dataset"], 123), 2)
+@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS])
+def test_exact(row: dict[str, str]) -> None:
+    X, y = rows_of_file(row["dataset"], row["order"])
+    learner = make_learner(row["learner"], params_of(row) | WORDS[row["learner"]])
+    learner.begin(WIDTH[row["dataset"]], 2)
     scores = np.concatenate([learner.learn(slice_rows(X, i, i + 777), y[i : i + 777]) for i in range(0, len(y), 777)])
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     if row["norm_w"]:

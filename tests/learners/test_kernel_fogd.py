@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
-from sklearn.datasets import load_svmlight_file
 
 from olscale.compiled.csr import CSR, read_only, to_csr
 from olscale.data.transforms import matrix
 from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
-from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.fogd import FOGD
+from tests.learners.exact import rows_of_file
 
 
 def frequencies(learner: FOGD, columns: int) -> np.ndarray:
@@ -102,13 +99,9 @@ def test_exact(
     updates: int,
     total: float,
     norm: float,
-    shared_data: Callable[[str], Path],
 ) -> None:
     """Rows of ``reference/exact.csv``: MATLAB's rule on frequencies that can be computed, in both scales."""
-    X, labels = load_svmlight_file(str(shared_data(f"{name}/{name}")), n_features=columns)
-    if name == "svmguide1":
-        X, labels = X[order := np.arange(len(labels)) * 7919 % len(labels)], labels[order]
-    rows, y = to_rows(X), read_only(np.unique(labels, return_inverse=True)[1].astype(np.int64))
+    rows, y = rows_of_file(name, "p7919" if name == "svmguide1" else "time")
     for scale, eta in (("paper", 0.001), ("unit", 0.1)):
         learner = PortableFOGD(D=100, eta=eta, scale=scale, gamma=gamma)
         learner.begin(columns, 2)

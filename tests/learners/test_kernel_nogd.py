@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_svmlight_file
 from threadpoolctl import threadpool_limits
 
 from olscale.compiled.csr import Rows, read_only, to_csr, to_dense
 from olscale.errors import ParameterError
-from olscale.learners.contract.estimator import to_rows
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.nogd import NOGD
 from olscale.testing import learner_checks
+from tests.learners.exact import rows_of_file
 
 
 class SmallNOGD(NOGD):
@@ -157,13 +155,9 @@ def test_exact(
     mistakes: int,
     norm: float,
     total: float,
-    shared_data: Callable[[str], Path],
 ) -> None:
     """Rows of ``reference/exact.csv``: the MATLAB code of the paper, and a derivation of ours."""
-    X, labels = load_svmlight_file(str(shared_data(f"{name}/{name}")), n_features=columns)
-    if name == "svmguide1":
-        X, labels = X[order := np.arange(len(labels)) * 7919 % len(labels)], labels[order]
-    rows, y = to_rows(X), read_only(np.unique(labels, return_inverse=True)[1].astype(np.int64))
+    rows, y = rows_of_file(name, "p7919" if name == "svmguide1" else "time")
     learner = NOGD(B=100, k=k, eta=0.5, gamma=gamma)
     learner.begin(columns, 2)
     scores = learner.learn(rows, y)

@@ -12,29 +12,21 @@ from hypothesis import strategies as st
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
-from tests.learners.exact_streams import (
-    exact_rows,
-    gaussian,
-    is_close_call,
-    noted,
-    params_of,
-    rkhs_norm,
-    rows_of_file,
-    vectors,
-)
+from tests.learners.exact import WIDTH, exact_rows, noted, params_of, rows_of_file
+from tests.learners.kernel_oracle import gaussian, is_close_call, rkhs_norm, vectors
 
 NAMES = ("projectron", "projectron++")
 
 
 @pytest.mark.parametrize(
-    "row", [pytest.param(r, id="-".join(list(r.values())[:4])) for n in NAMES for r in exact_rows(n)]
+    "row", [pytest.param(r, id="-".join(list(r.values())[:4])) for r in exact_rows(*NAMES, noting="sum alpha")]
 )
 def test_exact(row: dict[str, str]) -> None:
     X, y = rows_of_file(row["dataset"], row["order"])
     params: dict[str, Any] = params_of(row)
     form = "budget" if row["variant"].startswith("budget") else "true"
     learner = make_learner(row["learner"], {**params, "form": form})
-    learner.begin(X.shape[1], 2)
+    learner.begin(WIDTH[row["dataset"]], 2)
     scores = learner.learn(X, y)
     assert int((codes_of(scores) != y).sum()) == int(row["mistakes"])
     S, alpha = vectors(learner)

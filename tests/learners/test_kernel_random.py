@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,8 @@ from olscale.compiled.csr import to_dense
 from olscale.errors import ParameterError
 from olscale.learners.bogd import BOGD
 from olscale.learners.rbp import RBP
+from tests.learners.exact import WIDTH, exact_rows, params_of, rows_of_file
 from tests.learners.kernel_oracle import FORMS, Oracle, assert_equal_to_oracle, clusters
-from tests.learners.test_kernel_exact import REFERENCE, load
 
 Draw = Callable[[Oracle, int], int]
 
@@ -71,21 +69,17 @@ def _philox(seed: int) -> Draw:
     return draw
 
 
-def _reference() -> list[dict[str, str]]:
-    if not REFERENCE.exists():
-        return []
-    with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in ("rbp", "bogd") and "slot" in row["variant"]]
+ROWS = [row for row in exact_rows("rbp", "bogd") if "slot" in row["variant"]]
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in _reference()])
-def test_plain_updates_meet_the_reference(row: dict[str, str], shared_data: Callable[[str], Path]) -> None:
-    X, y = load(shared_data(f"{row['dataset']}/{row['dataset']}"), row["order"])
-    params = {name: float(value) for name, value in (part.split("=") for part in row["params"].split(";"))}
+@pytest.mark.parametrize("row", [pytest.param(row, id="-".join([*row.values()][:5])) for row in ROWS])
+def test_plain_updates_meet_the_reference(row: dict[str, str]) -> None:
+    X, y = rows_of_file(row["dataset"], row["order"])
+    params = params_of(row)
     gamma, B = params.pop("gamma"), int(params.pop("B"))
     oracle = Oracle(gamma, 1, pair=False)
     update = {"rbp": _rbp, "bogd": _bogd}[row["learner"]](B, draw=_formula(), **params)
-    scores = oracle.learn(to_dense(X, 4 if row["dataset"] == "svmguide1" else 123), y, update)
+    scores = oracle.learn(to_dense(X, WIDTH[row["dataset"]]), y, update)
     assert int(((scores[:, 0] >= 0) != y).sum()) == int(row["mistakes"])
     assert oracle.norm() == pytest.approx(float(row["norm_w"]), rel=1e-9)
 

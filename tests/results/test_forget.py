@@ -50,6 +50,7 @@ def store(request, tmp_path, make_record, monkeypatch) -> Store:
     return store
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("learners", "datasets", "gone"),
     [

@@ -126,6 +126,7 @@ MAT = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
 LABELS = matrix(b"y", 6, (2, 1), doubles(1, 2))
 
 
+@pytest.mark.long
 @pytest.mark.long  # a process for each file
 @pytest.mark.parametrize(
     ("X", "problem"),

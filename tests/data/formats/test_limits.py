@@ -68,6 +68,7 @@ ENDLESS = {
 LONG = pytest.param("a row of many lines", marks=pytest.mark.long)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [*(case for case in ENDLESS if case != "a row of many lines"), LONG])
 def test_a_line_without_an_end_is_named(case: str) -> None:
     name, begin, more, line, problem = ENDLESS[case]
