@@ -86,7 +86,7 @@ class Schedule:
         if not self._scoring.interrupts:
             return Scored(np.arange(count), learn(chunk.X, chunk.y))
         tested = np.flatnonzero(self._tested(first, first + count))
-        weights = self._weights(first, first + count)
+        weights = self.weights(first, first + count)
         late = bool(self._scoring.delay)
         if not late and weights.all() and weights.sum() == count:
             scores = learn(chunk.X, chunk.y)
@@ -128,9 +128,9 @@ class Schedule:
     def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
         if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
-        return np.equal(self._weights(first, stop), 0)
+        return np.equal(self.weights(first, stop), 0)
 
-    def _weights(self, first: int, stop: int) -> NDArray[np.int64]:
+    def weights(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
         folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
         if folds is not None and self._fold is not None:

@@ -106,6 +106,11 @@ class RunState:
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
 
     @property
+    def fold(self) -> int | None:
+        """Number of the model, where several go through the stream side by side."""
+        return self.run.fold
+
+    @property
     def looks_ahead(self) -> bool:
         """Whether the learner wants to be shown rows before the first chunk."""
         return bool(self._guarded(lambda: looks_ahead(self.learner)))
