@@ -38,7 +38,7 @@ def missing_lines(manifest: Manifest) -> list[str]:
     if numbers:
         lines.append(
             f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row with one ends a run as "
-            "diverged; drop such columns (--drop), take the rows out, or fill them in"
+            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
         lines.append(f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero")

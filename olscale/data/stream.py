@@ -65,6 +65,8 @@ class Stream:
         Number of rows.
     columns : int
         Number of features after the transforms.
+    names : tuple of str
+        Names of the first features, as far as transforms leave them their places; may be empty.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Stream:
         self._delay_column = delay_column
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
+        names = (dataset.manifest.feature_names or ()) if pipeline.keeps_places else ()
+        self.names = names if delay_column is None else tuple(n for i, n in enumerate(names) if i != delay_column)
         self._ordered = None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
 
     def __len__(self) -> int:

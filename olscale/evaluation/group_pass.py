@@ -97,7 +97,7 @@ class GroupPass:
         """Return the states of the runs before the first row."""
         metrics = METRICS.load_all()
         return [
-            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id))
+            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id), self._stream.names)
             for run in self.group.runs
         ]
 

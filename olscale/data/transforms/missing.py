@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, trim
 from olscale.compiled.decorator import compiled
-from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.base import Transform
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ParameterError
 
@@ -109,23 +109,33 @@ class Impute(StreamingTransform):
 
     def begin(self, columns: int) -> None:
         if self.strategy == "mean":
-            self.learned = {"rows": np.zeros(1, np.int64), "total": np.zeros(columns), "missing": np.zeros(columns, np.int64)}
+            self.learned = {
+                "rows": np.zeros(1, np.int64),
+                "total": np.zeros(columns),
+                "missing": np.zeros(columns, np.int64),
+            }
         elif self.strategy == "median":
             window = columns, MEDIAN_ROWS
-            self.learned = {"seen": np.zeros(columns, np.int64), "latest": np.zeros(window), "ordered": np.zeros(window)}
+            self.learned = {
+                "seen": np.zeros(columns, np.int64),
+                "latest": np.zeros(window),
+                "ordered": np.zeros(window),
+            }
         else:
             self.learned = {}
 
     def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
         if isinstance(X, CSR):
             X = trim(X)
-        values = X.data if isinstance(X, CSR) else X
+        values, learned = X.data if isinstance(X, CSR) else X, self.learned
         filled = np.empty(values.shape)
         if self.strategy == "zero":
             filled = np.where(np.isnan(values), 0.0, values)
+        elif self.strategy == "median":
+            _fill_medians(X, trains, learned["seen"], learned["latest"], learned["ordered"], filled)
         else:
-            fill = _fill_medians if self.strategy == "median" else _fill_sparse if isinstance(X, CSR) else _fill_dense
-            fill(X, trains, *self.learned.values(), filled)
+            fill = _fill_sparse if isinstance(X, CSR) else _fill_dense
+            fill(X, trains, learned["rows"], learned["total"], learned["missing"], filled)
         return X._replace(data=filled) if isinstance(X, CSR) else filled
 
 

@@ -142,6 +142,11 @@ class Pipeline:
     width: int
     streaming: tuple[Transform, ...] = ()
 
+    @property
+    def keeps_places(self) -> bool:
+        """Whether a feature is where it was and missing values are in it alone, but for a column left out first."""
+        return all(step.keeps_missing for step in (*self.steps, *self.streaming))
+
     def apply(self, chunk: Chunk) -> Chunk:
         """Return `chunk` transformed by the steps ahead of the stream."""
         X, columns = chunk.X, self.columns
@@ -253,6 +258,6 @@ def check_order(texts: Sequence[str]) -> None:
 
 def _refuse(text: str, streaming: str) -> Iterator[Rows]:
     raise ParameterError(
-        f"transform {text} is fitted on all training rows ahead of the stream, but {streaming} before it learns as rows come; "
-        "use running-standardize, which is not, or impute:zero, which learns nothing"
+        f"transform {text} is fitted on all training rows ahead of the stream, but {streaming} before it learns as rows "
+        "come; use running-standardize, which is not, or impute:zero, which learns nothing"
     )

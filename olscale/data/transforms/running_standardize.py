@@ -51,5 +51,5 @@ class RunningStandardize(StreamingTransform):
 
     def learn(self, X: FloatArray, columns: int, trains: NDArray[np.bool_]) -> FloatArray:
         scaled = np.empty(X.shape)
-        _scale(X, trains, *self.learned.values(), scaled)
+        _scale(X, trains, self.learned["count"], self.learned["mean"], self.learned["squares"], scaled)
         return scaled
