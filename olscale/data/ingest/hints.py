@@ -38,6 +38,8 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
     for column, found in values.items():
+        if found and found[0] == "#0":  # hashed: no values
+            continue
         count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
         numbers = sum(map(is_number, found))
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
