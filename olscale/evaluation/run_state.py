@@ -85,7 +85,7 @@ class RunState:
         exceeded: BudgetExceeded | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        self.run, self.position, self._names = run, 0, names
+        self.run, self.position, self.fold, self._names = run, 0, run.fold, names
         self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
         self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
         if exceeded is not None:
@@ -107,11 +107,6 @@ class RunState:
         self._prepared: dict[str, float] = {}
         self._ready = False
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
-
-    @property
-    def fold(self) -> int | None:
-        """Number of the model, where several go through the stream side by side."""
-        return self.run.fold
 
     @property
     def looks_ahead(self) -> bool:
