@@ -225,11 +225,8 @@ class RunState:
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
-        own = {
-            "fit_seconds": self._seconds,
-            "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
-            **self._prepared,
-        }
+        rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
+        own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
         times, end = own | dict(timings or {}), (self.outcome, self.reason)
