@@ -17,10 +17,12 @@ def columns_line(manifest: Manifest) -> str | None:
     if table is None:
         return None
     said = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
-    if table.categorical:
-        values = _listed([f"{name} {count:,}" for name, count in table.categorical.items()])
-        features = sum(table.categorical.values())
-        said.append(f"{len(table.categorical):,} text -> {features:,} columns, one a value ({values})")
+    coded = {name: table.categorical[name] for name in table.coded or ()}
+    text = {name: count for name, count in table.categorical.items() if name not in coded}
+    for what, found, how in (("text", text, "one a value"), ("encoded", coded, "whatever the values")):
+        if found:
+            values = _listed([f"{name} {count:,}" for name, count in found.items()])
+            said.append(f"{len(found):,} {what} -> {sum(found.values()):,} columns, {how} ({values})")
     if table.dropped:
         said.append(f"dropped {_listed(table.dropped)}")
     if table.segments is not None:
@@ -38,7 +40,7 @@ def missing_lines(manifest: Manifest) -> list[str]:
     if numbers:
         lines.append(
             f"{_values(numbers)} of numeric columns ({_counted(numbers)}), which are NaN: a row with one ends a run as "
-            "diverged; drop such columns (--drop), take the rows out, or fill them in"
+            'diverged; fill them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)'
         )
     if words:
         lines.append(f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero")
@@ -71,7 +73,9 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     if table is None:
         return [row(name, "feature") for name in names]
     rows = [row(name, "numeric") for name in names[: table.numeric]]
-    rows += [row(name, f"text, {_plural(count, 'value')}") for name, count in table.categorical.items()]
+    for name, count in table.categorical.items():
+        coded = name in (table.coded or ())
+        rows.append(row(name, f"encoded, {_plural(count, 'column')}" if coded else f"text, {_plural(count, 'value')}"))
     rows += [row(name, "dropped") for name in table.dropped]
     if isinstance(manifest.label_column, str):
         rows.append((manifest.label_column, "label", "-"))

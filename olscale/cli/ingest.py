@@ -75,6 +75,12 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="Columns of a table to leave out before anything is encoded: names, or positions from 0; repeatable.",
 )
 @click.option(
+    "--encode",
+    metavar="COLUMN=hash|text|date",
+    multiple=True,
+    help="Text columns of a table in a fixed number of features, COLUMN=hash:features=2^18 say; repeatable.",
+)
+@click.option(
     "--decimal",
     metavar="MARK",
     type=click.Choice([".", ","]),
@@ -99,6 +105,7 @@ def ingest(
     target: str | None,
     novel: str | None,
     drop: tuple[str, ...],
+    encode: tuple[str, ...],
     decimal: str | None,
     train_rows: int | None,
 ) -> None:
@@ -125,6 +132,7 @@ def ingest(
             drop=drop,
             target=target,
             novel=novel,
+            encode=encode,
             decimal=decimal,
             train_rows=train_rows,
             progress=progress,

@@ -108,6 +108,8 @@ class TableEntry(_Entry):
         Columns of numbers that never fall and are different in most rows: a row's number, a time.
     distinct : tuple of str
         Columns of whole numbers, all different in the first rows: perhaps an identifier.
+    coded : tuple of str, optional
+        Columns of text whose features are hashes or parts of dates, and not values; None where there are none.
     """
 
     numeric: Count
@@ -116,6 +118,7 @@ class TableEntry(_Entry):
     segments: str | None = None
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
+    coded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

@@ -4,7 +4,7 @@ Chunks are addressed by number, so a stream can be read from any position, by an
 a reference, never the rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -65,6 +65,8 @@ class Stream:
         Number of rows.
     columns : int
         Number of features after the transforms.
+    names : tuple of str
+        Names of the first features, as far as transforms leave them their places; may be empty.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Stream:
         self._delay_column = delay_column
         self.rows = dataset.rows(split) if order is None else len(order)
         self.columns = pipeline.width
+        names = (dataset.manifest.feature_names or ()) if pipeline.keeps_places else ()
+        self.names = names if delay_column is None else tuple(n for i, n in enumerate(names) if i != delay_column)
         self._ordered = None if order is None else ordered_rows(dataset, split, order, limit or default_limit())
 
     def __len__(self) -> int:
@@ -90,7 +94,10 @@ class Stream:
         return i * self.dataset.manifest.chunk_rows
 
     def chunk(self, i: int) -> Chunk:
-        """Return chunk number `i`; least is read if they are asked for one after another."""
+        """Return chunk number `i`; least is read if they are asked for one after another.
+
+        What transforms learn as rows come is not the stream's to know: `Pipeline.begin` is applied by who goes through it.
+        """
         rows = self.dataset.chunk(self.split, i) if self._ordered is None else self._ordered.chunk(i)
         if self._delay_column is not None:
             rows = replace(rows, delays=self._delays(rows, i))
@@ -115,17 +122,19 @@ class Stream:
         for i in range(start, len(self)):
             yield self.chunk(i)
 
-    def sample(self, size: int) -> Rows:
+    def sample(self, size: int, through: Callable[[Chunk, int], Chunk] = lambda chunk, first: chunk) -> Rows:
         """Return `size` rows drawn uniformly, in the order of the stream; all of them if there are no more.
 
-        The draw depends on the number of rows alone, not on how they are cut into chunks.
+        The draw depends on the number of rows alone, not on how they are cut into chunks. All chunks go `through` what is
+        given, each with the number of its first row, before rows are drawn.
         """
         index = np.arange(self.rows)
         if self.rows > size:
             generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_SAMPLE])))
             index = np.sort(generator.choice(self.rows, size, replace=False, shuffle=False))
         parts, first = [], 0
-        for chunk in self.chunks():
+        for rows in self.chunks():
+            chunk = through(rows, first)
             low, high = np.searchsorted(index, [first, first + len(chunk)])
             parts.append(take_rows(chunk.X, index[low:high] - first))
             first += len(chunk)

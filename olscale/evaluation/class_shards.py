@@ -125,11 +125,12 @@ class _ShardState(RunState):
         scratch: Scratch,
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
+        names: Sequence[str] = (),
     ) -> None:
         def make() -> ClassShard:
             return ClassShard(make_learner(run.learner, run.params), classes)
 
-        super().__init__(run, shape, columns, make, (), meter, exceeded)
+        super().__init__(run, shape, columns, make, (), meter, exceeded, names)
         self._outputs = (len(classes), len(classes))
         self._train, self._test = (_Ballots(scratch, classes, split) for split in ("train", "test"))
 
@@ -185,8 +186,8 @@ class ShardPass(GroupPass):
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         self._shape, self._columns = shape, columns
         run = self.group.runs[0]
-        exceeded = self._exceeded.get(run.id)
-        self._shard = _ShardState(run, shape, columns, self._classes, self._scratch, self._meter, exceeded)
+        more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
+        self._shard = _ShardState(run, shape, columns, self._classes, *more)
         return [self._shard]
 
     def _count_rows(self, chunk: Chunk) -> None:

@@ -15,6 +15,8 @@ class FusedRuns:
     What their pass raises ends all of them: nobody can say whose doing it was.
     """
 
+    fold = None  # models side by side are not fused
+
     def __init__(self, runs: Sequence[RunState]) -> None:
         self._runs = runs
         self._fused = attempt(runs, lambda: fuse([run.learner for run in runs]), counts=False)

@@ -21,6 +21,7 @@ from olscale.evaluation.metrics import METRICS, StreamShape
 from olscale.evaluation.run import StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
+from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.results.record import Record
 
 LOOK_AHEAD_ROWS = 65_536
@@ -74,6 +75,7 @@ class GroupPass:
         with self._reading():
             streams = open_streams(group.path, key.transforms, key.shuffle, key.part, *options)
         self._stream, self._test = streams.train, streams.test
+        self._transforms = StreamTransforms(self._stream.pipeline, group.runs)
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
@@ -95,7 +97,7 @@ class GroupPass:
         """Return the states of the runs before the first row."""
         metrics = METRICS.load_all()
         return [
-            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id))
+            RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id), self._stream.names)
             for run in self.group.runs
         ]
 
@@ -108,12 +110,19 @@ class GroupPass:
         """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
         if self._learning is None:
             if ahead := [state for state in self.states if state.looks_ahead]:
-                with self._reading():  # once for all of them
-                    sample = self._stream.sample(LOOK_AHEAD_ROWS)
-                for state in ahead:
-                    state.prepare(sample)
+                self._show(ahead)
             self._learning = fuse_runs(self.states)
         return self._learning
+
+    def _show(self, ahead: Sequence[RunState]) -> None:
+        """Show learners that look ahead the rows to come, as the stream's transforms will make them."""
+        for folds in self._transforms.folds:  # once for all that see the same rows
+            transforms = StreamTransforms(self._stream.pipeline, self.group.runs)
+            with self._reading():
+                rows = self._stream.sample(LOOK_AHEAD_ROWS, lambda *some: transforms.learn(*some)[folds[0]])  # noqa: B023
+            for state in ahead:
+                if state.fold in folds:
+                    state.prepare(rows)
 
     def step(self, i: int) -> None:
         """Feed chunk number `i`, or what is left of it, to every run; chunks come in order, each once."""
@@ -134,8 +143,10 @@ class GroupPass:
         if left is not None:
             stop = min(stop, start_row + left)
         piece = chunk if (start_row, stop) == (0, len(chunk)) else chunk[start_row:stop]
+        with self._reading():
+            pieces = self._transforms.learn(piece, first + start_row)
         for each in learning:
-            each.step(piece)
+            each.step(pieces[each.fold])
         if stop - start_row == left:
             self._measure()
         self._count_rows(piece)
@@ -145,8 +156,8 @@ class GroupPass:
 
     def _piece_rows(self, chunk: Chunk) -> int:
         """Return of how many rows like those of `chunk` all runs together go through `PIECE_NUMBERS`, 1 at least."""
-        values = values_of(chunk.X) / max(1, len(chunk))
-        costs = (state.row_numbers(chunk.columns, self._classes_of_stream, values) for state in self.states)
+        columns, values = self._transforms.size_after(chunk.columns, values_of(chunk.X) / max(1, len(chunk)))
+        costs = (state.row_numbers(columns, self._classes_of_stream, values) for state in self.states)
         cost = sum(cost for cost in costs if isfinite(cost))
         return max(1, int(PIECE_NUMBERS / max(1.0, cost)))
 
@@ -155,8 +166,9 @@ class GroupPass:
         assert self._test is not None
         first = 0
         for rows in self._test.chunks():
+            rows_of = self._transforms.apply(rows)
             for state in self.states:
-                state.hold_out(rows, first)
+                state.hold_out(rows_of[state.fold], first)
             first += len(rows)
 
     def _count_rows(self, chunk: Chunk) -> None:
@@ -197,6 +209,8 @@ class GroupPass:
             yield "stream/within", np.array([self.within])
         yield "stream/rows", np.array([self.rows])
         yield "stream/read_seconds", np.array([self._read_seconds])
+        for name, array in self._transforms.state().items():
+            yield f"stream/{name}", array
         for run in self.states:
             for name, array in run.state().items():
                 yield f"{run.run.id}/{name}", array
@@ -215,6 +229,7 @@ class GroupPass:
         for each in self.states:
             mark = f"{each.run.id}/"
             each.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
+        self._transforms.restore({name.removeprefix("stream/"): array for name, array in state.items()})
         self._learning = fuse_runs(self.states)
         self.position = position
         self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
@@ -229,8 +244,9 @@ class GroupPass:
             for chunk in self._test.chunks():
                 size = self._piece_rows(chunk)
                 for start in range(0, len(chunk), size):
+                    pieces = self._transforms.apply(chunk[start : start + size])
                     for state in self.states:
-                        state.test(chunk[start : start + size])
+                        state.test(pieces[state.fold])
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:

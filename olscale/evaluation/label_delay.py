@@ -5,7 +5,7 @@ the rows whose labels arrive then, of those that train it: row t - delay, or all
 their order. However the stream is cut into chunks, the order is that one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -49,10 +49,12 @@ class Schedule:
         The protocol's options.
     fold : int, optional
         Number of the model, where several go through the stream side by side.
+    names : sequence of str
+        Names of the first features, where they have names.
     """
 
-    def __init__(self, scoring: Scoring, fold: int | None = None) -> None:
-        self._scoring, self._fold = scoring, fold
+    def __init__(self, scoring: Scoring, fold: int | None = None, names: Sequence[str] = ()) -> None:
+        self._scoring, self._fold, self._names = scoring, fold, names
         self._waiting: _Waiting | None = None
         self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
 
@@ -86,11 +88,11 @@ class Schedule:
         if not self._scoring.interrupts:
             return Scored(np.arange(count), learn(chunk.X, chunk.y))
         tested = np.flatnonzero(self._tested(first, first + count))
-        weights = self._weights(first, first + count)
+        weights = self.weights(first, first + count)
         late = bool(self._scoring.delay)
         if not late and weights.all() and weights.sum() == count:
             scores = learn(chunk.X, chunk.y)
-            _check(learner, chunk.X, scores, tested, np.arange(first, first + count))
+            self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
             return Scored(tested, scores[tested])
         numbers = np.arange(first, first + count)
         known = self._joined(_Waiting(chunk, numbers + self._delays(chunk), weights, numbers))
@@ -111,12 +113,26 @@ class Schedule:
             scores = follow(learner, events.X, events.y, learning)
         # The first event of each row is the one before any update by it.
         own = np.searchsorted(when[order] // 2, tested)
-        _check(learner, events.X, scores, own, known.numbers[row])
+        self._check(learner, events.X, scores, own, known.numbers[row])
         if late:
             waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0)
             index = np.flatnonzero(waits)
             self._waiting = _Waiting(_take(rows, index), *(array[index] for array in known[1:]))
         return Scored(tested, scores[own])
+
+    def _check(
+        self, learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> None:
+        """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
+
+        Only the scores of the events `scored` count; `rows` says which row of the stream each event is of.
+        """
+        odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if not len(odd):
+            return
+        found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
+        if len(found):
+            raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]), names=self._names)
 
     def _delays(self, chunk: Chunk) -> NDArray[np.int64] | int:
         """Return how many rows later each label arrives."""
@@ -128,9 +144,9 @@ class Schedule:
     def _tested(self, first: int, stop: int) -> NDArray[np.bool_]:
         if self._scoring.folds is None:
             return np.ones(stop - first, dtype=bool)
-        return np.equal(self._weights(first, stop), 0)
+        return np.equal(self.weights(first, stop), 0)
 
-    def _weights(self, first: int, stop: int) -> NDArray[np.int64]:
+    def weights(self, first: int, stop: int) -> NDArray[np.int64]:
         """Return how often each row is learned from."""
         folds, every, held = self._scoring.folds, self._scoring.holdout_every, self._scoring.holdout_rows
         if folds is not None and self._fold is not None:
@@ -171,19 +187,6 @@ class Schedule:
 
 def _take(rows: Chunk, index: NDArray[np.int64]) -> Chunk:
     return Chunk(take_rows(rows.X, index), rows.y[index], rows.columns)
-
-
-def _check(learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-    """Raise at the first of the events `X` whose score counts and is not finite, or whose row cannot be used.
-
-    Only the scores of the events `scored` count; `rows` says which row of the stream each event is of.
-    """
-    odd = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-    if not len(odd):
-        return
-    found = odd[np.isin(odd, scored) | ~usable_rows(take_rows(X, odd), learner.norm_limits())]
-    if len(found):
-        raise diverged_at(learner, X, int(found[0]), int(rows[found[0]]))
 
 
 def follow(learner: Learner, X: Rows, y: NDArray[Any], learning: NDArray[np.bool_]) -> FloatArray:

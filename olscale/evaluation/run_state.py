@@ -54,6 +54,8 @@ class RunState:
         Measures what the learner takes, and ends the run when that is more than its budget.
     exceeded : BudgetExceeded, optional
         How the run has ended in an earlier attempt that its learner did not let return.
+    names : sequence of str
+        Names of the first features, where they have names.
 
     Attributes
     ----------
@@ -81,8 +83,9 @@ class RunState:
         metrics: Sequence[type[Metric]] | None = None,
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
+        names: Sequence[str] = (),
     ) -> None:
-        self.run, self.position = run, 0
+        self.run, self.position, self.fold, self._names = run, 0, run.fold, names
         self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
         self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
         if exceeded is not None:
@@ -94,7 +97,7 @@ class RunState:
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
             self.learner = learner
         self._outputs, self._task = (score_columns(shape.classes), shape.classes), shape.task
-        self._schedule = Schedule(run.stream.scoring, run.fold)
+        self._schedule = Schedule(run.stream.scoring, run.fold, names)
         shape = self._schedule.shape(shape)
         kinds = metrics or METRICS.load_all()
         self._metrics: list[Metric] = [
@@ -206,7 +209,7 @@ class RunState:
 
     def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:
         """End the run at row `i` of `chunk`, whose score is not finite."""
-        error = self._guarded(lambda: diverged_at(self.learner, chunk.X, i, row, where), counts=False)
+        error = self._guarded(lambda: diverged_at(self.learner, chunk.X, i, row, where, self._names), counts=False)
         if error is not None:
             self.fail("diverged", str(error), raised=False, row=at)
 
@@ -222,11 +225,8 @@ class RunState:
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
-        own = {
-            "fit_seconds": self._seconds,
-            "rows_per_second": self.position / self._seconds if self._seconds > 0.0 else 0.0,
-            **self._prepared,
-        }
+        rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
+        own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
         times, end = own | dict(timings or {}), (self.outcome, self.reason)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from olscale.data.stream import Part, Shuffle
-from olscale.data.transforms.pipeline import make_transform
+from olscale.data.transforms.pipeline import check_order, make_transform
 from olscale.errors import ExperimentError
 from olscale.evaluation.metrics.drift import detector_version
 from olscale.evaluation.online_folds import OnlineFolds
@@ -23,6 +23,7 @@ def stream_keys(
         If options of the protocol do not go together, or not with the transforms, or ask for what is not installed.
     """
     protocol.check()
+    check_order(transforms)
     projected = any(make_transform(text).is_random for text in transforms)
     parts, repeats = _parts(protocol, seed)
     scoring = _scoring(protocol, seed)

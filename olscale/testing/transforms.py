@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows, to_csr, to_dense, trim
 from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.streaming import StreamingTransform
 from olscale.testing.check_list import Check, check_list
 
 Make: TypeAlias = Callable[[], Transform]
@@ -42,6 +43,15 @@ def transform_checks(make: Make) -> list[Check]:
         checks.append(check_sparse_rows_give_the_same_bits)
     if make().is_random:
         checks.append(check_draws_differ_by_their_number)
+    if make().streams:
+        checks += [
+            check_any_cut_into_chunks_learns_the_same_bits,
+            check_what_is_learned_goes_on_in_another,
+            check_rows_that_do_not_train_leave_no_trace,
+            check_rows_to_come_are_not_known,
+        ]
+    if make().keeps_missing:
+        checks.append(check_missing_values_stay_where_they_are)
     return check_list(checks, make)
 
 
@@ -64,6 +74,10 @@ def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
             yield X[start:stop]
 
     step.fit(chunks, COLUMNS)
+    if isinstance(step, StreamingTransform):
+        step.begin(COLUMNS)
+        for rows in chunks():
+            step.learn(rows, COLUMNS, np.ones(len(rows), dtype=np.bool_))
     return step
 
 
@@ -136,6 +150,77 @@ def check_draws_differ_by_their_number(make: Make) -> None:
         draws.append(to_dense(step.apply(X, COLUMNS), step.width(COLUMNS)))
     np.testing.assert_array_equal(draws[0], draws[1])
     assert not np.array_equal(draws[0], draws[2]), "projections 0 and 1 are the same"
+
+
+def begin(make: Make) -> StreamingTransform:
+    """Return a new transform that streams, before the first row."""
+    step = make()
+    assert isinstance(step, StreamingTransform), (
+        f"{step.name} is to learn from rows as they come, and has no method for it"
+    )
+    step.begin(COLUMNS)
+    return step
+
+
+def holed(seed: int = 0) -> NDArray[np.float64]:
+    """Return the rows of `table` with missing values, a whole row and nearly a whole feature among them."""
+    X = np.array(table(seed))
+    X[np.random.default_rng(seed).random(X.shape) < 0.2] = np.nan
+    X[11], X[:-1, 4] = np.nan, np.nan
+    return read_only(X)
+
+
+def _trains() -> NDArray[np.bool_]:
+    return np.random.default_rng(2).random(ROWS) < 0.7
+
+
+def check_any_cut_into_chunks_learns_the_same_bits(make: Make) -> None:
+    """Rows of a stream, some of which train, are transformed to the same bits one by one and in chunks of any size."""
+    X, trains = holed(), _trains()
+    expected = begin(make).learn(X, COLUMNS, trains)
+    for cuts in CUTS:
+        step = begin(make)
+        for start, stop in pairwise(cuts):
+            _same(step.learn(X[start:stop], COLUMNS, trains[start:stop]), slice_rows(expected, start, stop))
+
+
+def check_what_is_learned_goes_on_in_another(make: Make) -> None:
+    """A copy of `learned`, taken in mid-stream, is all that another transform needs to go on with the same bits."""
+    X, trains = holed(), _trains()
+    first, second = begin(make), begin(make)
+    first.learn(X[:25], COLUMNS, trains[:25])
+    second.learned = {name: array.copy() for name, array in first.learned.items()}
+    expected = first.learn(X[25:], COLUMNS, trains[25:])
+    _same(second.learn(X[25:], COLUMNS, trains[25:]), expected)
+
+
+def check_rows_that_do_not_train_leave_no_trace(make: Make) -> None:
+    """Rows that are held out, or of the test split, are transformed and change nothing that was learned."""
+    X, step = holed(), begin(make)
+    step.learn(X[:25], COLUMNS, np.ones(25, dtype=np.bool_))
+    before = {name: array.copy() for name, array in step.learned.items()}
+    held_out = step.learn(X[25:], COLUMNS, np.zeros(ROWS - 25, dtype=np.bool_))
+    _same(step.apply(X[25:], COLUMNS), held_out)
+    for name, array in before.items():
+        np.testing.assert_array_equal(step.learned[name], array, err_msg=f"{name} has changed")
+
+
+def check_rows_to_come_are_not_known(make: Make) -> None:
+    """Whatever comes behind a row, it is transformed to the same bits."""
+    X, trains = np.array(holed()), np.ones(ROWS, dtype=np.bool_)
+    expected = slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40)
+    X[40:] = 1e9 * X[40:][::-1]
+    _same(slice_rows(begin(make).learn(X, COLUMNS, trains), 0, 40), expected)
+
+
+def check_missing_values_stay_where_they_are(make: Make) -> None:
+    """A missing value makes no other value missing; asked of those with `keeps_missing`."""
+    X, step = holed(1), fit(make)
+    made = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
+    whole = to_dense(step.apply(np.where(np.isnan(X), 0.0, X), COLUMNS), step.width(COLUMNS))
+    spread = np.isnan(made).sum(axis=1) > np.isnan(X).sum(axis=1)
+    assert not spread.any(), f"row {int(np.argmax(spread))} has more missing values than before"
+    assert np.isfinite(whole).all(), "a value is missing where none was"
 
 
 def _values(X: Rows) -> NDArray[np.float64]:

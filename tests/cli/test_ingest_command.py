@@ -223,8 +223,8 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
     assert lines[2:6] == [
         "classes: no 90 (75.0 %), yes 30 (25.0 %)",
         "columns: 3 numeric, 2 text -> 31 columns, one a value (when 30, shop 1)",
-        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run as diverged; drop such "
-        "columns (--drop), take the rows out, or fill them in",
+        "missing: 12 values of numeric columns (age 12), which are NaN: a row with one ends a run as diverged; fill "
+        'them in as rows come (transforms = ["impute:mean"]), or drop such columns (--drop)',
         "missing: 40 values of text columns (shop 40), where all columns of values are zero",
     ]
     assert [line.partition(":")[0] for line in lines[6:-1]] == ["warning", "warning"]

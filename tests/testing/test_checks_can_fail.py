@@ -16,6 +16,7 @@ from olscale.data.layouts import parquet
 from olscale.data.layouts.base import Block
 from olscale.data.transforms.base import Transform
 from olscale.data.transforms.projection import RandomProjection
+from olscale.data.transforms.running_standardize import RunningStandardize
 from olscale.data.transforms.scaling import UnitNorm
 from olscale.errors import FormatError
 from olscale.evaluation.metrics import FinalError as Final
@@ -110,9 +111,38 @@ class OneDraw(RandomProjection):
         return super().apply(X, columns)
 
 
+class Ahead(RunningStandardize):
+    """Learns from a whole chunk before it transforms its first row."""
+
+    def learn(self, X: Any, columns: int, trains: Any) -> Any:
+        super().learn(X, columns, trains)
+        return super().learn(X, columns, np.zeros_like(trains))
+
+
+class Leaking(RunningStandardize):
+    """Learns from all rows, held out or not."""
+
+    def learn(self, X: Any, columns: int, trains: Any) -> Any:
+        return super().learn(X, columns, np.ones_like(trains))
+
+
+class Hidden(RunningStandardize):
+    """Keeps the number of rows where no checkpoint finds it."""
+
+    rows = 0
+
+    def learn(self, X: Any, columns: int, trains: Any) -> Any:
+        self.rows += int(trains.sum())
+        return super().learn(X, columns, trains) + self.rows
+
+
 @pytest.mark.parametrize(
     ("transform", "idea"),
     [
+        (Ahead, "rows to come are not known"),
+        (Ahead, "any cut into chunks learns"),
+        (Leaking, "rows that do not train leave no trace"),
+        (Hidden, "what is learned goes on"),
         (LastChunk, "any cut into chunks"),
         (Centre, "rows are transformed one by one"),
         (Wider, "the width is that of the rows"),

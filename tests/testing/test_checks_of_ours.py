@@ -29,6 +29,7 @@ TRANSFORMS: dict[str, Callable[[], Any]] = {
     **{f"project, {kind}": partial(make_transform, f"project:3,kind={kind}") for kind in ("gaussian", "sparse")},
     "project, very-sparse": partial(make_transform, "project:40,kind=very-sparse"),
     "drop": partial(Drop, 2),
+    **{f"impute, {strategy}": partial(make_transform, f"impute:{strategy}") for strategy in ("median", "zero")},
 }
 SCORINGS = {
     "plain": PLAIN,

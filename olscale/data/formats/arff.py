@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
+from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
@@ -86,8 +87,12 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         dropped,
         segment_position(source, names, options.segments),
     )
+    codings = parse_codings(options.encode)
     encoder = TableEncoder(
-        source, columns, {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric}
+        source,
+        columns,
+        {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric and a.name not in codings},
+        codings=codings,
     )
     allowed = [
         frozenset(a.values) if a.values and not a.numeric and i not in dropped else None

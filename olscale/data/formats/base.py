@@ -82,6 +82,8 @@ class ReadOptions:
         Text to read instead of opening the source, which then only names it in errors: a member of an archive.
     drop : tuple of str
         Columns of a table to leave out: names, or positions, or several of them with commas between.
+    encode : tuple of str
+        Text columns of a table in a fixed number of features, as `olscale.data.formats.coding.parse_codings` takes them.
     segments : str, optional
         Column of a table whose cells are wanted in `TableRows.segments`.
     decimal : {'.', ','}, optional
@@ -96,6 +98,7 @@ class ReadOptions:
     header: bool | None = None
     stream: io.BufferedReader | None = None
     drop: tuple[str, ...] = ()
+    encode: tuple[str, ...] = ()
     segments: str | None = None
     decimal: str | None = None
     table: TableColumns | None = None

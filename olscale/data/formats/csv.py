@@ -41,6 +41,7 @@ from olscale.data.formats._guess import (
 )
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, numbers_of
+from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     TableColumns,
@@ -142,7 +143,12 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         named = [cell.strip() for cell in sample[0][1]] if header else []
         columns, empty, first = _columns(source, named, body, options, beside=beside, commas=sniffed != ",")
         encoder = TableEncoder(
-            source, columns, label_name=None if header else columns.label, decimal=decimal, empty=empty
+            source,
+            columns,
+            label_name=None if header else columns.label,
+            decimal=decimal,
+            empty=empty,
+            codings=parse_codings(options.encode),
         )
         quote = None if sniffed == WHITESPACE else '"'
         parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
@@ -171,13 +177,13 @@ def _columns(
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
-    fits = _fits(options.decimal or ".")
+    fits, coded = _fits(options.decimal or "."), parse_codings(options.encode)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(cells))]
     numbers = [numbers_of(column) if is_read else None for is_read, column in zip(read, cells, strict=True)]
     text = [
-        is_read and known is None and not all(map(fits, column))
-        for is_read, known, column in zip(read, numbers, cells, strict=True)
+        is_read and (name in coded or (known is None and not all(map(fits, column))))
+        for name, is_read, known, column in zip(names, read, numbers, cells, strict=True)
     ]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])

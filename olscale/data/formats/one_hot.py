@@ -1,14 +1,20 @@
 """Text columns as one-hot columns, numbered in order of first appearance."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
+from olscale.compiled.csr import CSR, take_rows
 from olscale.data.formats.cells import is_missing
+from olscale.data.formats.coding import Coding, CodingError
 
 _ABSENT = np.iinfo(np.int32).max
+
+
+class NoCode(Exception):  # noqa: N818
+    """A cell that has no code: its column, itself and what was expected."""
 
 
 class OneHot:
@@ -22,6 +28,8 @@ class OneHot:
         Positions of the features.
     values : mapping of int to sequence of str
         Declared values of text columns: they are numbered in this order before any row is seen.
+    codings : mapping of int to Coding, optional
+        Text columns whose cells become features otherwise; these are numbered before all values.
 
     Attributes
     ----------
@@ -37,9 +45,19 @@ class OneHot:
     """
 
     def __init__(
-        self, names: Sequence[str], numeric: Sequence[int], text: Sequence[int], values: Mapping[int, Sequence[str]]
+        self,
+        names: Sequence[str],
+        numeric: Sequence[int],
+        text: Sequence[int],
+        values: Mapping[int, Sequence[str]],
+        codings: Mapping[int, Coding] = MappingProxyType({}),
     ) -> None:
         self.feature_names = [names[position] for position in numeric]
+        self._coded = {j: codings[position] for j, position in enumerate(text) if position in codings}
+        self._first: dict[int, int] = {}
+        for j, coding in self._coded.items():
+            self._first[j] = len(self.feature_names)
+            self.feature_names += [f"{names[text[j]]}={part}" for part in coding.parts]
         self._names = [names[position] for position in text]
         self._declared: list[dict[str, int]] = [{} for _ in text]
         # The feature of each value by its number.
@@ -63,21 +81,40 @@ class OneHot:
         """
         rows, width = numbers.shape
         self._learn(ids, values)
-        codes = np.stack([known[column] for known, column in zip(self._codes, ids, strict=True)], axis=1)
-        missing = codes == _ABSENT
+        codes = np.full((rows, len(ids)), _ABSENT, dtype=np.int32)
+        missing = np.empty(codes.shape, dtype=np.bool_)
+        for j, column in enumerate(ids):
+            if j in self._coded:
+                missing[:, j] = np.array([is_missing(value) for value in values[j]], dtype=np.bool_)[column]
+            else:
+                codes[:, j] = self._codes[j][column]
+                missing[:, j] = codes[:, j] == _ABSENT
         codes.sort(axis=1)
         used = np.hstack([numbers != 0, codes != _ABSENT])
         indices = np.hstack([np.broadcast_to(np.arange(width, dtype=np.int32), numbers.shape), codes])[used]
         data = np.hstack([numbers, np.ones(codes.shape)])[used]
         indptr = np.zeros(rows + 1, dtype=np.int64)
         np.cumsum(used.sum(axis=1), out=indptr[1:])
-        return CSR(indptr, indices, data), missing
+        parts = [self._in_code(j, ids[j], values[j]) for j in self._coded]
+        return _side_by_side([CSR(indptr, indices, data), *parts]), missing
+
+    def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[str]) -> CSR:
+        """Return the features of the cells of a column that has a coding; raise `NoCode` at one that has none."""
+        coding = self._coded[j]
+        try:
+            X = coding.encode(values)
+        except CodingError as error:
+            raise NoCode(self._names[j], *error.args) from None
+        X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
+        taken = take_rows(X, ids.astype(np.int64))
+        assert isinstance(taken, CSR)
+        return taken
 
     def _learn(self, ids: NDArray[np.int32], values: Sequence[Sequence[str]]) -> None:
         """Give numbers to the values not seen before in order of their first row, then of their column."""
         new = []
         for j, known in enumerate(self._codes):
-            if len(values[j]) > len(known):
+            if j not in self._coded and len(values[j]) > len(known):
                 unseen = np.flatnonzero(ids[j] >= len(known))
                 found, first = np.unique(ids[j][unseen], return_index=True)
                 new += [(row, j, i) for row, i in zip(unseen[first].tolist(), found.tolist(), strict=True)]
@@ -93,3 +130,14 @@ class OneHot:
     def _number(self, j: int, value: str) -> int:
         self.feature_names.append(f"{self._names[j]}={value}")
         return len(self.feature_names) - 1
+
+
+def _side_by_side(parts: Sequence[CSR]) -> CSR:
+    """Return the entries that several CSR of equally many rows have in each, in the order of their columns."""
+    if len(parts) == 1:
+        return parts[0]
+    row = np.concatenate([np.repeat(np.arange(len(X.indptr) - 1), np.diff(X.indptr)) for X in parts])
+    indices = np.concatenate([X.indices for X in parts])
+    order = np.lexsort((indices, row))
+    indptr = np.sum([X.indptr for X in parts], axis=0)
+    return CSR(indptr, indices[order], np.concatenate([X.data for X in parts])[order])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.table_columns import (
     TableColumns,
@@ -67,7 +68,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     read = [position not in dropped or position == segments for position in range(len(names))]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
     columns = TableColumns(tuple(names), label_position(source, names, options.label, dropped), text, dropped, segments)
-    encoder = TableEncoder(source, columns)
+    encoder = TableEncoder(source, columns, codings=parse_codings(options.encode))
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [

@@ -39,6 +39,8 @@ class TableColumns:
         Numeric features that never fell so far -> how often their value rose from a row to the next.
     distinct : set of int
         Numeric features of whole numbers, all different in the first rows.
+    coded : tuple of str
+        Text features that do not become one column a value.
     """
 
     names: tuple[str, ...]
@@ -48,6 +50,7 @@ class TableColumns:
     segments: int | None = None
     rises: dict[int, int] = field(default_factory=dict)
     distinct: set[int] = field(default_factory=set)
+    coded: tuple[str, ...] = ()
 
     @property
     def features(self) -> list[int]:

@@ -6,6 +6,7 @@ stream can be encoded without knowing its values in advance: columns are only ev
 """
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,10 +14,11 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of
-from olscale.data.formats.one_hot import OneHot
+from olscale.data.formats.coding import Coding
+from olscale.data.formats.one_hot import NoCode, OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import TableColumns, TableRows
-from olscale.errors import FormatError
+from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
 
@@ -44,6 +46,8 @@ class TableEncoder:
         The mark between whole part and fraction of a number.
     empty : int, optional
         Position of a column that holds nothing: what a delimiter at the end of every row makes.
+    codings : mapping of str to Coding, optional
+        Columns of text that do not become one column a value, by name.
 
     Attributes
     ----------
@@ -63,6 +67,7 @@ class TableEncoder:
         label_name: str | int | None = None,
         decimal: str = ".",
         empty: int | None = None,
+        codings: Mapping[str, Coding] = MappingProxyType({}),
     ) -> None:
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._label_name = self._names[columns.label] if label_name is None else label_name
@@ -71,7 +76,9 @@ class TableEncoder:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self.places = CellPlaces(columns)
         self.values = [Values() for _ in self.places.text]
-        self._one_hot = OneHot(self._names, self.places.numeric, self.places.categorical, values or {})
+        self._codings = {self._position(name): coding for name, coding in codings.items()}
+        columns.coded = tuple(codings)
+        self._one_hot = OneHot(self._names, self.places.numeric, self.places.categorical, values or {}, self._codings)
         self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
 
@@ -140,8 +147,16 @@ class TableEncoder:
         if places.categorical:
             count = len(places.categorical)
             values = [each.known for each in self.values[:count]]
-            X, absent = self._one_hot.rows(numbers, ids[:count], values)
+            try:
+                X, absent = self._one_hot.rows(numbers, ids[:count], values)
+            except NoCode as error:
+                column, cell, expected = error.args
+                message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
+                raise FormatError(self._source, message) from None
             missing.add(places.categorical, absent)
+            for j, position in enumerate(places.categorical):
+                if position in self._codings:  # each cell by itself: those of other batches need not be kept
+                    self.values[j] = Values()
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
@@ -149,6 +164,15 @@ class TableEncoder:
         table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
         target = self._column(cells, self.columns.label)
         return Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
+
+    def _position(self, name: str) -> int:
+        if name not in self._names:
+            raise UnknownNameError(f"column of {self._source} to encode", name, self._names)
+        position = self._names.index(name)
+        if position not in self.places.categorical:
+            kind = "the label" if position == self.columns.label else "dropped or holds numbers"
+            raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature of text for --encode")
+        return position
 
     def _column(self, cells: TableCells, position: int) -> Target:
         places, rows = self.places, cells.rows

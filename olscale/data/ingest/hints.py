@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from shlex import quote
 
 from olscale.data.formats.cells import is_number
 from olscale.data.formats.table_columns import value_of
@@ -15,6 +16,8 @@ _SEGMENT = 20
 _TIME = re.compile(
     r"\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?([ T].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?|\d{1,2}:\d{2}(:.*)?"
 )
+
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def column_hints(manifest: Manifest) -> list[str]:
@@ -38,13 +41,16 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
     for column, found in values.items():
+        if column in (table.coded or ()):
+            continue
         count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
         numbers = sum(map(is_number, found))
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = f" (--segments {_quoted(column)} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
+            encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
-                f"ones: {cure}{also}"
+                f"ones: {cure}{encode}{also}"
             )
         elif numbers > _FEW_NUMBERS and 2 * numbers > len(found):
             word = next(value for value in found if not is_number(value)) if numbers < len(found) else None
@@ -56,7 +62,7 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         elif len(found) > _FEW and 2 * len(found) > rows:
             yield (
                 f"column {column!r} has {count} values in {rows:,} rows; each became a column, which says nothing about "
-                f"other rows: {cure}"
+                f"other rows: {cure} or --encode {quote(f'{column}=hash')}"
             )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
 from olscale.data.formats.base import ReadOptions
+from olscale.data.formats.coding import parse_codings
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, claim
 from olscale.data.ingest.members import SVMLIGHT
@@ -43,6 +44,7 @@ def ingest(
     target: str | None = None,
     novel: str | int | float | None = None,
     decimal: str | None = None,
+    encode: str | Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
@@ -79,6 +81,9 @@ def ingest(
         Label of novelties: the dataset is one for novelty detection, with the label -1 for them and +1 for all others.
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
+    encode : str or sequence of str
+        ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``) or ``COLUMN=date``: text columns of a table that
+        become a fixed number of features, see `olscale.data.formats.coding`, in place of one a value.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -135,6 +140,10 @@ def ingest(
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
     options |= {name: value for name, value in (("target", target), ("novel", novel)) if value is not None}
+    codings = (encode,) if isinstance(encode, str) else tuple(encode)
+    if codings:
+        parse_codings(codings)
+        options["encode"] = list(codings)
     keep_freed_memory()
     by_split = {split: expand(several) for split, several in paths.items()}
     if train_rows is not None:
@@ -152,7 +161,7 @@ def ingest(
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
         by_column = None if segments == "files" else segments
-        first = ReadOptions(label=label, drop=names, segments=by_column, decimal=decimal)
+        first = ReadOptions(label=label, drop=names, segments=by_column, decimal=decimal, encode=codings)
         reader = Reader(format, first, _spill_folder(directory, stack), journal)
         if train_rows is None:
             for split, several in by_split.items():

@@ -73,6 +73,8 @@ class Reader:
             return self._earlier.batches(member.key)
         format = member.format or find_format(member.name, self._format)
         self.formats.add(format.name)
+        if self._options.encode and format.name not in TABLE_FORMATS:
+            raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         batches = read_member(member, format, replace(self._options, chunk_rows=rows))

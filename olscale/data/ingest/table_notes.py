@@ -102,6 +102,7 @@ class TableNotes:
             segments=None if table.segments is None else names[table.segments],
             growing=tuple(growing),
             distinct=tuple(distinct),
+            coded=table.coded or None,
         )
 
 

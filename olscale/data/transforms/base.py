@@ -7,9 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import CSR, Rows, to_dense
+from olscale.errors import DatasetError
 
 FloatArray = NDArray[np.float64]
+
+_WIDEST_DENSE = 65_536
 
 
 class Transform(ABC):
@@ -23,6 +26,10 @@ class Transform(ABC):
         Whether it takes sparse rows as they are; for the others they are made dense first.
     fits_sparse : bool
         Whether `fit` takes them as they are, too.
+    streams : bool
+        Whether it learns from rows as they come: a `StreamingTransform` that does.
+    keeps_missing : bool
+        Whether a missing value (NaN) makes no other value missing: neither in its row nor in its feature.
     is_random : bool
         Whether it is drawn at random.
     projection : int
@@ -30,8 +37,10 @@ class Transform(ABC):
     """
 
     name: ClassVar[str]
-    takes_sparse: ClassVar[bool] = False
+    takes_sparse: bool = False
     fits_sparse: ClassVar[bool] = False
+    streams: bool = False
+    keeps_missing: ClassVar[bool] = False
     is_random: ClassVar[bool] = False
     projection: int = 0
 
@@ -42,6 +51,32 @@ class Transform(ABC):
         """Return the number of features after the transform."""
         return columns
 
+    def size_after(self, columns: int, values: float) -> tuple[int, float]:
+        """Return the number of features, and of stored values of a row, that the transform makes of so many."""
+        width = self.width(columns)
+        dense = not self.takes_sparse or self.is_random
+        return width, width if dense else min(width, values + max(0, width - columns))
+
+    def rows(self, X: Rows, columns: int) -> Rows:
+        """Return rows as `apply` takes them: dense ones, or as they are.
+
+        Raises
+        ------
+        DatasetError
+            If sparse rows are too wide to be made dense.
+        """
+        return X if self.takes_sparse else dense_rows(self.name, X, columns)
+
     @abstractmethod
     def apply(self, X: Any, columns: int) -> Rows:
         """Return the transformed rows."""
+
+
+def dense_rows(name: str, X: Rows, columns: int) -> FloatArray:
+    """Return rows as dense ones for the transform `name`, if they are not too wide."""
+    if isinstance(X, CSR) and columns > _WIDEST_DENSE:
+        raise DatasetError(
+            f"transform {name} makes rows dense, and {columns:,} features are too many for that (at most "
+            f"{_WIDEST_DENSE:,}); use unit-norm, which keeps rows sparse, or project them first"
+        )
+    return to_dense(X, columns)

@@ -17,6 +17,7 @@ class Drop(Transform):
     """
 
     name = "drop"
+    keeps_missing = True
     takes_sparse = True
 
     def __init__(self, column: int) -> None:

@@ -2,17 +2,18 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
-from olscale.compiled.csr import CSR, Rows, to_dense
+from olscale.compiled.csr import Rows
 from olscale.data.chunk import Chunk
-from olscale.data.transforms.base import FloatArray, Transform
+from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.drop import Drop
-from olscale.errors import DatasetError, ParameterError, UnknownNameError
+from olscale.data.transforms.missing import Impute, MissingIndicator
+from olscale.data.transforms.streaming import StreamingSteps
+from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import parse_named, parse_value
 from olscale.registry import Registry
-
-_WIDEST_DENSE = 65_536
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
     "transform",
@@ -24,6 +25,9 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "project": "olscale.data.transforms.projection:RandomProjection",
         "rff": "olscale.data.transforms.fourier:RandomFourier",
         "nystroem": "olscale.data.transforms.nystroem:Nystroem",
+        "impute": "olscale.data.transforms.missing:Impute",
+        "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
+        "running-standardize": "olscale.data.transforms.running_standardize:RunningStandardize",
     },
 )
 
@@ -115,10 +119,7 @@ def size_after(texts: Sequence[str], columns: int, values: float) -> tuple[int, 
     ((101, 8.5), (101, 101))
     """
     for text in texts:
-        step = make_transform(text)
-        before, columns = columns, step.width(columns)
-        dense = not step.takes_sparse or step.is_random
-        values = columns if dense else min(columns, values + max(0, columns - before))
+        columns, values = make_transform(text).size_after(columns, values)
     return columns, values
 
 
@@ -131,19 +132,35 @@ def _parameters(step: type[Transform]) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Fitted transforms in their order, and the number of features before the first and after the last."""
+    """Transforms in their order, and the number of features before the first and after the last.
+
+    `steps` are fitted and go ahead of the first that learns from rows as they come; `streaming` are that and all behind it.
+    """
 
     steps: tuple[Transform, ...]
     columns: int
     width: int
+    streaming: tuple[Transform, ...] = ()
+
+    @property
+    def keeps_places(self) -> bool:
+        """Whether a feature is where it was and missing values are in it alone, but for a column left out first."""
+        return all(step.keeps_missing for step in (*self.steps, *self.streaming))
 
     def apply(self, chunk: Chunk) -> Chunk:
-        """Return `chunk` transformed."""
+        """Return `chunk` transformed by the steps ahead of the stream."""
         X, columns = chunk.X, self.columns
         for step in self.steps:
-            X = step.apply(X if step.takes_sparse else _dense(step.name, X, columns), columns)
+            X = step.apply(step.rows(X, columns), columns)
             columns = step.width(columns)
         return Chunk(X, chunk.y, columns, chunk.delays)
+
+    def begin(self) -> StreamingSteps:
+        """Return the steps that go with a stream, before its first row."""
+        columns = self.columns
+        for step in self.steps:
+            columns = step.width(columns)
+        return StreamingSteps(self.streaming, columns)
 
 
 def fit_transforms(
@@ -171,7 +188,7 @@ def fit_transforms(
     Raises
     ------
     UnknownNameError, ParameterError
-        As `make_transform`.
+        As `check_order`.
     DatasetError
         If sparse rows are too wide to be made dense.
 
@@ -184,6 +201,7 @@ def fit_transforms(
     array([[-1.,  1.],
            [ 1.,  1.]])
     """
+    check_order(texts)
     done = Pipeline((), columns, columns) if dropped is None else Pipeline((Drop(dropped),), columns, columns - 1)
     for text in texts:
         step, before = make_transform(text), done
@@ -192,17 +210,54 @@ def fit_transforms(
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
                 X = before.apply(chunk).X
-                yield X if step.fits_sparse else _dense(step.name, X, before.width)
+                yield X if step.fits_sparse else dense_rows(step.name, X, before.width)
 
-        step.fit(rows, done.width)
-        done = Pipeline((*done.steps, step), columns, step.width(done.width))
+        width = step.width(done.width)
+        if done.streaming or step.streams:
+            done = replace(done, width=width, streaming=(*done.streaming, step))
+        else:
+            step.fit(rows, done.width)
+            done = replace(done, width=width, steps=(*done.steps, step))
     return done
 
 
-def _dense(name: str, X: Rows, columns: int) -> FloatArray:
-    if isinstance(X, CSR) and columns > _WIDEST_DENSE:
-        raise DatasetError(
-            f"transform {name} makes rows dense, and {columns:,} features are too many for that (at most "
-            f"{_WIDEST_DENSE:,}); use unit-norm, which keeps rows sparse, or project them first"
-        )
-    return to_dense(X, columns)
+def check_order(texts: Sequence[str]) -> None:
+    """Refuse transforms that cannot do their work behind others.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such transform or parameter.
+    ParameterError
+        As `make_transform`; if one is fitted ahead on rows that come out of one that streams; if missing values are looked
+        for where they are filled in already.
+
+    Examples
+    --------
+    >>> check_order(["missing-indicator", "impute:mean", "running-standardize", "bias"])
+    """
+    streaming = filled = spread = ""
+    for text in texts:
+        step = make_transform(text)
+        if streaming:
+            step.fit(partial(_refuse, text, streaming), 1)
+        if isinstance(step, Impute | MissingIndicator):
+            if spread:
+                raise ParameterError(
+                    f"transform {text} comes after {spread}, which makes other values of a missing one missing, too; "
+                    f"expected it before {spread}"
+                )
+            if filled and isinstance(step, MissingIndicator):
+                raise ParameterError(
+                    f"transform {text} comes after {filled}, which leaves no value missing; expected it before {filled}"
+                )
+        streaming = streaming or (text if step.streams else "")
+        filled = filled or (text if isinstance(step, Impute) else "")
+        spread = spread or ("" if step.keeps_missing else text)
+
+
+def _refuse(text: str, streaming: str) -> Iterator[Rows]:
+    raise ParameterError(
+        f"transform {text} is fitted on all training rows ahead of the stream, but {streaming} before it learns as rows "
+        "come; use running-standardize, which is not, or impute:zero, which learns nothing"
+    )

@@ -211,6 +211,7 @@ class Bias(Transform):
     """Append a feature that is always 1."""
 
     name = "bias"
+    keeps_missing = True
     takes_sparse = True
 
     def width(self, columns: int) -> int:

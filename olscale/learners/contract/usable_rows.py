@@ -6,6 +6,7 @@ of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; on
 `learn_usable` and `score_usable` check the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,15 +109,19 @@ def _no_scores(learner: Learner, X: Rows) -> FloatArray:
     return learner.scores(empty)[:0]
 
 
-def why_unusable(X: Rows, i: int, limits: tuple[float, float]) -> str:
-    """Return why row `i` cannot be used, or an empty text if it can."""
+def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[str] = ()) -> str:
+    """Return why row `i` cannot be used, or an empty text if it can; `names` are those of its first features."""
     row = slice_rows(X, i, i + 1)
     if usable_rows(row, limits)[0]:
         return ""
     values = to_csr(row)
     x = values.data[values.indptr[0] : values.indptr[-1]]
     if not np.isfinite(x).all():
-        return "score is not finite, and neither is the row: it has missing values (NaN) or infinities"
+        odd = int(np.argmin(np.isfinite(x)))
+        column = int(values.indices[odd])
+        name = repr(names[column]) if column < len(names) else column
+        cure = 'NaN in column {}; add transforms = ["impute:mean"]' if np.isnan(x[odd]) else "infinity in column {}"
+        return f"score is not finite, and neither is the row: {cure.format(name)}"
     greatest = np.abs(x).max()
     least, most = np.sqrt(limits)
     length = float(greatest * np.sqrt(np.sum((x / greatest) ** 2))) if greatest > 1e-300 else float(greatest)
@@ -127,7 +132,12 @@ def why_unusable(X: Rows, i: int, limits: tuple[float, float]) -> str:
     )
 
 
-def diverged_at(learner: Learner, X: Rows, i: int, row: int, where: str = "row") -> DivergedError:
-    """Return the error of row `i` of `X`, whose score is not finite; `row` is its number, `where` says of what."""
-    why = why_unusable(X, i, learner.norm_limits())
+def diverged_at(
+    learner: Learner, X: Rows, i: int, row: int, where: str = "row", names: Sequence[str] = ()
+) -> DivergedError:
+    """Return the error of row `i` of `X`, whose score is not finite; `row` is its number, `where` says of what.
+
+    `names` are those of the first features.
+    """
+    why = why_unusable(X, i, learner.norm_limits(), names)
     return DivergedError(why or "score is not finite", row, where)

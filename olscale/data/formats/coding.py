@@ -1,0 +1,159 @@
+"""Text columns in a fixed number of features, each cell by itself: nothing is looked up in other rows.
+
+``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``: its words are, as by
+scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. Memory does not grow with the values.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, ClassVar
+
+import numpy as np
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.cells import is_missing
+from olscale.errors import ParameterError
+
+FEATURES = 1 << 18
+"""Features of a column that is hashed."""
+
+_MOST_FEATURES = 1 << 22
+_POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
+_ENCODE = re.compile(r"(.+?)=(\w+)(?::(?:features=)?([^:=]*))?", re.DOTALL)
+
+
+class CodingError(Exception):
+    """A cell that has no code: itself and what was expected."""
+
+
+class Coding(ABC):
+    """How cells of one column become features.
+
+    Attributes
+    ----------
+    parts : sequence of str
+        Names of the features, within the column.
+    """
+
+    parts: Sequence[str]
+
+    @abstractmethod
+    def encode(self, cells: Sequence[str]) -> CSR:
+        """Return a row for each cell; an empty one where it holds no value. Raise `CodingError` at one that has none."""
+
+
+class _Hashed(Coding):
+    def __init__(self, features: int = FEATURES) -> None:
+        if not 1 <= features <= _MOST_FEATURES:
+            raise ParameterError(f"encode: features was {features}, expected 1 to {_MOST_FEATURES:,}")
+        self.parts = [f"#{number}" for number in range(features)]
+
+    def encode(self, cells: Sequence[str]) -> CSR:
+        found = self._transform(["" if is_missing(cell) else cell for cell in cells])
+        found.sum_duplicates()
+        found.eliminate_zeros()
+        return CSR(found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data)
+
+    @abstractmethod
+    def _transform(self, cells: Sequence[str]) -> Any:
+        """Return the hashed cells as SciPy's CSR."""
+
+
+class Hash(_Hashed):
+    """A category of many values: 1 or -1 in the feature that the hash of the cell says.
+
+    Examples
+    --------
+    >>> Hash(8).encode(["cook", "", "cook"])
+    CSR(indptr=array([0, 1, 1, 2]), indices=array([3, 3], dtype=int32), data=array([1., 1.]))
+    """
+
+    def _transform(self, cells: Sequence[str]) -> Any:
+        from sklearn.feature_extraction import FeatureHasher
+
+        hasher = FeatureHasher(len(self.parts), input_type="string")
+        return hasher.transform([cell] if cell else [] for cell in cells)
+
+
+class Words(_Hashed):
+    """Text: words of two letters and more in lower case, counted in the features that their hashes say."""
+
+    def _transform(self, cells: Sequence[str]) -> Any:
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        return HashingVectorizer(n_features=len(self.parts), norm=None).transform(cells)
+
+
+class Date(Coding):
+    """A date or time as ISO 8601 writes it: its parts as numbers, Monday 0.
+
+    Examples
+    --------
+    >>> Date().encode(["2024-01-31 10:30"]).data
+    array([2024.,    1.,   31.,    2.,   10.,   30.])
+    """
+
+    parts: ClassVar[Sequence[str]] = ("year", "month", "day", "weekday", "hour", "minute", "second")  # type: ignore[misc]
+
+    def encode(self, cells: Sequence[str]) -> CSR:
+        dense = np.zeros((len(cells), len(self.parts)))
+        for i, cell in enumerate(cells):
+            if not is_missing(cell):
+                dense[i] = _parts(cell)
+        row, column = np.nonzero(dense)
+        indptr = np.searchsorted(row, np.arange(len(cells) + 1)).astype(np.int64)
+        return CSR(indptr, column.astype(np.int32), dense[row, column])
+
+
+def _parts(cell: str) -> tuple[float, ...]:
+    try:
+        time = datetime.fromisoformat(cell)
+    except ValueError:
+        raise CodingError(cell, "a date or time as 2024-01-31 or 2024-01-31 10:30:00") from None
+    seconds = time.second + time.microsecond / 1e6
+    return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
+
+
+CODINGS: dict[str, type[Coding]] = {"hash": Hash, "text": Words, "date": Date}
+"""Codings by name."""
+
+
+def parse_codings(texts: Iterable[str]) -> dict[str, Coding]:
+    """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:features=N``, names.
+
+    Raises
+    ------
+    ParameterError
+        If a text is none of these.
+
+    Examples
+    --------
+    >>> codings = parse_codings(["shop=hash:features=2^10", "placed=date"])
+    >>> {column: len(coding.parts) for column, coding in codings.items()}
+    {'shop': 1024, 'placed': 7}
+    """
+    found: dict[str, Coding] = {}
+    for text in texts:
+        match = _ENCODE.fullmatch(text)
+        kind = CODINGS.get(match[2]) if match else None
+        if match is None or kind is None or (match[3] is not None and not issubclass(kind, _Hashed)):
+            raise ParameterError(
+                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N) or COLUMN=date"
+            )
+        if match[1] in found:
+            raise ParameterError(f"encode names the column {match[1]!r} twice; expected one coding for it")
+        found[match[1]] = kind(_number(match[3])) if match[3] is not None else kind()  # type: ignore[call-arg]
+    return found
+
+
+def _number(text: str) -> int:
+    power = _POWER.fullmatch(text)
+    if power and int(power[1]) < 64:
+        return 1 << int(power[1])
+    if not text.isdecimal():
+        raise ParameterError(f"encode: features was {text!r}, expected a whole number, as 1000 or 2^18")
+    return int(text)

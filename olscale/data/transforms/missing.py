@@ -1,0 +1,167 @@
+"""Missing values: filled in, or told by a feature of their own."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, trim
+from olscale.compiled.decorator import compiled
+from olscale.data.transforms.base import Transform
+from olscale.data.transforms.streaming import StreamingTransform
+from olscale.errors import ParameterError
+
+MEDIAN_ROWS = 255
+"""Latest values of a feature of which the median is taken: 4 KB a feature."""
+
+
+@compiled
+def _fill_dense(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: Any) -> None:
+    for i in range(X.shape[0]):
+        if trains[i]:
+            rows[0] += 1
+        for j in range(X.shape[1]):
+            value = X[i, j]
+            absent = np.isnan(value)
+            if trains[i]:
+                if absent:
+                    missing[j] += 1
+                else:
+                    total[j] += value
+            out[i, j] = _mean(rows[0] - missing[j], total[j]) if absent else value
+
+
+@compiled
+def _fill_sparse(X: Any, trains: Any, rows: Any, total: Any, missing: Any, out: Any) -> None:
+    for i in range(X.indptr.shape[0] - 1):
+        if trains[i]:
+            rows[0] += 1
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            value, j = X.data[p], X.indices[p]
+            absent = np.isnan(value)
+            if trains[i]:
+                if absent:
+                    missing[j] += 1
+                else:
+                    total[j] += value
+            out[p] = _mean(rows[0] - missing[j], total[j]) if absent else value
+
+
+@compiled
+def _mean(count: int, total: float) -> float:
+    return total / count if count > 0 else 0.0
+
+
+@compiled
+def _fill_medians(X: Any, trains: Any, seen: Any, latest: Any, ordered: Any, out: Any) -> None:
+    room = latest.shape[1]
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            value, count = X[i, j], min(seen[j], room)
+            ranks = ordered[j]
+            if not np.isnan(value):
+                out[i, j] = value
+                if trains[i]:
+                    at = count  # where there is a gap: at the end, or where the oldest value was
+                    if count == room:
+                        at = np.searchsorted(ranks, latest[j, seen[j] % room])
+                    while at > 0 and ranks[at - 1] > value:
+                        ranks[at] = ranks[at - 1]
+                        at -= 1
+                    last = min(count, room - 1)
+                    while at < last and ranks[at + 1] < value:
+                        ranks[at] = ranks[at + 1]
+                        at += 1
+                    ranks[at] = value
+                    latest[j, seen[j] % room] = value
+                    seen[j] += 1
+            elif count == 0:
+                out[i, j] = 0.0
+            else:  # halves before the sum: it cannot overflow
+                out[i, j] = 0.5 * ranks[(count - 1) // 2] + 0.5 * ranks[count // 2]
+
+
+class Impute(StreamingTransform):
+    """Fill in missing values (NaN); what there is of each feature so far says with what, and 0 where there is nothing.
+
+    Parameters
+    ----------
+    strategy : {"mean", "median", "zero"}
+        The mean of all values so far, zeros of sparse rows included: their sum, in the order of the rows, over their number.
+        The exact median of the latest 255 values, for which sparse rows are made dense. Or 0, which learns nothing.
+
+    Examples
+    --------
+    >>> step = Impute("mean")
+    >>> step.begin(1)
+    >>> step.learn(np.array([[1.0], [np.nan], [4.0], [np.nan]]), 1, np.array([True, True, True, False]))[:, 0]
+    array([1. , 1. , 4. , 2.5])
+    """
+
+    name = "impute"
+    keeps_missing = True
+
+    def __init__(self, strategy: str = "mean") -> None:
+        if strategy not in ("mean", "median", "zero"):
+            raise ParameterError(f"transform impute: strategy was {strategy!r}, expected mean, median or zero")
+        self.strategy = strategy
+        self.streams, self.takes_sparse = strategy != "zero", strategy != "median"
+
+    def begin(self, columns: int) -> None:
+        if self.strategy == "mean":
+            self.learned = {
+                "rows": np.zeros(1, np.int64),
+                "total": np.zeros(columns),
+                "missing": np.zeros(columns, np.int64),
+            }
+        elif self.strategy == "median":
+            window = columns, MEDIAN_ROWS
+            self.learned = {
+                "seen": np.zeros(columns, np.int64),
+                "latest": np.zeros(window),
+                "ordered": np.zeros(window),
+            }
+        else:
+            self.learned = {}
+
+    def learn(self, X: Rows, columns: int, trains: NDArray[np.bool_]) -> Rows:
+        if isinstance(X, CSR):
+            X = trim(X)
+        values, learned = X.data if isinstance(X, CSR) else X, self.learned
+        filled = np.empty(values.shape)
+        if self.strategy == "zero":
+            filled = np.where(np.isnan(values), 0.0, values)
+        elif self.strategy == "median":
+            _fill_medians(X, trains, learned["seen"], learned["latest"], learned["ordered"], filled)
+        else:
+            fill = _fill_sparse if isinstance(X, CSR) else _fill_dense
+            fill(X, trains, learned["rows"], learned["total"], learned["missing"], filled)
+        return X._replace(data=filled) if isinstance(X, CSR) else filled
+
+
+class MissingIndicator(Transform):
+    """Append a feature for each one: 1 where that has no value (NaN), else 0.
+
+    Examples
+    --------
+    >>> MissingIndicator().apply(np.array([[np.nan, 2.0]]), 2)
+    array([[nan,  2.,  1.,  0.]])
+    """
+
+    name = "missing-indicator"
+    keeps_missing = True
+    takes_sparse = True
+
+    def width(self, columns: int) -> int:
+        return 2 * columns
+
+    def apply(self, X: Rows, columns: int) -> Rows:
+        if not isinstance(X, CSR):
+            return np.hstack([X, np.isnan(X).astype(np.float64)])
+        indptr, indices, data = trim(X)
+        at = np.flatnonzero(np.isnan(data))
+        row = np.searchsorted(indptr, at, side="right") - 1
+        ends = indptr[row + 1]
+        before = np.searchsorted(row, np.arange(len(indptr)))  # values that rows before this one have more
+        more = (indices[at] + columns).astype(indices.dtype)
+        return CSR(indptr + before, np.insert(indices, ends, more), np.insert(data, ends, 1.0))

@@ -1,0 +1,110 @@
+"""Transforms that learn from the rows as they come, and never ahead of them.
+
+A row that trains is learned from first and transformed then: what becomes of it depends on its own features and on the rows
+before it, never on a label and never on a row to come. A row that is held out, or of the test split, is transformed with
+what is known when it is predicted, and leaves no trace. A row is transformed once, when it is predicted: one whose label
+comes later is learned as it was then. Several passes over the rows are one long stream.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of
+from olscale.data.chunk import Chunk
+from olscale.data.transforms.base import Transform
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class StreamingTransform(Transform):
+    """A transform that learns from rows as they come; one more method than of others, and `begin` in place of `fit`.
+
+    Attributes
+    ----------
+    learned : dict of str to ndarray
+        All that it has learned: what a checkpoint keeps.
+    """
+
+    streams = True
+    learned: Arrays
+
+    @abstractmethod
+    def begin(self, columns: int) -> None:
+        """Set `learned` to that before the first row."""
+
+    @abstractmethod
+    def learn(self, X: Any, columns: int, trains: NDArray[np.bool_]) -> Rows:
+        """Return the transformed rows; of each row that `trains` learn before it is transformed."""
+
+    def apply(self, X: Any, columns: int) -> Rows:
+        """Return the transformed rows; nothing is learned."""
+        return self.learn(X, columns, np.zeros(rows_of(X), dtype=np.bool_))
+
+
+class StreamingSteps:
+    """The last steps of a pipeline, from its first streaming transform on, on their way through a stream.
+
+    Parameters
+    ----------
+    steps : sequence of Transform
+        Empty where no transform of the pipeline streams: rows are then left as they are.
+    columns : int
+        Number of features before the first.
+    """
+
+    def __init__(self, steps: Sequence[Transform], columns: int) -> None:
+        self._steps = [copy(step) for step in steps]  # those of a pipeline may be in several streams
+        for step in self._steps:
+            if isinstance(step, StreamingTransform):
+                step.begin(columns)
+            columns = step.width(columns)
+
+    def learn(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
+        """Return the stream's next rows transformed; those that `trains` are learned from."""
+        return self._through(chunk, trains)
+
+    def apply(self, chunk: Chunk) -> Chunk:
+        """Return rows transformed with what is known so far."""
+        return self._through(chunk, np.zeros(len(chunk), dtype=np.bool_))
+
+    def _through(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
+        X, columns = chunk.X, chunk.columns
+        for step in self._steps:
+            X = step.rows(X, columns)
+            X = step.learn(X, columns, trains) if isinstance(step, StreamingTransform) else step.apply(X, columns)
+            columns = step.width(columns)
+        return Chunk(X, chunk.y, columns, chunk.delays) if self._steps else chunk
+
+    def size_after(self, columns: int, values: float) -> tuple[int, float]:
+        """Return the number of features, and of stored values of a row, that the steps make of so many."""
+        for step in self._steps:
+            columns, values = step.size_after(columns, values)
+        return columns, values
+
+    def state(self) -> Arrays:
+        """Return copies of all that the steps have learned."""
+        return {
+            f"{number}.{name}": array.copy()
+            for number, step in enumerate(self._steps)
+            if isinstance(step, StreamingTransform)
+            for name, array in step.learned.items()
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`.
+
+        Raises
+        ------
+        KeyError
+            If it is not that of these steps.
+        """
+        for number, step in enumerate(self._steps):
+            if isinstance(step, StreamingTransform):
+                step.learned = {name: np.array(state[f"{number}.{name}"]) for name in step.learned}

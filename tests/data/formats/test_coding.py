@@ -1,0 +1,80 @@
+"""Hashed and dated columns: scikit-learn's own numbers, whatever the batch, and a line for what has no code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction import FeatureHasher
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from olscale.compiled.csr import to_dense
+from olscale.data.dataset import Dataset
+from olscale.data.formats.coding import parse_codings
+from olscale.data.ingest.ingest import ingest
+from olscale.errors import FormatError, ParameterError, UnknownNameError
+
+ROWS = 5000
+SHOPS = ["" if i % 50 == 0 else f"shop{i * i % 977}" for i in range(ROWS)]
+NOTES = [" ".join(f"word{i * k % 37}" for k in range(i % 5)) for i in range(ROWS)]
+ENCODE = ["shop=hash:features=2^6", "note=text:128", "placed=date"]
+
+
+def rows_of(dataset: Dataset) -> np.ndarray:
+    return np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")])
+
+
+def table(path: Path, first: int = 0, last: int = ROWS) -> str:
+    lines = [
+        f"{i % 7},{SHOPS[i]},2024-03-{i % 31 + 1:02} 10:0{i % 10},{NOTES[i]},k{i % 3},{i % 2}"
+        for i in range(first, last)
+    ]
+    path.write_text("\n".join(["size,shop,placed,note,kind,label", *lines]) + "\n")
+    return str(path)
+
+
+def test_columns_have_the_numbers_of_scikit_learn(tmp_path: Path) -> None:
+    dataset = ingest(table(tmp_path / "t.csv"), tmp_path / "t", encode=ENCODE)
+    X, names = rows_of(dataset), list(dataset.manifest.feature_names or ())
+    assert names[:2] == ["size", "shop=#0"]
+    assert names[-3:] == ["kind=k0", "kind=k1", "kind=k2"]
+    shop = FeatureHasher(64, input_type="string").transform([[s] if s else [] for s in SHOPS])
+    note = HashingVectorizer(n_features=128, norm=None).transform(NOTES)
+    np.testing.assert_array_equal(X[:, 1:65], shop.toarray())
+    at = names.index("note=#0")
+    np.testing.assert_array_equal(X[:, at : at + 128], note.toarray())
+    at = names.index("placed=year")
+    assert X[4, at : at + 7].tolist() == [2024, 3, 5, 1, 10, 4, 0]
+    np.testing.assert_array_equal(X[:, -3:], np.eye(3)[np.arange(ROWS) % 3])
+    assert dataset.manifest.splits["train"].missing == {"shop": 100, "note": 1000}
+
+
+def test_several_sources_have_the_bytes_of_one(tmp_path: Path) -> None:
+    """What a cell becomes depends on no other; a first file may be small, and a coded column hold numbers only."""
+    whole = ingest(table(tmp_path / "t.csv"), tmp_path / "t", encode=ENCODE)
+    parts = [table(tmp_path / "a.csv", 0, 3), table(tmp_path / "b.csv", 3, 4100), table(tmp_path / "c.csv", 4100)]
+    assert ingest(parts, tmp_path / "p", encode=ENCODE).fingerprint == whole.fingerprint
+    (tmp_path / "n.csv").write_text("id,x,label\n007,1,a\n7,2,b\n007,3,a\n")
+    X = rows_of(ingest(str(tmp_path / "n.csv"), tmp_path / "n", encode="id=hash:64"))
+    assert (X[0, 1:] == X[2, 1:]).all()
+    assert (X[0, 1:] != X[1, 1:]).any()
+
+
+@pytest.mark.parametrize("text", ["shop", "shop=hush", "shop=hash:0", "shop=hash:features=x", "shop=date:3", "=hash"])
+def test_a_text_that_is_no_coding_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="encode"):
+        parse_codings([text])
+
+
+def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
+    source = table(tmp_path / "t.csv", 0, 50)
+    with pytest.raises(UnknownNameError, match="did you mean 'shop'"):
+        ingest(source, tmp_path / "t", encode="shopp=hash")
+    with pytest.raises(FormatError, match="'label' is the label"):
+        ingest(source, tmp_path / "t", encode="label=hash")
+    with pytest.raises(FormatError, match="column 'note' is 'word0', expected a date or time as 2024-01-31"):
+        ingest(source, tmp_path / "t", encode="note=date")
+    np.savez(tmp_path / "rows.npz", X=np.eye(2), y=np.arange(2))
+    with pytest.raises(FormatError, match="leave --encode out"):
+        ingest(str(tmp_path / "rows.npz"), tmp_path / "t", encode="note=date")
