@@ -30,7 +30,7 @@ def models() -> None:
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
     """List the runs of STORE that ended well, those with the least error first, and whether STORE keeps their models."""
-    from olscale.models.kept import kept_ids
+    from olscale.results.kept_models import kept_ids
     from olscale.results.store import open_store
 
     opened = open_store(store)
@@ -68,7 +68,7 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     """
     from olscale.cli.modules_here import find_modules_here
     from olscale.models.file import load_model
-    from olscale.models.kept import kept_name
+    from olscale.results.kept_models import kept_name
     from olscale.results.store import open_store
 
     find_modules_here()

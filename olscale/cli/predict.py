@@ -11,12 +11,16 @@ from olscale.cli.say import say
 @click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
 @click.argument("model")
 @click.argument("source")
-@click.option("--out", "--to", metavar="FILE", help="File that ends in .csv or .parquet; standard output when left out.")
+@click.option(
+    "--out", "--to", metavar="FILE", help="File that ends in .csv or .parquet; standard output when left out."
+)
 @click.option("--scores", is_flag=True, help="Also write the scores.")
 @click.option("--labels", is_flag=True, help="Also write the labels of SOURCE, and tell the error.")
 @click.option("--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out.")
 @click.option("--format", metavar="FORMAT", help="Format of the source; guessed when left out.")
-@click.option("--label", metavar="COLUMN", help="Column of the labels in tables; that of the model's dataset by default.")
+@click.option(
+    "--label", metavar="COLUMN", help="Column of the labels in tables; that of the model's dataset by default."
+)
 @click.option("--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable.")
 @click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
 @click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")

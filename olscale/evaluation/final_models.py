@@ -19,8 +19,8 @@ from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_learners
 from olscale.learners.contract.learner import Learner
-from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.learners.contract.version import learner_version
+from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
 from olscale.models.file import check_savable
 from olscale.models.final_model import FinalModel

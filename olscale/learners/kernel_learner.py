@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.decorator import is_ours, uncached
-from olscale.compiled.support_vectors import GROWING, SupportVectors, check_support, empty_support, grow_places, grow_slots
+from olscale.compiled.support_vectors import (
+    GROWING,
+    SupportVectors,
+    check_support,
+    empty_support,
+    grow_places,
+    grow_slots,
+)
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
@@ -136,7 +143,9 @@ class KernelLearner(WidthLearner, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may take more room than those of now."""
-        check_support({name: state[name] for name in SupportVectors._fields if name in state}, len(self.state_["place"]))
+        check_support(
+            {name: state[name] for name in SupportVectors._fields if name in state}, len(self.state_["place"])
+        )
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]

@@ -59,7 +59,9 @@ class ColumnsEntry(_Entry):
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
         if self.names is not None and not len(set(self.names)) == len(self.names) == self.count:
-            raise ValueError(f"columns.names has {len(self.names)} names, each to be there once, for {self.count} columns")
+            raise ValueError(
+                f"columns.names has {len(self.names)} names, each to be there once, for {self.count} columns"
+            )
         return self
 
     @classmethod

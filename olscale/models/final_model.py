@@ -120,7 +120,9 @@ class FinalModel:
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             row = int(np.argmin(finite))
-            raise ParameterError(f"row {row} of X cannot be predicted: {diverged_at(self.learner, rows, row, row).reason}")
+            raise ParameterError(
+                f"row {row} of X cannot be predicted: {diverged_at(self.learner, rows, row, row).reason}"
+            )
         return scores
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:

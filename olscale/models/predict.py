@@ -20,7 +20,6 @@ from olscale.models.source import ModelSource, RowsToPredict
 from olscale.storage.open import open_output
 
 
-
 @dataclass(slots=True)
 class Predicted:
     """What was predicted.

@@ -22,7 +22,7 @@ from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.selection import drop_columns
 from olscale.data.ingest.sources import expand
 from olscale.data.manifest import MANIFEST
-from olscale.errors import DatasetError, ModelError, UnknownNameError
+from olscale.errors import ModelError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.storage.open import open_storage
 
@@ -176,7 +176,8 @@ class ModelSource:
 
 
 def _columns_of(batch: Batch) -> Sequence[str] | None:
-    return None if batch.table is None else batch.table.columns.names
+    columns = None if batch.table is None else batch.table.columns
+    return None if columns is None else [columns.names[place] for place in columns.features]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -12,12 +12,12 @@ import olscale
 from olscale.compiled.csr import Rows
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
+from olscale.data.stream import Shuffle
 from olscale.errors import ModelError
 from olscale.evaluation.final_models import compute_model, final_model
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import RunGroup
-from olscale.data.stream import Shuffle
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import learner_names, make_learner
 from olscale.models.final_model import FinalModel
@@ -74,7 +74,9 @@ def raw_chunks(dataset: Dataset, split: str) -> list[tuple[Rows, Any]]:
     ("learner", "transforms"),
     [*((name, "standardize") for name in learner_names()), *(("pa1", name) for name in TRANSFORMS)],
 )
-def test_what_is_saved_predicts_and_learns_on_alike(dataset: Dataset, learner: str, transforms: str, tmp_path: Path) -> None:
+def test_what_is_saved_predicts_and_learns_on_alike(
+    dataset: Dataset, learner: str, transforms: str, tmp_path: Path
+) -> None:
     going, model = run_through(dataset, learner, TRANSFORMS[transforms])
     model.save(tmp_path / "model.olm")
     loaded = olscale.load_model(tmp_path / "model.olm")
@@ -114,7 +116,7 @@ def test_a_model_is_computed_again_from_its_record(dataset: Dataset, tmp_path: P
         model = compute_model(record, dataset.path)
         assert model.about.run == id
     wrong = dict(record.metrics) | {"mistakes": record.metrics["mistakes"] + 1}
-    with pytest.raises(ModelError, match="recomputed run .* differs .*: mistakes is"):
+    with pytest.raises(ModelError, match=r"recomputed run .* differs .*: mistakes is"):
         compute_model(type(record)(**{**as_fields(record), "metrics": wrong}), dataset.path)
 
 

@@ -183,7 +183,12 @@ def _columns(
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
     chosen = options.label
-    if chosen is None and options.labelled and 0 not in dropped and (beside or (not named and not any(text) and label_is_first(cells))):
+    if (
+        chosen is None
+        and options.labelled
+        and 0 not in dropped
+        and (beside or (not named and not any(text) and label_is_first(cells)))
+    ):
         chosen = 0
     label = label_position(source, names, chosen, dropped) if options.labelled else UNLABELLED
     text_or_not = text_columns(names, text, label, options.table)
