@@ -41,7 +41,8 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
         wanted = (not datasets or row["dataset"] in datasets) and (not learners or row["learner"] in learners)
         if row["outcome"] == "ok" and wanted:
             metrics = dict(row["metrics"])
-            rows.append((row["dataset"], metrics.get("test_error", metrics.get("cumulative_error", 1.0)), row))
+            error = float(metrics.get("test_error", metrics.get("cumulative_error", 1.0)) or 0.0)
+            rows.append((row["dataset"], error, row))
     for dataset, error, row in sorted(rows, key=lambda each: (*each[:2], each[2]["id"])):
         params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
         protocol = _object(row["protocol"])

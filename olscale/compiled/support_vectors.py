@@ -111,7 +111,8 @@ def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
         raise ValueError("other arrays than those of support vectors")
     blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
     slots = blocks * WIDTH
-    shapes = dict.fromkeys(("feature", "free", "holders"), (places,)) | dict.fromkeys(("sizes", "born"), (slots,))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
+    shapes |= dict.fromkeys(("sizes", "born"), (slots,))
     shapes |= {"values": (blocks, places, WIDTH), "place": (columns,), "held": (slots, places // 64), "counts": (4,)}
     if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
         raise ValueError("arrays of support vectors that do not fit each other")

@@ -6,8 +6,8 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
@@ -155,7 +155,8 @@ def _csv(file: IO[bytes]) -> Iterator[_Csv]:
 
 class _Parquet:
     def __init__(self, file: IO[bytes]) -> None:
-        self._file, self.open = file, None
+        self._file = file
+        self.open: Any = None
 
     def write(self, table: dict[str, list[Any]]) -> None:
         import pyarrow as pa
@@ -175,4 +176,4 @@ def _parquet(file: IO[bytes]) -> Iterator[_Parquet]:
         writer.open.close()
 
 
-_KINDS = {".csv": _csv, ".parquet": _parquet}
+_KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {".csv": _csv, ".parquet": _parquet}

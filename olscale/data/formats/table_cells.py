@@ -58,14 +58,12 @@ class CellPlaces:
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
         wanted = [] if columns.label == UNLABELLED else [columns.label]
-        if columns.segments not in (None, *features, columns.label):
-            wanted.append(columns.segments)
+        by = columns.segments
+        wanted += [] if by is None or by in (*features, columns.label) else [by]
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
-        self.others = [position for position in wanted if position is not None and not columns.text[position]]
-        self.text = self.categorical + [
-            position for position in wanted if position is not None and columns.text[position]
-        ]
+        self.others = [position for position in wanted if not columns.text[position]]
+        self.text = self.categorical + [position for position in wanted if columns.text[position]]
 
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""

@@ -55,7 +55,7 @@ class KernelFeatures(Transform):
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
         names = {"median"} if self.gamma == "median" else set()
-        if state.keys() != names or any((a.shape, a.dtype) != ((1,), np.float64) for a in state.values()):
+        if state.keys() != names or any((a.shape, a.dtype.str) != ((1,), "<f8") for a in state.values()):
             raise ValueError(f"transform {self.name} has arrays {sorted(state)}, expected {sorted(names)}")
         if names:
             self._median = float(state["median"][0])

@@ -137,7 +137,7 @@ class Nystroem(KernelFeatures):
         panels = own.pop("panels", np.empty(0))
         check_support(own, columns)
         slots = len(own["sizes"])
-        if (panels.shape, panels.dtype) != ((-(-self.features // _PANEL), slots, _PANEL), np.float64):
+        if (panels.shape, panels.dtype.str) != ((-(-self.features // _PANEL), slots, _PANEL), "<f8"):
             raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
         self._support, self._panels = SupportVectors(**own), panels
 

@@ -82,10 +82,8 @@ class _Scaling(Transform):
         return {"centre": self._centre, "scale": self._scale, **unit}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        shapes = {name: (array.shape, array.dtype) for name, array in state.items()}
-        if shapes != dict.fromkeys(
-            ["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), np.float64)
-        ):
+        shapes = {name: (array.shape, array.dtype.str) for name, array in state.items()}
+        if shapes != dict.fromkeys(["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")):
             raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
         self._centre, self._scale, self._unit = state["centre"], state["scale"], state.get("unit")
 
