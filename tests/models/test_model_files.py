@@ -61,7 +61,7 @@ def test_a_file_is_no_larger_than_it_says(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="it is compressed"):
         olscale.load_model(tmp_path / "bomb.olm")
     huge = {"sparse/learner/W/shape": np.array([1 << 40, 3]), "sparse/learner/W/at": np.array([1 << 50])}
-    with pytest.raises(ModelError, match="lie outside of it|does not fit the memory|damaged"):
+    with pytest.raises(ModelError, match=r"lie outside of it|does not fit the memory|damaged"):
         olscale.load_model(written(tmp_path, {}, **huge, **{"sparse/learner/W/blocks": np.zeros((1, 32))}))
 
 

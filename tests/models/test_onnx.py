@@ -40,7 +40,7 @@ def test_what_is_not_linear_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx")
     from olscale.models.onnx import export_onnx
 
-    with pytest.raises(ModelError, match="learner lol is not linear"):
+    with pytest.raises(ModelError, match=r"learner lol is not linear"):
         export_onnx(trained("lol", (0, 1), ("bias",)), tmp_path / "a.onnx")
     with pytest.raises(ModelError, match="transform unit-norm is not linear"):
         export_onnx(trained("pa1", (0, 1), ("unit-norm",)), tmp_path / "a.onnx")
