@@ -22,8 +22,8 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
 from olscale.learners.registry import learner_class, learner_path, make_learner
 from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
-from olscale.models.file import check_savable
 from olscale.models.final_model import FinalModel
+from olscale.models.write import check_savable
 from olscale.results.record import Record
 
 

@@ -14,7 +14,6 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
-from olscale.models.file import write_model
 from olscale.results.forget import replace_record
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
@@ -73,7 +72,7 @@ def keep_models(store: Store, group: RunGroup, states: Sequence[RunState], pipel
             name, model = kept_name(state.run.id), final_model(state.run, state.learner, dataset, pipeline)
             try:
                 with store.files.writing(name) as file:
-                    write_model(model, file)
+                    model.write(file)
             except OSError as fault:
                 raise StoreError(
                     f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check its permissions and free "

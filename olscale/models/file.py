@@ -24,50 +24,11 @@ from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
 from olscale.models.final_model import FinalModel, fitted_pipeline
-from olscale.storage.checked_arrays import LaterFormatError, read_arrays, write_arrays
-from olscale.storage.open import open_output, open_storage
+from olscale.models.write import ABOUT, check_savable
+from olscale.storage.checked_arrays import LaterFormatError, read_arrays
+from olscale.storage.open import open_storage
 
-_ABOUT = "model.json"
 _MOST_ABOUT = 1 << 28
-
-
-def save_model(model: FinalModel, file: str | os.PathLike[str]) -> None:
-    """Write a model to `file`, whole or not at all.
-
-    Raises
-    ------
-    ModelError
-        If the learner has no plain arrays to save.
-    DatasetError
-        If the file cannot be written.
-    """
-    check_savable(model.about.learner.name, model.learner)
-    with open_output(os.fspath(file)) as out:
-        write_model(model, out)
-
-
-def write_model(model: FinalModel, out: IO[bytes]) -> None:
-    """Write a model to an open file."""
-
-    def arrays() -> Iterator[tuple[str, NDArray[Any]]]:
-        yield _ABOUT, np.frombuffer(model.about.model_dump_json().encode(), dtype=np.uint8)
-        yield from model.arrays().items()
-
-    write_arrays(out, arrays())
-
-
-def check_savable(name: str, learner: Learner) -> None:
-    """Refuse a learner whose state is not all that it has learned.
-
-    Raises
-    ------
-    ModelError
-    """
-    if not learner.restorable:
-        raise ModelError(
-            f"learner {name} is an estimator from elsewhere, whose model is no plain arrays: it cannot be saved; train it "
-            "with its own library and save it as that says"
-        )
 
 
 def read_about(file: str | os.PathLike[str]) -> About:
@@ -138,7 +99,7 @@ def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
     with open_storage(folder + slash or ".").ranges(name) as stream:
         _check_members(stream)
         arrays = read_arrays(stream)
-    data = arrays.pop(_ABOUT, None)
+    data = arrays.pop(ABOUT, None)
     if data is None or data.dtype != np.uint8 or data.ndim != 1 or len(data) > _MOST_ABOUT:
         raise ValueError("it has no model.json")
     text = data.tobytes()

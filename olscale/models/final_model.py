@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,8 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, Learner, codes_of
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
 from olscale.models.about import About
+from olscale.models.write import check_savable, write_model
+from olscale.storage.open import open_output
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -81,10 +83,22 @@ class FinalModel:
         return found
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the model to `file`, whole or not at all; see `olscale.models.file`."""
-        from olscale.models.file import save_model
+        """Write the model to `file`, whole or not at all; see `olscale.models.file`.
 
-        save_model(self, file)
+        Raises
+        ------
+        ModelError
+            If the learner has no plain arrays to save.
+        DatasetError
+            If the file cannot be written.
+        """
+        check_savable(self.about.learner.name, self.learner)
+        with open_output(os.fspath(file)) as out:
+            self.write(out)
+
+    def write(self, out: IO[bytes]) -> None:
+        """Write the model to an open file."""
+        write_model(self.about, self.arrays(), out)
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""

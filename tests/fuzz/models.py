@@ -14,7 +14,7 @@ from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.learners.registry import make_learner
 from olscale.models.about import About, ColumnsEntry, LearnerEntry, TransformsEntry
-from olscale.models.file import load_model, write_model
+from olscale.models.file import load_model
 from olscale.models.final_model import FinalModel
 from olscale.storage.checked_arrays import read_arrays, write_arrays
 from tests.fuzz.mutate import Mutator
@@ -48,7 +48,7 @@ def seeds() -> list[Files]:
             classes=("x", "y", "z"),
         )
         file = io.BytesIO()
-        write_model(FinalModel(about, learner, pipeline), file)
+        FinalModel(about, learner, pipeline).write(file)
         found.append({"model.olm": file.getvalue()})
     return found
 
