@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from olscale.execution.evaluate import evaluate
     from olscale.execution.evaluation import Evaluation
     from olscale.learners.registry import make_learner
+    from olscale.models.file import load_model
     from olscale.report.notebook import Results
     from olscale.report.watch import LiveView, watch
     from olscale.results.store import Store, open_store
@@ -37,6 +38,7 @@ __all__ = [
     "evaluate",
     "ingest",
     "load_experiment",
+    "load_model",
     "make_learner",
     "open_dataset",
     "open_store",
@@ -52,6 +54,7 @@ _HOMES = {
     "evaluate": "olscale.execution.evaluate",
     "ingest": "olscale.data.ingest.ingest",
     "load_experiment": "olscale.evaluation.experiment",
+    "load_model": "olscale.models.file",
     "make_learner": "olscale.learners.registry",
     "open_dataset": "olscale.data.dataset",
     "open_store": "olscale.results.store",

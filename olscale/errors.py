@@ -9,6 +9,7 @@ The tree::
     ├── ParameterError     a parameter outside its domain (also a ValueError)
     ├── ExperimentError    an experiment that cannot be planned
     ├── StoreError         a metrics store that cannot be read or written
+    ├── ModelError         a model that cannot be saved or loaded
     ├── ExecutionError     a scheduler or worker that cannot be used
     │   └── StoppedError   an evaluation that was told to stop, and has saved its work
     ├── ReportError        a figure or report that cannot be made
@@ -98,6 +99,10 @@ class ExperimentError(OlscaleError):
 
 class StoreError(OlscaleError):
     """A metrics store that cannot be read or written."""
+
+
+class ModelError(OlscaleError):
+    """A final model that cannot be saved or loaded."""
 
 
 class ExecutionError(OlscaleError):

@@ -30,6 +30,8 @@ COMMANDS = {
     "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
     "dashboard": ("olscale.cli.dashboard", "Show metrics stores on a page while they fill."),
     "compact": ("olscale.cli.results", "Merge the many small files of a metrics store into few large ones."),
+    "models": ("olscale.cli.models", "Save, show and export the final models of runs."),
+    "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
 }

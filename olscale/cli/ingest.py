@@ -128,7 +128,7 @@ def ingest(
             layout=layout,
             chunk_rows=chunk_rows,
             segments=segments,
-            label=_column(label),
+            label=column_of(label),
             drop=drop,
             target=target,
             novel=novel,
@@ -207,7 +207,8 @@ def _where(manifest: Manifest) -> str:
             return f"column {position}{side} counted from 0, "
 
 
-def _column(label: str | None) -> str | int | None:
+def column_of(label: str | None) -> str | int | None:
+    """Return a column as it was named or numbered on the command line."""
     if label is None:
         return None
     try:

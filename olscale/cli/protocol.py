@@ -45,10 +45,7 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
 
     for option in reversed(declared):
         about = option.metadata
-        called = click.option(
-            f"--{option.name.replace('_', '-')}",
-            type=_click_type(hints[option.name], about),
-            metavar=about["metavar"],
-            help=about["description"],
-        )(called)
+        flag, hint = f"--{option.name.replace('_', '-')}", hints[option.name]
+        kind = {"is_flag": True, "default": None} if hint is bool else {"type": _click_type(hint, about)}
+        called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(called)
     return called

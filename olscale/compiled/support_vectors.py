@@ -98,6 +98,39 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     }
 
 
+def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
+    """Refuse arrays with which a loop would leave them: loops trust their places, and a file may hold anything.
+
+    Raises
+    ------
+    ValueError
+        If they are no set of support vectors of rows of `columns` features.
+    """
+    likes = empty_support(columns, 0, 0)
+    if arrays.keys() != likes.keys() or any(arrays[name].dtype != like.dtype for name, like in likes.items()):
+        raise ValueError("other arrays than those of support vectors")
+    blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
+    slots = blocks * WIDTH
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
+    shapes |= dict.fromkeys(("sizes", "born"), (slots,))
+    shapes |= {"values": (blocks, places, WIDTH), "place": (columns,), "held": (slots, places // 64), "counts": (4,)}
+    if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
+        raise ValueError("arrays of support vectors that do not fit each other")
+    place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))
+    used = np.flatnonzero(feature >= 0)
+    bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
+    if not (
+        0 <= counts[0] <= min(slots, counts[3])
+        and counts[1] == len(used) == np.count_nonzero(place >= 0)
+        and feature.max(initial=-1) < columns
+        and np.array_equal(place[feature[used]], used)
+        and np.array_equal(np.sort(free[counts[1] :]), np.flatnonzero(feature < 0))
+        and np.array_equal(bits.sum(axis=0), arrays["holders"])
+        and not bits[counts[0] :].any()
+    ):
+        raise ValueError("support vectors that are not at their places")
+
+
 def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
     """Return the arrays with room for `needed` more features: twice as many places or more, or one for every feature."""
     blocks, places, width = arrays["values"].shape

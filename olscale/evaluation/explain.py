@@ -61,7 +61,7 @@ def check_numbers(content: Mapping[str, Any], source: str) -> None:
     tables = datasets if isinstance(datasets, list | tuple) else ()
     own = [each.get("protocol") if isinstance(each, dict) else None for each in tables]
     for place, value in _values({**numeric, "datasets": [{"protocol": protocol} for protocol in own]}, ""):
-        if isinstance(value, bool):
+        if isinstance(value, bool) and not place.endswith("protocol.keep_model"):
             raise ExperimentError(f"{source}: {place} was {value}: expected no true or false here")
 
 

@@ -15,6 +15,7 @@ from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.stream import open_streams
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
 from olscale.evaluation.metrics import METRICS, StreamShape
@@ -100,6 +101,11 @@ class GroupPass:
             RunState(run, shape, columns, None, metrics, self._meter, self._exceeded.get(run.id), self._stream.names)
             for run in self.group.runs
         ]
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The fitted transforms of the stream."""
+        return self._stream.pipeline
 
     @property
     def ended(self) -> bool:

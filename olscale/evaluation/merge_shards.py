@@ -3,7 +3,7 @@
 It counts the rows with what counts any run's, and joins the states of the shards to the whole model.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
 
-def merge_shards(group: RunGroup, scratch: Scratch) -> Record:
+def merge_shards(group: RunGroup, scratch: Scratch, see: Callable[[RunState], None] = lambda whole: None) -> Record:
     """Return the record of a run whose shards have all ended: the one it would have in one piece.
 
     A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the sum over the shards.
+    The end of the run is shown to `see`.
 
     Raises
     ------
@@ -50,6 +51,7 @@ def merge_shards(group: RunGroup, scratch: Scratch) -> Record:
         whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
     fit, read = (sum(float(end[name][0]) for end in ends) for name in ("seconds", "read_seconds"))
     speed = rows / fit if fit > 0.0 else 0.0
+    see(whole)
     return whole.record({"fit_seconds": fit, "rows_per_second": speed, "read_seconds": read})
 
 

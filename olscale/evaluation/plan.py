@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -53,6 +54,8 @@ class RunPlan:
         Likewise.
     state_bytes : dict of str to int
         How large the model of each run is that may fill the memory, by its id; see `EstimatesCost.state_bytes`.
+    kept : set of str
+        Ids of the runs whose final models are kept.
     """
 
     name: str
@@ -64,6 +67,7 @@ class RunPlan:
     datasets: tuple[PlannedDataset, ...] = ()
     learners: tuple[PlannedLearner, ...] = ()
     state_bytes: Mapping[str, int] = field(default_factory=dict)
+    kept: AbstractSet[str] = frozenset()
 
 
 def make_plan(
@@ -213,12 +217,13 @@ class _Builder:
     sources: dict[str, StreamSource] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
 
     def plan(self, name: str, roster: Roster) -> RunPlan:
         """Return the plan of all runs added."""
         datasets, learners = tuple(roster.datasets), roster.learners()
         plan = RunPlan(name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners)
-        return replace(plan, costs=self.costs, state_bytes=self.state_bytes)
+        return replace(plan, costs=self.costs, state_bytes=self.state_bytes, kept=self.kept)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -258,6 +263,8 @@ class _Builder:
                     added[i].append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = row_numbers[i] * length
                     self.state_bytes[run.id] = state_bytes[i]
+                    if protocol.keep_model:
+                        self.kept.add(run.id)
         return added
 
 

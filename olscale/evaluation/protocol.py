@@ -75,6 +75,8 @@ class StreamOptions:
     passes: Annotated[int, Ge(1)] | tuple[Annotated[int, Ge(1)], ...] = option(
         1, "How often the rows are learned from.", flag=False
     )
+    # No part of a run's definition: nothing that is measured depends on it.
+    keep_model: bool = option(False, "Keep the final models in the store.")
 
     @property
     def online(self) -> bool:

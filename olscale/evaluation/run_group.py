@@ -65,6 +65,8 @@ class RunGroup:
         Whether results of these runs that the store has give way to new ones.
     together : bool
         Whether their records are written to one file, as those of an evaluation of many runs are.
+    keeps_models : bool
+        Whether the store gets their final models.
     """
 
     path: str
@@ -78,6 +80,7 @@ class RunGroup:
     budget: Budget = NO_BUDGET
     replaces: bool = False
     together: bool = False
+    keeps_models: bool = False
 
     @property
     def key(self) -> str:

@@ -4,14 +4,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from olscale.data.dataset import open_dataset
+from olscale.data.stream import open_streams
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoreError
+from olscale.evaluation.final_models import final_model
 from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_state import RunState
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.forget import replace_record
+from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
+from olscale.results.single import why
 from olscale.results.store import Store, open_store
 
 
@@ -51,6 +58,28 @@ def _write(store: Store, group: RunGroup, record: Record) -> None:
         store.write(record)
 
 
+def keep_models(store: Store, group: RunGroup, states: Sequence[RunState], pipeline: Pipeline) -> None:
+    """Write the final models of runs that ended well, those that can be saved; before their records, which are the commit.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written to.
+    """
+    dataset = open_dataset(group.path)
+    for state in states:
+        if state.outcome == "ok" and state.learner.restorable:
+            name, model = kept_name(state.run.id), final_model(state.run, state.learner, dataset, pipeline)
+            try:
+                with store.files.writing(name) as file:
+                    model.write(file)
+            except OSError as fault:
+                raise StoreError(
+                    f"cannot write {name} to the metrics store {store.path}: {why(fault)}; check its permissions and free "
+                    "space, or leave keep_model out"
+                ) from fault
+
+
 def merge_group(group: RunGroup, store: str) -> TaskReport:
     """Write the record of a run whose class shards have all been run.
 
@@ -58,9 +87,15 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
     """
     with answering() as answer:
         target = open_store(store)
-        run = group.runs[0].id
+        run, key = group.runs[0].id, group.runs[0].stream
+
+        def keep(whole: RunState) -> None:
+            if group.keeps_models:
+                streams = open_streams(group.path, key.transforms, key.shuffle, key.part, key.projection or 0)
+                keep_models(target, group, [whole], streams.train.pipeline)
+
         try:
-            record = merge_shards(group, Scratch(target, run))
+            record = merge_shards(group, Scratch(target, run), keep)
         except StoreError:
             if group.replaces or run not in target.done():
                 raise

@@ -14,8 +14,10 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
+from olscale.learners.registry import is_restorable
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
+from olscale.results.kept_models import kept_ids
 from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
@@ -86,6 +88,7 @@ class Job:
         elif self.worker_bytes is not None:
             check_workers(missing, plan.state_bytes, self.worker_bytes)
         groups = self._cut(plan, missing, again) if missing else []
+        self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
         self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(groups, plan.costs))
@@ -101,6 +104,18 @@ class Job:
             self.changed += sum(digest != after.get(id) for id, digest in before.items())
             self._renewed |= {run.id for run in missing}
             self._compact(1 if self._together(plan) else self.many_runs)
+
+    def _note_models(self, plan: RunPlan, missing: list[Run]) -> None:
+        """Say which models that are to be kept will not be."""
+        wanted = sorted({run.learner for run in missing if run.id in plan.kept})
+        for learner in (name for name in wanted if not is_restorable(name)):
+            self.progress.note(f"models of {learner} are not kept: an estimator from elsewhere is no plain arrays")
+        done = plan.kept - {run.id for run in missing}
+        lacking = len(done - kept_ids(self.store)) if done else 0
+        if lacking:
+            self.progress.note(
+                f"{lacking} runs were done before and have no model in {self.store.path}; olscale models save makes one"
+            )
 
     def _again(self, plan: RunPlan) -> set[str]:
         """Return the runs that are to be computed again and stay until then; what is damaged is set aside."""
@@ -149,7 +164,13 @@ class Job:
         together = self._together(plan)
         groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
         return [
-            replace(group, replaces=any(run.id in again for run in group.runs), together=together) for group in groups
+            replace(
+                group,
+                replaces=any(run.id in again for run in group.runs),
+                together=together,
+                keeps_models=any(run.id in plan.kept for run in group.runs),
+            )
+            for group in groups
         ]
 
 

@@ -13,7 +13,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
-from olscale.execution.group_records import write_records
+from olscale.execution.group_records import keep_models, write_records
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.task_report import Stand, TaskReport
 from olscale.results.scratch import Scratch
@@ -101,7 +101,10 @@ class ResumablePass:
     def finish(self) -> TaskReport:
         """Run the test split, write the records to the store and remove the checkpoints."""
         records = self.group_pass.finish()
-        write_records(self._store, self.group_pass.group, records)
+        going = self.group_pass
+        if going.group.keeps_models and going.group.shard is None:
+            keep_models(self._store, going.group, going.states, going.pipeline)
+        write_records(self._store, going.group, records)
         self.close()
         outcomes = {record.id: record.outcome for record in records}
         if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged

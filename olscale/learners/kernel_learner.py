@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.decorator import is_ours, uncached
-from olscale.compiled.support_vectors import GROWING, SupportVectors, empty_support, grow_places, grow_slots
+from olscale.compiled.support_vectors import (
+    GROWING,
+    SupportVectors,
+    check_support,
+    empty_support,
+    grow_places,
+    grow_slots,
+)
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.learner import FloatArray, State
@@ -136,12 +143,18 @@ class KernelLearner(WidthLearner, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may take more room than those of now."""
+        check_support(
+            {name: state[name] for name in SupportVectors._fields if name in state}, len(self.state_["place"])
+        )
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
+        slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
+        if len(self.state_["alpha"]) != slots or beside[0] not in (slots, 0):
+            raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with each vector."""

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from olscale.errors import ParameterError, StoreError, UnknownNameError
 from olscale.results.checked_json import DAMAGE, json_content
 from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted
+from olscale.results.kept_models import forget_models, kept_ids
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
 from olscale.results.rows import record_of, run_bytes, timing_bytes
@@ -64,6 +65,7 @@ def forget_matching(
 
 def _forget_everything(store: StoreRuns) -> int:
     ids = store.done() | store.lost()
+    forget_models(store, kept_ids(store))
     for kind in ("runs", "lost", "timings"):
         store.discard([*store.single_files(kind), *(store.compacted_files(kind) if kind in SCHEMAS else ())])
     store.discard([*store.names("selections"), *store.names("plans")])
@@ -76,6 +78,7 @@ def forget(store: StoreRuns, ids: set[str]) -> None:
 
     A compaction at the same time may bring one back; its new result then counts if its outcome is better.
     """
+    forget_models(store, ids)
     for kind in ("runs", "lost", "timings"):
         store.discard([name for name in store.single_files(kind) if stem(name) in ids])
         if kind in SCHEMAS:

@@ -10,6 +10,7 @@
     STORE/damaged/                         files that were set aside, under the path they had
     STORE/plans/<name>-<hash>.json         which runs make up an experiment, in what order and under which labels
     STORE/selections/<id>.json             what tuning chose, and how each candidate did
+    STORE/models/<id>.olm                  final models, where an experiment asks to keep them
     STORE/checkpoints/<group key>/         runs in mid-stream, for whoever continues them
     STORE/live/                            what evaluations are doing now (`olscale.results.live`)
     STORE/tmp/                             files being written

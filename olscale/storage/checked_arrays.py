@@ -7,6 +7,7 @@ format, in which every array was one member.
 """
 
 import hashlib
+import math
 import zipfile
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -135,6 +136,10 @@ def _joined(arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]
             continue
         name = name.removeprefix(_SPARSE).removesuffix("/shape")
         at, blocks = arrays.pop(f"{_SPARSE}{name}/at"), arrays.pop(f"{_SPARSE}{name}/blocks")
+        if not (at.dtype == np.int64 and at.ndim == 1 and blocks.shape == (len(at), BLOCK // blocks.itemsize)):
+            raise ValueError(f"its blocks of {name} have no places")
+        if at.min(initial=0) < 0 or at.max(initial=0) * BLOCK >= math.prod(first.tolist()) * blocks.itemsize + BLOCK:
+            raise ValueError(f"its blocks of {name} lie outside of it")
         whole = aligned_zeros(tuple(first.tolist()), blocks.dtype)
         put_blocks(whole, at, blocks)
         yield name, whole

@@ -66,6 +66,10 @@ MAY = {
     ("compact", "store"): {"pyarrow"},
     ("store", "forget", "store", "--learner", "pa1"): {"pyarrow"},
     EVALUATE: {"numba", "pyarrow", "pydantic"},
+    ("models", "list", "store"): {"pyarrow"},
+    ("models", "save", "store", "", "model.olm"): {"numba", "pyarrow", "pydantic"},
+    ("models", "show", "model.olm"): {"numba", "pydantic"},
+    ("predict", "model.olm", "xor"): {"numba", "pyarrow", "pydantic"},
     ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pyarrow"},
 }
 """What each command may import; the report draws here, as it has a single figure."""

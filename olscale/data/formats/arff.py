@@ -17,6 +17,7 @@ from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
+    UNLABELLED,
     TableColumns,
     columns_named,
     label_position,
@@ -82,7 +83,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     dropped = columns_named(source, names, options.drop)
     columns = TableColumns(
         tuple(names),
-        label_position(source, names, options.label, dropped),
+        label_position(source, names, options.label, dropped) if options.labelled else UNLABELLED,
         tuple(not attribute.numeric for attribute in attributes),
         dropped,
         segment_position(source, names, options.segments),

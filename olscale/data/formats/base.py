@@ -47,6 +47,8 @@ class Batch:
         Whether the targets are known to be those of a regression, even where all are whole numbers.
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
+    unlabelled : bool, default False
+        Whether the table was read as one without a label; targets are then zeros.
     """
 
     X: NDArray[Any] | CSR
@@ -57,6 +59,7 @@ class Batch:
     label: str | int | None = None
     regression: bool = False
     table: TableRows | None = None
+    unlabelled: bool = False
 
     def __len__(self) -> int:
         return len(self.target)
@@ -90,6 +93,8 @@ class ReadOptions:
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     table : TableColumns, optional
         Columns of the source before, whose decisions hold for this one too.
+    labelled : bool
+        Whether a column of a table is the target; else all are features.
     """
 
     chunk_rows: int = 8192
@@ -102,6 +107,7 @@ class ReadOptions:
     segments: str | None = None
     decimal: str | None = None
     table: TableColumns | None = None
+    labelled: bool = True
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:

@@ -44,6 +44,7 @@ from olscale.data.formats.cells import Line, checked_rows, numbers_of
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
+    UNLABELLED,
     TableColumns,
     columns_named,
     label_position,
@@ -188,9 +189,14 @@ def _columns(
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
     chosen = options.label
-    if chosen is None and 0 not in dropped and (beside or (not named and not any(text) and label_is_first(cells))):
+    if (
+        chosen is None
+        and options.labelled
+        and 0 not in dropped
+        and (beside or (not named and not any(text) and label_is_first(cells)))
+    ):
         chosen = 0
-    label = label_position(source, names, chosen, dropped)
+    label = label_position(source, names, chosen, dropped) if options.labelled else UNLABELLED
     text_or_not = text_columns(names, text, label, options.table)
     first: list[Column] = [
         column if known is None or is_text else known

@@ -13,6 +13,7 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.compression import open_raw
 from olscale.data.formats.table_columns import (
+    UNLABELLED,
     TableColumns,
     columns_named,
     label_position,
@@ -60,14 +61,15 @@ class ParquetFormat:
 def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     schema = table.schema_arrow
     names = list(schema.names)
-    if len(names) < 2 or not table.metadata.num_rows:
+    if len(names) < 1 + options.labelled or not table.metadata.num_rows:
         raise FormatError(source, f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}")
     names = unique_names(names)
     dropped = columns_named(source, names, options.drop)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(names))]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
-    columns = TableColumns(tuple(names), label_position(source, names, options.label, dropped), text, dropped, segments)
+    label = label_position(source, names, options.label, dropped) if options.labelled else UNLABELLED
+    columns = TableColumns(tuple(names), label, text, dropped, segments)
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode))
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):

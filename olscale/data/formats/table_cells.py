@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.table_columns import TableColumns
+from olscale.data.formats.table_columns import UNLABELLED, TableColumns
 
 
 class Values:
@@ -57,17 +57,13 @@ class CellPlaces:
 
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
-        wanted = (
-            [columns.label]
-            if columns.segments in (None, *features, columns.label)
-            else [columns.label, columns.segments]
-        )
+        wanted = [] if columns.label == UNLABELLED else [columns.label]
+        by = columns.segments
+        wanted += [] if by is None or by in (*features, columns.label) else [by]
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
-        self.others = [position for position in wanted if position is not None and not columns.text[position]]
-        self.text = self.categorical + [
-            position for position in wanted if position is not None and columns.text[position]
-        ]
+        self.others = [position for position in wanted if not columns.text[position]]
+        self.text = self.categorical + [position for position in wanted if columns.text[position]]
 
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""

@@ -15,6 +15,9 @@ from olscale.errors import FormatError, UnknownNameError
 Target: TypeAlias = NDArray[np.float64] | list[str]
 """Raw labels of consecutive rows: numbers, or text."""
 
+UNLABELLED = -1
+"""In place of the position of the target: there is none, all columns are features."""
+
 _UNNAMED = "Unnamed: {}"
 """How pandas calls a column without a name, most often the one of its row numbers."""
 
@@ -28,7 +31,7 @@ class TableColumns:
     names : tuple of str
         All columns, in the order of the source.
     label : int
-        Position of the target.
+        Position of the target, or `UNLABELLED`.
     text : tuple of bool
         Whether each holds text; a text feature becomes one column a value.
     dropped : frozenset of int

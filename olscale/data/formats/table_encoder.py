@@ -6,6 +6,7 @@ stream can be encoded without knowing its values in advance: columns are only ev
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -17,7 +18,7 @@ from olscale.data.formats.cells import is_missing, is_number, numbers_of
 from olscale.data.formats.coding import Coding
 from olscale.data.formats.one_hot import NoCode, OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
-from olscale.data.formats.table_columns import TableColumns, TableRows
+from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
@@ -70,7 +71,8 @@ class TableEncoder:
         codings: Mapping[str, Coding] = MappingProxyType({}),
     ) -> None:
         self.columns, self._source, self._names = columns, source, list(columns.names)
-        self._label_name = self._names[columns.label] if label_name is None else label_name
+        self._labelled = columns.label != UNLABELLED
+        self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
         self._decimal, self.empty = decimal, empty
         if not columns.features:
             raise FormatError(source, "no column is left as a feature; drop fewer")
@@ -162,8 +164,9 @@ class TableEncoder:
             self._feature_names = tuple(names)
         by = self.columns.segments
         table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
-        target = self._column(cells, self.columns.label)
-        return Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
+        target = self._column(cells, self.columns.label) if self._labelled else np.zeros(rows)
+        found = Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
+        return found if self._labelled else replace(found, label=None, unlabelled=True)
 
     def _position(self, name: str) -> int:
         if name not in self._names:

@@ -1,7 +1,7 @@
 """What a transform is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,6 +66,21 @@ class Transform(ABC):
             If sparse rows are too wide to be made dense.
         """
         return X if self.takes_sparse else dense_rows(self.name, X, columns)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what `fit` has left, as plain arrays: none where it leaves nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
+        """Take what a `fit` on rows of `columns` features left, in place of fitting.
+
+        Raises
+        ------
+        ValueError
+            If the arrays are not those of this transform (names, shapes or types differ).
+        """
+        if state:
+            raise ValueError(f"transform {self.name} is not fitted, and has arrays {', '.join(sorted(state))}")
 
     @abstractmethod
     def apply(self, X: Any, columns: int) -> Rows:

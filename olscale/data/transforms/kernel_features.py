@@ -1,7 +1,7 @@
 """What transforms have in common whose features have products near the values of a Gaussian kernel."""
 
-from collections.abc import Callable, Iterator
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,16 @@ class KernelFeatures(Transform):
 
     def _fit_width(self, sample: Rows | None) -> None:
         self._median = 1.0 if sample is None else median_gamma(sample)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"median": np.array([self._median])} if self.gamma == "median" else {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
+        names = {"median"} if self.gamma == "median" else set()
+        if state.keys() != names or any((a.shape, a.dtype.str) != ((1,), "<f8") for a in state.values()):
+            raise ValueError(f"transform {self.name} has arrays {sorted(state)}, expected {sorted(names)}")
+        if names:
+            self._median = float(state["median"][0])
 
     def _sample(self, chunks: Callable[[], Iterator[Rows]], size: int) -> Rows | None:
         """Return rows drawn uniformly, those that can be squared, in an order drawn too; None if there are no rows.

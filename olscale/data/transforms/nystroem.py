@@ -1,6 +1,6 @@
 """Nystrom features: a Gaussian kernel by its values with a few of the training rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,15 @@ from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import exponential
 from olscale.compiled.simd.columns import multiply_dense
-from olscale.compiled.support_vectors import SupportVectors, empty_support, find_places, grow_places, products, put
+from olscale.compiled.support_vectors import (
+    SupportVectors,
+    check_support,
+    empty_support,
+    find_places,
+    grow_places,
+    products,
+    put,
+)
 from olscale.data.transforms.kernel_features import KernelFeatures
 
 _LEAST_EIGENVALUE = 1e-10
@@ -119,6 +127,19 @@ class Nystroem(KernelFeatures):
         rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
         _set_features(rows, self._support, self._gamma(columns), self._panels, *self._space(rows), out)
         return np.ascontiguousarray(out[:, : self.features])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {**super().state(), **self._support._asdict(), "panels": self._panels}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
+        own = {name: array for name, array in state.items() if name in (*SupportVectors._fields, "panels")}
+        super().restore({name: array for name, array in state.items() if name not in own}, columns)
+        panels = own.pop("panels", np.empty(0))
+        check_support(own, columns)
+        slots = len(own["sizes"])
+        if (panels.shape, panels.dtype.str) != ((-(-self.features // _PANEL), slots, _PANEL), "<f8"):
+            raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
+        self._support, self._panels = SupportVectors(**own), panels
 
     def _space(self, X: CSR) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))

@@ -3,7 +3,7 @@
 Fitting sums row after row, so it gives the same bits however the split is cut into chunks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,16 @@ class _Scaling(Transform):
         """Return ``(X - centre) / scale``, of features whose numbers would leave the range in other units."""
         scaled: FloatArray = ((X if self._unit is None else X * self._unit) - self._centre) / self._scale
         return scaled
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        unit = {} if self._unit is None else {"unit": self._unit}
+        return {"centre": self._centre, "scale": self._scale, **unit}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
+        shapes = {name: (array.shape, array.dtype.str) for name, array in state.items()}
+        if shapes != dict.fromkeys(["centre", "scale", *(["unit"] if "unit" in state else [])], ((columns,), "<f8")):
+            raise ValueError(f"transform {self.name} of {columns} features has arrays {shapes}")
+        self._centre, self._scale, self._unit = state["centre"], state["scale"], state.get("unit")
 
 
 class Standardize(_Scaling):

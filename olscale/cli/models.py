@@ -1,0 +1,151 @@
+"""``olscale models``: the final models of runs as files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from olscale.cli.group import Group
+from olscale.cli.meter import meter
+from olscale.cli.say import say
+from olscale.cli.say import show as print_lines
+
+if TYPE_CHECKING:
+    from olscale.results.record import Record
+    from olscale.results.store import Store
+
+_SHOWN = 12
+
+
+@click.group(cls=Group, short_help="Save, show and export the final models of runs.")
+def models() -> None:
+    """Save, show and export the final models of runs."""
+
+
+@models.command("list", short_help="List the runs of STORE whose models can be saved.")
+@click.argument("store")
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
+@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
+    """List the runs of STORE that ended well, those with the least error first, and whether STORE keeps their models."""
+    from olscale.results.kept_models import kept_ids
+    from olscale.results.store import open_store
+
+    opened = open_store(store)
+    kept = kept_ids(opened)
+    columns = ["id", "dataset", "learner", "params", "protocol", "outcome", "metrics"]
+    rows = []
+    for row in opened.read(columns).to_pylist():
+        wanted = (not datasets or row["dataset"] in datasets) and (not learners or row["learner"] in learners)
+        if row["outcome"] == "ok" and wanted:
+            metrics = dict(row["metrics"])
+            error = float(metrics.get("test_error", metrics.get("cumulative_error", 1.0)) or 0.0)
+            rows.append((row["dataset"], error, row))
+    for dataset, error, row in sorted(rows, key=lambda each: (*each[:2], each[2]["id"])):
+        params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
+        protocol = _object(row["protocol"])
+        order = f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
+        more = ", kept" if row["id"] in kept else ""
+        say(f"{row['id'][:_SHOWN]}  {100 * error:6.2f} %  {dataset}, {row['learner']} ({params}), {order}{more}")
+    if not rows:
+        say(f"the metrics store {store} has no such run that ended well", err=True)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return dict(json.loads(value) if isinstance(value, str) else value)
+
+
+@models.command(short_help="Write the final model of the run RUN to FILE.")
+@click.argument("store")
+@click.argument("run")
+@click.argument("file")
+@click.option("--dataset", metavar="DATASET", help="The run's dataset; looked for here and beside STORE when left out.")
+def save(store: str, run: str, file: str, dataset: str | None) -> None:
+    """Write the final model of RUN to FILE: RUN is an id in STORE, or a beginning of one that no other has.
+
+    A model that STORE keeps is copied. Else the run is run again here, and compared with what STORE recorded.
+    """
+    from olscale.cli.modules_here import find_modules_here
+    from olscale.models.file import load_model
+    from olscale.results.kept_models import kept_name
+    from olscale.results.store import open_store
+
+    find_modules_here()
+    opened = open_store(store)
+    record = _record(opened, run)
+    learner, name = record.run["learner"]["name"], record.run["dataset"]["name"]
+    if opened.exists(kept_name(record.id)):
+        model, how = load_model(f"{opened.path}/{kept_name(record.id)}", learner), "as the store keeps it"
+    else:
+        from olscale.evaluation.final_models import compute_model, find_dataset
+
+        beside = opened.path.rstrip("/").rpartition("/")[0]
+        place = dataset or find_dataset(record.run, [name, f"data/{name}", f"{beside}/{name}", f"{beside}/data/{name}"])
+        with meter("computing") as progress:
+            model = compute_model(record, place, progress)
+        how = "run again, with the results of the record"
+    model.save(file)
+    say(f"{file}: {learner} on {name}, run {record.id[:_SHOWN]}, {how}")
+
+
+def _record(store: Store, run: str) -> Record:
+    """Return the run whose id begins with `run`."""
+    from olscale.errors import StoreError
+
+    found = sorted(id for id in store.done() | store.lost() if id.startswith(run))
+    if len(found) != 1:
+        which = "no run" if not found else f"{len(found)} runs"
+        raise StoreError(
+            f"the metrics store {store.path} has {which} whose id begins with {run!r}; olscale models list {store.path} "
+            "shows the ids"
+        )
+    return store.get(found[0])
+
+
+@models.command(short_help="Show what FILE holds.")
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+def show(file: str, as_json: bool) -> None:
+    """Show what learner, transforms, classes and columns the model FILE has; all of it is read and checked."""
+    from olscale.models.file import read_about
+
+    about = read_about(file)
+    if as_json:
+        print_lines(about.model_dump_json(indent=2) + "\n")
+        return
+    columns, dataset, transforms = about.columns, about.dataset, about.transforms
+    names = "without names" if columns.names is None else _shortened(columns.names)
+    params = ", ".join(f"{name}={value}" for name, value in about.learner.params.items())
+    shown = {
+        "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
+        "transforms": ", ".join(transforms.names) or "none",
+        "columns": f"{columns.count:,} {columns.kind}, {names}",
+        "classes": "none" if about.classes is None else f"{len(about.classes)}: {_shortened(about.classes)}",
+        "dataset": "unknown" if dataset is None else f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}",
+        "run": about.run or "unknown",
+        "made by": f"olscale {about.olscale}",
+    }
+    for title, value in shown.items():
+        say(f"{title:<12} {value}")
+
+
+def _shortened(values: tuple[Any, ...]) -> str:
+    more = f" ... ({len(values):,})" if len(values) > 10 else ""
+    return ", ".join(map(str, values[:10])) + more
+
+
+@models.command(short_help="Write the model FILE for other programs.")
+@click.argument("file")
+@click.option("--onnx", "out", metavar="OUT", required=True, help="ONNX file to write; needs olscale[onnx].")
+@click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
+def export(file: str, out: str, learner: str | None) -> None:
+    """Write the model FILE, of a linear learner and linear transforms, as ONNX."""
+    from olscale.cli.modules_here import find_modules_here
+    from olscale.models.file import load_model
+    from olscale.models.onnx import export_onnx
+
+    find_modules_here()
+    export_onnx(load_model(file, learner), out)
+    say(f"{out}: input X (float64), outputs label and scores")

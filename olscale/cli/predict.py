@@ -1,0 +1,63 @@
+"""``olscale predict``."""
+
+from __future__ import annotations
+
+import click
+
+from olscale.cli.ingest import column_of
+from olscale.cli.say import say
+
+
+@click.command(short_help="Predict the rows of SOURCE with the model MODEL.")
+@click.argument("model")
+@click.argument("source")
+@click.option(
+    "--out", "--to", metavar="FILE", help="File that ends in .csv or .parquet; standard output when left out."
+)
+@click.option("--scores", is_flag=True, help="Also write the scores.")
+@click.option("--labels", is_flag=True, help="Also write the labels of SOURCE, and tell the error.")
+@click.option("--split", metavar="SPLIT", help="Split of a dataset; test, where there is one, when left out.")
+@click.option("--format", metavar="FORMAT", help="Format of the source; guessed when left out.")
+@click.option(
+    "--label", metavar="COLUMN", help="Column of the labels in tables; that of the model's dataset by default."
+)
+@click.option("--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable.")
+@click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
+@click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
+@click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
+def predict(
+    model: str,
+    source: str,
+    out: str | None,
+    scores: bool,
+    labels: bool,
+    split: str | None,
+    format: str | None,
+    label: str | None,
+    drop: tuple[str, ...],
+    decimal: str | None,
+    index_base: str | None,
+    learner: str | None,
+) -> None:
+    """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model MODEL.
+
+    Columns go by their names where there are names. A table needs no label column.
+    """
+    from olscale.cli.modules_here import find_modules_here
+    from olscale.data.formats.base import ReadOptions
+    from olscale.models.file import load_model
+    from olscale.models.predict import predict as run
+    from olscale.models.source import ModelSource
+
+    if learner is not None:
+        find_modules_here()
+    loaded = load_model(model, learner)
+    zero_based = None if index_base is None else index_base == "0"
+    options = ReadOptions(label=column_of(label), drop=drop, decimal=decimal, zero_based=zero_based)
+    done = run(loaded, ModelSource(loaded.about.columns, source, split, format, options), out, scores, labels)
+    said = f"{done.rows:,} rows"
+    if done.labels:
+        said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
+    say(said, err=True)
+    if done.unknown:
+        say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)

@@ -1,0 +1,174 @@
+"""The final models of runs: taken from a pass that has ended, or made again from the definition in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from olscale.data.dataset import Dataset, Progress, open_dataset
+from olscale.data.stream import Part, Shuffle
+from olscale.data.transforms.pipeline import Pipeline
+from olscale.errors import DatasetError, ModelError
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.online_folds import OnlineFolds
+from olscale.evaluation.protocol import Scoring
+from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.versions import check_learners
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.version import learner_version
+from olscale.learners.registry import learner_class, learner_path, make_learner
+from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry, TransformsEntry
+from olscale.models.final_model import FinalModel
+from olscale.models.write import check_savable
+from olscale.results.record import Record
+
+
+def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
+    """Return what `learner` is at the end of `run`, with the transforms through which it saw `dataset`."""
+    key = run.stream
+    entropy = () if key.shuffle is None else (key.shuffle.seed, key.shuffle.index)
+    return FinalModel(
+        About(
+            learner=LearnerEntry(name=run.learner, version=run.version, params=run.params, entropy=entropy),
+            transforms=TransformsEntry(
+                names=key.transforms, dropped=key.scoring.delay_position, projection=key.projection or 0
+            ),
+            columns=ColumnsEntry.of(dataset.manifest),
+            classes=dataset.classes,
+            dataset=DatasetEntry(name=dataset.name, fingerprint=dataset.fingerprint),
+            run=run.id,
+        ),
+        learner,
+        pipeline,
+    )
+
+
+def run_of(record: Record) -> Run:
+    """Return the run that a record is of.
+
+    Raises
+    ------
+    ModelError
+        If this version of olscale would run something else.
+    """
+    definition = record.run
+    protocol, learner = definition["protocol"], definition["learner"]
+    try:
+        split, fold = protocol.get("split", ""), protocol.get("fold")
+        online = str(split).startswith("prequential-")
+        dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
+        known = {each.name for each in fields(Scoring)} - {"folds"}
+        scoring = Scoring(
+            **{name: value for name, value in protocol.items() if name in known},
+            folds=OnlineFolds(split, *dealt) if online else None,
+        )
+        permuted = protocol["order"] == "permuted"
+        stream = StreamKey(
+            definition["dataset"]["name"],
+            definition["dataset"]["fingerprint"],
+            tuple(definition["transforms"]),
+            Shuffle(protocol["seed"], protocol["permutation"]) if permuted else None,
+            Part(split, dealt[0], fold, dealt[1]) if split and not online else None,
+            protocol.get("passes", 1),
+            protocol.get("projection"),
+            scoring,
+            protocol.get("transforms_version", 1),
+        )
+        run = Run(stream, learner["name"], learner["version"], learner["params"], fold if online else None)
+    except (KeyError, TypeError, ValueError):
+        run = None
+    if run is None or run.id != record.id:
+        raise ModelError(f"run {record.id} asks for what this version of olscale does not know; install a later one")
+    here = learner_version(learner_path(run.learner), learner_class(run.learner))
+    if str(here) != str(run.version):
+        raise ModelError(
+            f"run {record.id} is of version {run.version} of learner {run.learner}, here is version {here}, which gives "
+            "other numbers; evaluate it anew, or install the olscale that ran it"
+        )
+    return run
+
+
+def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:
+    """Run again what `record` is of, and return the model at its end.
+
+    Parameters
+    ----------
+    record : Record
+        A run that ended well.
+    path : str
+        Its dataset.
+    progress : callable, optional
+        Called with the learner's name, the rows of each chunk and 0.
+
+    Raises
+    ------
+    ModelError
+        If the run has no model to save, or comes out otherwise than the record says.
+    DatasetError
+        If the dataset is another one.
+    """
+    if record.outcome != "ok":
+        raise ModelError(f"run {record.id} ended as {record.outcome} ({record.reason}): it has no final model")
+    run = run_of(record)
+    check_savable(run.learner, make_learner(run.learner, run.params))
+    check_learners([run])
+    dataset = open_dataset(path)
+    if dataset.fingerprint != run.stream.fingerprint:
+        raise DatasetError(
+            f"{path} is another dataset than that of run {record.id}: its fingerprint is {dataset.fingerprint[:12]}, "
+            f"expected {run.stream.fingerprint[:12]}"
+        )
+    going = GroupPass(RunGroup(dataset.path, 0, (run,), chunk_rows=dataset.manifest.chunk_rows))
+    while not going.ended:
+        before = going.rows
+        going.advance()
+        if progress is not None:
+            progress(run.learner, going.rows - before, 0)
+    [again] = going.finish()
+    if odd := differences(record, again):
+        raise ModelError(
+            f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by another version or "
+            "on another kind of machine, and no model was written"
+        )
+    return final_model(run, going.states[0].learner, dataset, going.pipeline)
+
+
+def differences(old: Record, new: Record) -> str:
+    """Return what of the results in both records is not the same; empty if all is."""
+    if new.outcome != old.outcome:
+        return f"it ended as {new.outcome} ({new.reason})"
+    odd = [name for name in old.metrics.keys() & new.metrics.keys() if not _same(old.metrics[name], new.metrics[name])]
+    if odd:
+        name = min(odd)
+        return f"{name} is {new.metrics[name]!r}, was {old.metrics[name]!r}"
+    curves = (old.curve_rows, new.curve_rows), (old.curve_mistakes, new.curve_mistakes)
+    return "" if all(np.array_equal(*pair) for pair in curves) else "mistakes along the stream"
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (a != a and b != b)
+
+
+def find_dataset(definition: Mapping[str, Any], places: list[str]) -> str:
+    """Return the first of `places` that is the dataset of a run.
+
+    Raises
+    ------
+    DatasetError
+        If none is.
+    """
+    wanted = definition["dataset"]
+    for place in places:
+        try:
+            if open_dataset(place).fingerprint == wanted["fingerprint"]:
+                return place
+        except DatasetError:
+            continue
+    raise DatasetError(
+        f"the dataset {wanted['name']} of fingerprint {str(wanted['fingerprint'])[:12]} is not at {', '.join(places)}; name "
+        "it by --dataset"
+    )

@@ -1,0 +1,121 @@
+"""What a model file says of its model beside the arrays: ``model.json``."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from olscale.data.manifest import Manifest
+from olscale.version import __version__
+
+Count = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class LearnerEntry(_Entry):
+    """The learner: registry name or ``module:Class``, version of its numbers, all parameters, and what it was begun with."""
+
+    name: str
+    version: int | str
+    params: dict[str, Any]
+    entropy: tuple[Count, ...] = ()
+
+
+class TransformsEntry(_Entry):
+    """The transforms in canonical form, the column that is left out before them, and the number of the random projection."""
+
+    names: tuple[str, ...] = ()
+    dropped: Count | None = None
+    projection: Count = 0
+
+
+class ColumnsEntry(_Entry):
+    """The features before the transforms.
+
+    Attributes
+    ----------
+    count : int
+    kind : {"dense", "sparse"}
+        How rows reach the learner: other ones may give other bits.
+    names : tuple of str, optional
+        Where the dataset has names; a value of a text column is ``COLUMN=VALUE``.
+    text : tuple of str
+        The columns of text.
+    label : str or int, optional
+        The column of tables that was the target, which is no feature; its position where columns have no names.
+    """
+
+    count: Annotated[int, Field(ge=1, le=2**31 - 1)]
+    kind: Literal["dense", "sparse"]
+    names: tuple[str, ...] | None = None
+    text: tuple[str, ...] = ()
+    label: str | int | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> ColumnsEntry:
+        if self.names is not None and not len(set(self.names)) == len(self.names) == self.count:
+            raise ValueError(
+                f"columns.names has {len(self.names)} names, each to be there once, for {self.count} columns"
+            )
+        return self
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> ColumnsEntry:
+        """Return the features of a dataset."""
+        names, table = manifest.feature_names, manifest.table
+        text = () if table is None else tuple(table.categorical)
+        label = manifest.label_column
+        return cls(count=manifest.columns, kind=manifest.kind, names=names, text=text, label=label)
+
+    @property
+    def by_name(self) -> bool:
+        """Whether columns are told apart by names that people gave them."""
+        return self.names is not None and (bool(self.text) or not isinstance(self.label, int))
+
+    @property
+    def table(self) -> tuple[str, ...]:
+        """The columns of a table that has these features: those of numbers, then those of text."""
+        values = tuple(f"{column}=" for column in self.text)
+        return (*(name for name in self.names or () if not name.startswith(values)), *self.text)
+
+
+class DatasetEntry(_Entry):
+    """The dataset of the run."""
+
+    name: str
+    fingerprint: str
+
+
+class About(_Entry):
+    """All that a model is but for its arrays.
+
+    Attributes
+    ----------
+    classes : tuple, optional
+        Sorted class labels; none of a model that predicts something else.
+    dataset, run : DatasetEntry, str, optional
+        Where the model is from.
+    """
+
+    format: Literal[1] = 1
+    olscale: str = __version__
+    learner: LearnerEntry
+    transforms: TransformsEntry = TransformsEntry()
+    columns: ColumnsEntry
+    classes: tuple[int | float | str, ...] | None = None
+    dataset: DatasetEntry | None = None
+    run: str | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> About:
+        classes = self.classes or ()
+        if len({type(label) is str for label in classes}) > 1 or sorted(set(classes)) != list(classes):
+            raise ValueError("classes must be numbers or texts, sorted, each once")
+        if any(isinstance(label, float) and not math.isfinite(label) for label in classes):
+            raise ValueError("classes must be finite")
+        return self

@@ -1,0 +1,145 @@
+"""Model files: one archive of plain arrays, with a checksum over all of them; nothing in it is code.
+
+An ``.npz`` as `olscale.storage.checked_arrays` writes it, uncompressed: ``model.json`` (`About`, as bytes), ``learner/NAME``
+and ``transformN/NAME``. A file may come from anywhere. What it says is checked before it is used, it takes no more memory
+than it has bytes (but for arrays of zeros, which take none), and it names no code to import: a learner of somebody's own is
+looked up only where the caller names it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from olscale.errors import ModelError
+from olscale.learners.contract.learner import Learner
+from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
+from olscale.models.about import About
+from olscale.models.final_model import FinalModel, fitted_pipeline
+from olscale.models.write import ABOUT, check_savable
+from olscale.storage.checked_arrays import LaterFormatError, read_arrays
+from olscale.storage.open import open_storage
+
+_MOST_ABOUT = 1 << 28
+
+
+def read_about(file: str | os.PathLike[str]) -> About:
+    """Return what a model file says of its model; the whole file is read and checked.
+
+    Raises
+    ------
+    ModelError
+        If it is no model file, or damaged.
+    """
+    with _refusing(os.fspath(file)):
+        return _read(os.fspath(file))[0]
+
+
+def load_model(file: str | os.PathLike[str], learner: str | None = None) -> FinalModel:
+    """Read a model that a run has left.
+
+    Parameters
+    ----------
+    file : path
+        What ``olscale models save`` or `FinalModel.save` wrote; a path or an address that fsspec knows.
+    learner : str, optional
+        ``module:Class`` of a learner of your own, where the model is one's: the file must name it too. It is imported, so
+        name what you trust.
+
+    Returns
+    -------
+    FinalModel
+
+    Raises
+    ------
+    ModelError
+        If it is no model file, is damaged, is of a later version, or its learner is not there.
+    """
+    with _refusing(os.fspath(file)):
+        about, arrays = _read(os.fspath(file))
+        pipeline = fitted_pipeline(about, arrays)
+        steps = {f"transform{number}" for number in range(len(pipeline.steps))}
+        if odd := {name.partition("/")[0] for name in arrays} - {"learner", *steps}:
+            raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
+        made = _make(about, learner)
+        made.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
+        made.restore({name[8:]: array for name, array in arrays.items() if name.startswith("learner/")})
+        return FinalModel(about, made, pipeline)
+
+
+def _make(about: About, named: str | None) -> Learner:
+    entry = about.learner
+    name = entry.name
+    if name not in LEARNERS and name != named:
+        raise ValueError(
+            f"its learner {name!r} is none of olscale's; if you know and trust it, name it when you load the model"
+        )
+    if not is_learner(learner_class(name)):
+        raise ValueError(f"its learner {name!r} does not keep the learner contract")
+    learner = make_learner(name, entry.params)
+    if learner.version != entry.version:
+        raise ValueError(
+            f"it was learned by version {entry.version} of {name}, here is version {learner.version}, which gives other "
+            "numbers; learn it anew, or install the olscale that wrote it"
+        )
+    check_savable(name, learner)
+    return learner
+
+
+def _read(file: str) -> tuple[About, dict[str, NDArray[Any]]]:
+    folder, slash, name = file.rpartition("/")
+    with open_storage(folder + slash or ".").ranges(name) as stream:
+        _check_members(stream)
+        arrays = read_arrays(stream)
+    data = arrays.pop(ABOUT, None)
+    if data is None or data.dtype != np.uint8 or data.ndim != 1 or len(data) > _MOST_ABOUT:
+        raise ValueError("it has no model.json")
+    text = data.tobytes()
+    version = json.loads(text).get("format")
+    if isinstance(version, int) and version > 1:
+        raise LaterFormatError(f"its format is {version}, of a later version of olscale; this one reads up to 1")
+    return About.model_validate_json(text), arrays
+
+
+def _check_members(stream: IO[bytes]) -> None:
+    """Refuse an archive that promises more bytes than the file has."""
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    with zipfile.ZipFile(stream) as archive:
+        members = archive.infolist()
+        if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise ValueError("it is compressed")
+        if sum(member.file_size for member in members) > size:
+            raise ValueError("its members are larger than the file")
+    stream.seek(0)
+
+
+@contextmanager
+def _refusing(file: str) -> Iterator[None]:
+    """Turn whatever a damaged file makes fail into one line."""
+    try:
+        yield
+    except ModelError:
+        raise
+    except FileNotFoundError:
+        raise ModelError(f"{file} does not exist; expected a model, as olscale models save writes it") from None
+    except LaterFormatError as fault:
+        raise ModelError(f"{file} cannot be read: {fault}") from None
+    except OSError as fault:
+        raise ModelError(f"{file} cannot be read: {fault.strerror or fault}") from fault
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise ModelError(f"{file} is no model file or is damaged: model.json at {where}: {first['msg']}") from None
+    except MemoryError:
+        raise ModelError(f"{file} cannot be loaded: the model that it describes does not fit the memory") from None
+    except Exception as fault:  # zipfile and NumPy raise nearly anything at damaged bytes
+        raise ModelError(f"{file} is no model file or is damaged: {fault or type(fault).__name__}") from fault

@@ -1,0 +1,230 @@
+"""A final model: a learner with its fitted transforms and class labels, which takes rows as the dataset has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import IO, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr, to_dense
+from olscale.data.chunk import Chunk
+from olscale.data.transforms.drop import Drop
+from olscale.data.transforms.pipeline import Pipeline, make_transform
+from olscale.errors import ParameterError
+from olscale.learners.contract.learner import FloatArray, Learner, codes_of
+from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable
+from olscale.models.about import About
+from olscale.models.write import check_savable, write_model
+from olscale.storage.open import open_output
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class FinalModel:
+    """A model as the end of a run left it; `olscale.load_model` reads one from a file.
+
+    It predicts as the run did, bit for bit, and `partial_fit` goes on as the run would have. Rows are those of the dataset:
+    the transforms, as they were fitted in the run, are part of the model.
+
+    Parameters
+    ----------
+    about : About
+    learner : Learner
+        With its state.
+    pipeline : Pipeline
+        Fitted transforms.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels; a model without classes has none.
+    n_features_in_ : int
+        Number of features, before the transforms.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where the dataset had names.
+
+    Examples
+    --------
+    >>> from olscale.models.about import ColumnsEntry, LearnerEntry
+    >>> about = About(
+    ...     learner=LearnerEntry(name="pa1", version=1, params={"C": 0.5}),
+    ...     columns=ColumnsEntry(count=2, kind="dense"),
+    ...     classes=("ham", "spam"),
+    ... )
+    >>> from olscale.learners.registry import make_learner
+    >>> learner = make_learner("pa1", {"C": 0.5})
+    >>> learner.begin(2, 2)
+    >>> model = FinalModel(about, learner, Pipeline((), 2, 2))
+    >>> model.partial_fit([[1.0, 0.0], [0.0, 1.0]], ["spam", "ham"]).predict([[3.0, 1.0]])
+    array(['spam'], dtype='<U4')
+    """
+
+    def __init__(self, about: About, learner: Learner, pipeline: Pipeline) -> None:
+        self.about, self.learner, self.pipeline = about, learner, pipeline
+        self.n_features_in_ = about.columns.count
+        if about.classes is not None:
+            self.classes_ = np.array(about.classes)
+            self._codes = {label: code for code, label in enumerate(about.classes)}
+        if about.columns.names is not None:
+            self.feature_names_in_ = np.array(about.columns.names, dtype=object)
+
+    def __repr__(self) -> str:
+        name, params = self.about.learner.name, self.about.learner.params
+        return f"FinalModel({name!r}, {params}, transforms={list(self.about.transforms.names)})"
+
+    def arrays(self) -> Arrays:
+        """Return all arrays of the model: ``learner/NAME``, and ``transformN/NAME`` of its transform number N."""
+        found = {f"learner/{name}": array for name, array in self.learner.state().items()}
+        for number, step in enumerate(self.pipeline.steps):
+            found |= {f"transform{number}/{name}": array for name, array in step.state().items()}
+        return found
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the model to `file`, whole or not at all; see `olscale.models.file`.
+
+        Raises
+        ------
+        ModelError
+            If the learner has no plain arrays to save.
+        DatasetError
+            If the file cannot be written.
+        """
+        check_savable(self.about.learner.name, self.learner)
+        with open_output(os.fspath(file)) as out:
+            self.write(out)
+
+    def write(self, out: IO[bytes]) -> None:
+        """Write the model to an open file."""
+        write_model(self.about, self.arrays(), out)
+
+    def scores(self, X: Rows) -> FloatArray:
+        """Return the scores of `Rows` of the dataset, shape (rows, outputs); NaN for a row that cannot be predicted."""
+        return score_usable(self.learner, self.transformed(X))
+
+    def transformed(self, X: Rows) -> Rows:
+        """Return `Rows` of the dataset as the learner gets them."""
+        return self._transformed(X, np.zeros(rows_of(X), dtype=np.int64)).X
+
+    def _transformed(self, X: Rows, y: NDArray[Any]) -> Chunk:
+        # As the run's rows were: others of the same values may give other bits.
+        columns = self.about.columns
+        rows = to_dense(X, columns.count) if columns.kind == "dense" else to_csr(X)
+        return self.pipeline.apply(Chunk(rows, y, columns.count))
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        scores = self._sound_scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class labels, shape (n_samples,); of a model without classes its scores."""
+        scores = self._sound_scores(X)
+        return self.labels(scores) if self.about.classes is not None else scores[:, 0]
+
+    def labels(self, scores: FloatArray) -> NDArray[Any]:
+        """Return the class labels that `scores` predict."""
+        return np.asarray(self.classes_[np.minimum(codes_of(scores), len(self.classes_) - 1)])
+
+    def _sound_scores(self, X: Any) -> FloatArray:
+        rows = self.transformed(self._rows(X))
+        scores = score_usable(self.learner, rows)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise ParameterError(
+                f"row {row} of X cannot be predicted: {diverged_at(self.learner, rows, row, row).reason}"
+            )
+        return scores
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Learn from the next rows of the stream, as the run would have.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
+            Rows, without transforms.
+        y : array-like of shape (n_samples,)
+            Class labels, of those in `classes_`.
+        classes : ignored
+            The model knows its classes.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError
+            If rows or labels are not such as the model learned from.
+        DivergedError
+            If a row cannot be learned from; the rows before it were.
+        """
+        del classes
+        rows, labels = self._rows(X), np.asarray(y)
+        if labels.shape != (rows_of(rows),):
+            raise ParameterError(f"y has shape {labels.shape}, expected a label for each of {rows_of(rows)} rows")
+        chunk = self._transformed(rows, self._targets(labels))
+        scores = learn_usable(self.learner, chunk.X, chunk.y)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise diverged_at(self.learner, chunk.X, row, row)
+        return self
+
+    def _targets(self, y: NDArray[Any]) -> NDArray[Any]:
+        if self.about.classes is None:
+            return read_only(y.astype(np.float64))
+        try:
+            return read_only(np.array([self._codes[label] for label in y.tolist()], dtype=np.int64))
+        except (KeyError, TypeError) as wrong:
+            raise ParameterError(f"y has the label {wrong}, which is none of the classes of the model") from None
+
+    def _rows(self, X: Any) -> Rows:
+        """Return rows of an array, a sparse matrix or a data frame, whose columns go by their names."""
+        names, columns = self.about.columns.names, self.n_features_in_
+        if hasattr(X, "tocsr"):
+            matrix = X.tocsr(copy=True)
+            matrix.sum_duplicates()
+            arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
+            rows: Rows = CSR(*map(read_only, arrays))
+            got = matrix.shape[1]
+        else:
+            if names is not None and hasattr(X, "columns") and hasattr(X, "loc"):
+                odd = sorted(set(map(str, X.columns)).symmetric_difference(names))
+                if odd:
+                    raise ParameterError(f"the columns of X differ from those of the model: {', '.join(odd[:5])}")
+                X = X.loc[:, list(names)]
+            try:
+                dense = np.asarray(X, dtype=np.float64)
+            except (TypeError, ValueError) as fault:
+                raise ParameterError(f"X cannot be read as numbers: {fault}") from None
+            if dense.ndim != 2:
+                raise ParameterError(f"X has shape {dense.shape}, expected (rows, {columns})")
+            rows, got = read_only(dense), dense.shape[1]
+        if got != columns:
+            raise ParameterError(f"X has {got} features, the model learned from {columns}")
+        return rows
+
+
+def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipeline:
+    """Return the transforms of a model with what their fit left in `arrays`.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not those of its transforms.
+    """
+    entry, columns = about.transforms, about.columns.count
+    if entry.dropped is not None and not entry.dropped < columns > 1:
+        raise ValueError(f"column {entry.dropped} of {columns} is left out")
+    steps = [*([] if entry.dropped is None else [Drop(entry.dropped)]), *map(make_transform, entry.names)]
+    width = columns
+    for number, step in enumerate(steps):
+        step.projection = entry.projection
+        mark = f"transform{number}/"
+        step.restore({name.removeprefix(mark): a for name, a in arrays.items() if name.startswith(mark)}, width)
+        width = step.width(width)
+    return Pipeline(tuple(steps), columns, width)

@@ -1,0 +1,179 @@
+"""Predictions of a model on a source, chunk by chunk to CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from olscale.errors import ModelError
+from olscale.learners.contract.usable_rows import why_unusable
+from olscale.models.final_model import FinalModel
+from olscale.models.source import ModelSource, RowsToPredict
+from olscale.storage.open import open_output
+
+
+@dataclass(slots=True)
+class Predicted:
+    """What was predicted.
+
+    Attributes
+    ----------
+    rows : int
+    unknown : int
+        Values of text columns that the model never met.
+    labels, wrong : int
+        Rows with a label that is one of the model's classes, and those of them that were predicted otherwise.
+    """
+
+    rows: int = 0
+    unknown: int = 0
+    labels: int = 0
+    wrong: int = 0
+
+
+def predict(
+    model: FinalModel,
+    source: ModelSource,
+    out: str | os.PathLike[str] | None = None,
+    scores: bool = False,
+    labels: bool = False,
+) -> Predicted:
+    """Write the predictions of `model` on all rows of `source`.
+
+    Parameters
+    ----------
+    model : FinalModel
+    source : ModelSource
+    out : path, optional
+        A file that ends in ``.csv`` or ``.parquet``, which appears whole or not at all; standard output, as CSV, when left
+        out.
+    scores : bool
+        Also write the scores: ``score`` for two classes, else a column ``score_CLASS`` for each.
+    labels : bool
+        Also write the labels of the source, as ``label``.
+
+    Returns
+    -------
+    Predicted
+
+    Raises
+    ------
+    ModelError
+        If the columns of the source are not those of the model, or a row cannot be predicted.
+    """
+    done = Predicted()
+    tables = _tables(model, source, done, scores, labels)
+    if out is None:
+        sys.stdout.flush()
+        _write(_Csv(sys.stdout), tables)
+    else:
+        path = os.fspath(out)
+        kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
+        if kind is None:
+            raise ModelError(f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}")
+        with open_output(path) as file, kind(file) as writer:
+            _write(writer, tables)
+    done.rows, done.unknown = source.rows, source.unknown
+    return done
+
+
+def _tables(
+    model: FinalModel, source: ModelSource, done: Predicted, scores: bool, labels: bool
+) -> Iterator[dict[str, list[Any]]]:
+    classes = model.about.classes
+    known = set(classes or ())
+    for rows in source:
+        found = model.scores(rows.X)
+        _refuse_unusable(model, rows, found, source.rows - len(found))
+        table: dict[str, list[Any]] = {}
+        if classes is None:
+            table["prediction"] = found[:, 0].tolist()
+        else:
+            codes = np.minimum(np.argmax(found, axis=1) if found.shape[1] > 1 else found[:, 0] >= 0.0, len(classes) - 1)
+            table["prediction"] = [classes[code] for code in codes.astype(np.int64).tolist()]
+        if labels:
+            if rows.labels is None:
+                raise ModelError("the source has no labels; leave out --labels")
+            table["label"] = [_plain(label) for label in rows.labels]
+            for label, predicted in zip(table["label"], table["prediction"], strict=True):
+                done.labels += label in known
+                done.wrong += label in known and label != predicted
+        if scores and classes is not None:
+            names = ["score"] if found.shape[1] == 1 else [f"score_{label}" for label in classes]
+            table |= {name: found[:, column].tolist() for column, name in enumerate(names)}
+        yield table
+
+
+def _plain(label: Any) -> Any:
+    """Return a label as the classes of a model have it: whole numbers as such."""
+    return int(label) if isinstance(label, float) and label.is_integer() and abs(label) < 2**53 else label
+
+
+def _refuse_unusable(model: FinalModel, rows: RowsToPredict, scores: Any, first: int) -> None:
+    finite = np.isfinite(scores).all(axis=1)
+    if not finite.all():
+        i = int(np.argmin(finite))
+        why = why_unusable(model.transformed(rows.X), i, model.learner.norm_limits()) or "its score is not finite"
+        raise ModelError(f"row {first + i} cannot be predicted: {why}")
+
+
+class _Writer(Protocol):
+    def write(self, table: dict[str, list[Any]]) -> None: ...
+
+
+def _write(writer: _Writer, tables: Iterator[dict[str, list[Any]]]) -> None:
+    for table in tables:
+        writer.write(table)
+
+
+class _Csv:
+    def __init__(self, text: Any) -> None:
+        self._writer, self._begun = csv.writer(text, lineterminator="\n"), False
+
+    def write(self, table: dict[str, list[Any]]) -> None:
+        if not self._begun:
+            self._writer.writerow(table)
+            self._begun = True
+        self._writer.writerows(zip(*table.values(), strict=True))
+
+
+@contextmanager
+def _csv(file: IO[bytes]) -> Iterator[_Csv]:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    yield _Csv(text)
+    text.flush()
+    text.detach()
+
+
+class _Parquet:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.open: Any = None
+
+    def write(self, table: dict[str, list[Any]]) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self.open is None:
+            self._schema = pa.table(table).schema
+            self.open = parquet.ParquetWriter(self._file, self._schema)
+        self.open.write_table(pa.table(table, schema=self._schema))
+
+
+@contextmanager
+def _parquet(file: IO[bytes]) -> Iterator[_Parquet]:
+    writer = _Parquet(file)
+    yield writer
+    if writer.open is not None:
+        writer.open.close()
+
+
+_KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {".csv": _csv, ".parquet": _parquet}

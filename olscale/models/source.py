@@ -1,0 +1,184 @@
+"""Rows to predict: any source that ingest reads, or a dataset, brought to the columns of a model.
+
+Columns go by their names where people gave them names, else by their places. What the model needs must be there, and what it
+does not know is refused; but a value of a text column that it never met is no feature, as a missing cell is none: how many
+there were is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, Rows, rows_of, to_csr, trim
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.formats import TABLE_FORMATS, find_format
+from olscale.data.formats.base import Batch, Format, ReadOptions
+from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
+from olscale.data.ingest.archive import is_archive
+from olscale.data.ingest.selection import drop_columns
+from olscale.data.ingest.sources import expand
+from olscale.data.manifest import MANIFEST
+from olscale.errors import ModelError, UnknownNameError
+from olscale.models.about import ColumnsEntry
+from olscale.storage.open import open_storage
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToPredict:
+    """Consecutive rows with the columns of a model, and their labels where the source has labels."""
+
+    X: Rows
+    labels: Target | None
+
+
+class ModelSource:
+    """A source as a model takes it.
+
+    Parameters
+    ----------
+    columns : ColumnsEntry
+        Those of the model.
+    source : str
+        Dataset, file, folder, pattern or address.
+    split : str, optional
+        Of a dataset; its test split, where it has one, when left out.
+    format : str, optional
+        Of a source that is no dataset; guessed when left out.
+    options : ReadOptions
+        Of the first source; a label left out is the model's.
+
+    Attributes
+    ----------
+    rows : int
+        Rows read so far.
+    unknown : int
+        Values of text columns so far that the model never met.
+    """
+
+    def __init__(
+        self,
+        columns: ColumnsEntry,
+        source: str,
+        split: str | None = None,
+        format: str | None = None,
+        options: ReadOptions | None = None,
+    ) -> None:
+        self._columns, self._source, self._split, self._format = columns, source, split, format
+        self._options = options or ReadOptions()
+        self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.rows = self.unknown = 0
+
+    def __iter__(self) -> Iterator[RowsToPredict]:
+        if open_storage(self._source).is_file(MANIFEST):
+            yield from self._of_dataset(open_dataset(self._source))
+            return
+        for source in expand([self._source]):
+            if is_archive(source.path):
+                raise ModelError(f"{source.path} is an archive; unpack it and name the files")
+            self._places = self._places[:0]
+            for batch in self._read(source.path):
+                labels = None if batch.unlabelled else batch.target
+                yield self._placed(batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels)
+
+    def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
+        split = self._split or ("test" if "test" in dataset.splits else "train")
+        manifest = dataset.manifest
+        columns = None if manifest.table is None else [*manifest.table.categorical]
+        classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
+        for chunk in dataset.chunks(split):
+            labels = chunk.y if classes is None else classes[chunk.y].tolist()
+            yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels)
+
+    def _read(self, path: str) -> Iterator[Batch]:
+        """Yield the batches of one file, with or without a label column, as it turns out to have one."""
+        model, given = self._columns, self._options.label
+        options = replace(self._options, label=model.label if given is None else given)
+        if model.by_name:
+            text = tuple(name in model.text for name in model.table)
+            options = replace(options, table=TableColumns(model.table, UNLABELLED, text))
+        format = find_format(path, self._format)
+        bare = replace(options, label=None, labelled=False)
+        if given is None and format.name in TABLE_FORMATS and self._is_bare(path, format, options, bare):
+            options = bare
+        for batch in format.read(path, options):
+            if batch.zero_based is not None:
+                self._options = replace(self._options, zero_based=batch.zero_based)
+            drop = self._options.drop if batch.table is None else ()
+            yield drop_columns(batch, drop, path) if drop else batch
+
+    def _is_bare(self, path: str, format: Format, options: ReadOptions, bare: ReadOptions) -> bool:
+        """Return whether a table has no column for the label: no such name, or no column more than the model's."""
+        model = self._columns
+        if isinstance(model.label, str):
+            try:
+                next(format.read(path, options))
+            except UnknownNameError as fault:
+                return fault.got == model.label
+            return False
+        first = next(format.read(path, bare))
+        found = first.columns if first.table is None else len(first.table.columns.features)
+        if found != (len(model.table) if model.names is not None else model.count):
+            return False
+        if model.by_name and isinstance(model.label, int) and model.label < found:
+            raise ModelError(f"{path} has no label, and its columns no names: which are they? Give it a header")
+        return True
+
+    def _placed(
+        self,
+        X: Rows,
+        count: int,
+        names: Sequence[str] | None,
+        tables: Sequence[str] | None,
+        labels: Target | None,
+    ) -> RowsToPredict:
+        columns = self._columns
+        self.rows += rows_of(X)
+        if names is not None and columns.by_name:
+            if len(self._places) != count:
+                self._places = self._found(names, tables)
+            X = self._moved(X)
+        elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
+            raise ModelError(f"{self._source} has {count:,} features, the model learned from {columns.count:,}")
+        return RowsToPredict(X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64), labels)
+
+    def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
+        """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""
+        columns = self._columns
+        known = {name: place for place, name in enumerate(columns.names or ())}
+        values = tuple(f"{column}=" for column in columns.text)
+        odd = [name for name in names if name not in known and not name.startswith(values)]
+        if odd:
+            raise ModelError(
+                f"{self._source} has columns that the model does not know: {_listed(odd)}; leave them out with --drop"
+            )
+        there = {*names, *(tables or ())}
+        if lacking := [name for name in columns.table if name not in there]:
+            raise ModelError(f"{self._source} lacks columns that the model learned from: {_listed(lacking)}")
+        return np.array([known.get(name, -1) for name in names], dtype=np.int64)
+
+    def _moved(self, X: Rows) -> Rows:
+        places, count = self._places, self._columns.count
+        if not isinstance(X, CSR) and len(places) == count and places.min() >= 0:
+            moved = np.empty(X.shape)
+            moved[:, places] = X
+            return moved
+        indptr, indices, data = trim(to_csr(np.asarray(X, dtype=np.float64) if not isinstance(X, CSR) else X))
+        row, feature = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), places[indices]
+        self.unknown += int(np.count_nonzero(feature < 0))
+        order = np.lexsort((feature, row))
+        order = order[feature[order] >= 0]
+        ends = np.cumsum(np.bincount(row[order], minlength=len(indptr) - 1))
+        return CSR(np.concatenate([[0], ends]), feature[order].astype(np.int32), data[order])
+
+
+def _columns_of(batch: Batch) -> Sequence[str] | None:
+    columns = None if batch.table is None else batch.table.columns
+    return None if columns is None else [columns.names[place] for place in columns.features]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")

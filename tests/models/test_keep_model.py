@@ -1,0 +1,66 @@
+"""An evaluation that keeps its models has the same runs and records as one that does not, and the models of those runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import olscale
+from olscale.data.dataset import Dataset
+from olscale.data.generators import generate
+from olscale.data.ingest.ingest import ingest
+from olscale.evaluation.final_models import compute_model
+from olscale.results.kept_models import kept_ids, kept_name
+from olscale.results.rows import run_bytes
+from olscale.results.store import Store
+from tests.cli.command import run
+
+
+def evaluated(dataset: Dataset, store: Path, keep: bool, **options: object) -> Store:
+    experiment = olscale.Experiment(
+        datasets=[{"path": dataset.path}],
+        learners=[{"name": "pa1", "params": {"C": [0.1, 1.0], "multiclass": "ova"}}],
+        transforms=["standardize", "bias"],
+        protocol={"order": "permuted", "permutations": 2, "keep_model": keep},
+    )
+    return olscale.evaluate(experiment, store, in_process=True, **options).store  # type: ignore[arg-type]
+
+
+def test_kept_models_are_those_of_the_runs(tmp_path: Path) -> None:
+    digits = ingest("sklearn:iris", tmp_path / "iris")
+    plain, kept = (evaluated(digits, tmp_path / str(keep), keep) for keep in (False, True))
+    shards = evaluated(digits, tmp_path / "shards", True, class_shards=2)
+    assert kept_ids(plain) == set()
+    assert kept_ids(kept) == kept_ids(shards) == kept.done() == plain.done()
+    for id in kept.done():
+        assert run_bytes(kept.get(id)) == run_bytes(plain.get(id)) == run_bytes(shards.get(id))
+        compute_model(plain.get(id), digits.path).save(tmp_path / "again.olm")
+        again = (tmp_path / "again.olm").read_bytes()
+        assert kept.files.read(kept_name(id)) == shards.files.read(kept_name(id)) == again
+    assert kept.forget(learners=["pa1"]) == 4
+    assert kept_ids(kept) == set()
+
+
+def test_from_a_store_to_predictions(tmp_path: Path) -> None:
+    made = generate("rotating-xor", tmp_path / "xor", seed=0)
+    learners = ("--learner", "lol:k=4", "--learner", "sklearn.linear_model:SGDClassifier")
+    done = run(
+        "evaluate", "--dataset", "xor", *learners, "--order", "time", "--store", "runs", "--keep-model", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "models of sklearn.linear_model:SGDClassifier are not kept" in done.stderr
+    listed = [line.split() for line in run("models", "list", "runs", cwd=tmp_path).stdout.splitlines()]
+    [own] = [line[0] for line in listed if line[-1] == "kept"]
+    [other] = [line[0] for line in listed if line[-1] != "kept"]
+    saved = run("models", "save", "runs", own, "lol.olm", cwd=tmp_path)
+    assert "as the store keeps it" in saved.stdout, saved.stderr
+    refused = run("models", "save", "runs", other, "sgd.olm", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "whose model is no plain arrays" in refused.stderr
+    assert not (tmp_path / "sgd.olm").exists()
+    shown = run("predict", "lol.olm", "xor", "--scores", "--labels", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    header, *rows = shown.stdout.splitlines()
+    assert header == "prediction,label,score"
+    assert len(rows) == made.rows("test" if "test" in made.splits else "train")
+    assert "with a label that the model knows" in shown.stderr
+    assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")

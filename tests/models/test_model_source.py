@@ -1,0 +1,91 @@
+"""Rows reach a model by the names of their columns, or by their places, and never by chance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from olscale.compiled.csr import to_dense
+from olscale.data.formats.base import ReadOptions
+from olscale.errors import ModelError, UnknownNameError
+from olscale.models.about import ColumnsEntry
+from olscale.models.source import ModelSource
+
+NAMED = ColumnsEntry(count=4, kind="sparse", names=("a", "b", "t=x", "t=y"), text=("t",), label="kind")
+PLACED = ColumnsEntry(count=2, kind="dense", names=("x1", "x2"), label=0)
+ROWS = [[1.0, 2.0, 1.0, 0.0], [3.0, 4.0, 0.0, 1.0]]
+
+
+def rows(columns: ColumnsEntry, path: Path, **options: object) -> tuple[list[list[float]], ModelSource, list[object]]:
+    source = ModelSource(columns, str(path), options=ReadOptions(**options))  # type: ignore[arg-type]
+    parts = list(source)
+    found = np.concatenate([to_dense(part.X, columns.count) for part in parts])
+    return found.tolist(), source, [part.labels for part in parts]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b,t,kind\n1,2,x,k\n3,4,y,k\n",
+        "t,kind,b,a\nx,k,2,1\ny,k,4,3\n",
+        "t,b,a\nx,2,1\ny,4,3\n",
+        "b,a,t\n2,1,x\n4,3,y\n",
+    ],
+)
+def test_columns_go_by_name_with_and_without_a_label(text: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(text)
+    found, source, labels = rows(NAMED, tmp_path / "rows.csv")
+    assert found == ROWS
+    assert (source.rows, source.unknown) == (2, 0)
+    assert labels == ([["k", "k"]] if "kind" in text else [None])
+
+
+def test_other_formats_of_tables(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"t": ["y", "x"], "b": [4, 2], "a": [3, 1]}), tmp_path / "rows.parquet")
+    assert rows(NAMED, tmp_path / "rows.parquet")[0] == ROWS[::-1]
+    arff = "@relation r\n@attribute t {x,y}\n@attribute a real\n@attribute b real\n@data\nx,1,2\ny,3,4\n"
+    (tmp_path / "rows.arff").write_text(arff)
+    assert rows(NAMED, tmp_path / "rows.arff")[0] == ROWS
+
+
+def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
+    columns = ColumnsEntry(count=3, kind="sparse", names=("a", "t=1", "t=2"), text=("t",), label="kind")
+    (tmp_path / "rows.csv").write_text("a,t\n5,2\n6,2\n")
+    assert rows(columns, tmp_path / "rows.csv")[0] == [[5.0, 0.0, 1.0], [6.0, 0.0, 1.0]]
+
+
+def test_what_the_model_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,b,t,more\n1,2,z,0\n3,4,y,0\n")
+    with pytest.raises(ModelError, match="does not know: 'more'; leave them out with --drop"):
+        rows(NAMED, tmp_path / "rows.csv")
+    found, source, _ = rows(NAMED, tmp_path / "rows.csv", drop=("more",))
+    assert (found, source.unknown) == ([[1.0, 2.0, 0.0, 0.0], ROWS[1]], 1)
+    with pytest.raises(ModelError, match="lacks columns that the model learned from: 'b'"):
+        rows(NAMED, tmp_path / "rows.csv", drop=("more,b",))
+    with pytest.raises(ModelError, match="lacks columns that the model learned from: 't'"):
+        rows(NAMED, tmp_path / "rows.csv", drop=("more,t",))
+    with pytest.raises(UnknownNameError, match="label column"):
+        rows(NAMED, tmp_path / "rows.csv", label="labl")
+
+
+def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
+    (tmp_path / "bare.csv").write_text("1.5,2.5\n3.5,4.5\n5.5,1.5\n")
+    (tmp_path / "labelled.csv").write_text("7,1.5,2.5\n8,3.5,4.5\n7,5.5,1.5\n")
+    for name, labels in (("bare.csv", None), ("labelled.csv", [7.0, 8.0, 7.0])):
+        found, _, got = rows(PLACED, tmp_path / name)
+        assert found == [[1.5, 2.5], [3.5, 4.5], [5.5, 1.5]]
+        assert (None if got[0] is None else list(got[0])) == labels  # type: ignore[call-overload]
+    (tmp_path / "wide.csv").write_text("1.5,2.5,3.5,4.5\n" * 3)
+    with pytest.raises(ModelError, match="has 3 features, the model learned from 2"):
+        rows(PLACED, tmp_path / "wide.csv")
+    (tmp_path / "rows.svm").write_text("0 2:1\n0\n")
+    assert rows(PLACED, tmp_path / "rows.svm")[0] == [[0.0, 1.0], [0.0, 0.0]]
+    assert rows(PLACED, tmp_path / "rows.svm", zero_based=False)[0] == [[0.0, 1.0], [0.0, 0.0]]
+    (tmp_path / "rows.svm").write_text("0 3:1\n")
+    with pytest.raises(ModelError, match="has 3 features"):
+        rows(PLACED, tmp_path / "rows.svm")
