@@ -220,6 +220,7 @@ class ShardPass(GroupPass):
         self._close()
         numbers = {"rows": self._shape.rows, "columns": self._columns, "read_seconds": self._read_seconds}
         stream = {name: np.array([number]) for name, number in numbers.items()}
+        stream |= {f"transforms.{name}": array for name, array in self._transforms.state().items()}
         self._scratch.write(array_name(self._classes, "end"), self._shard.end() | stream)
         return []
 

@@ -134,7 +134,8 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by another version or "
             "on another kind of machine, and no model was written"
         )
-    return final_model(run, going.states[0].learner, dataset, going.pipeline)
+    [state] = going.states
+    return final_model(run, state.learner, dataset, going.pipeline(state))
 
 
 def differences(old: Record, new: Record) -> str:

@@ -102,10 +102,9 @@ class GroupPass:
             for run in self.group.runs
         ]
 
-    @property
-    def pipeline(self) -> Pipeline:
-        """The fitted transforms of the stream."""
-        return self._stream.pipeline
+    def pipeline(self, state: RunState) -> Pipeline:
+        """Return the transforms of a run as they are now."""
+        return self._transforms.pipeline(state.fold)
 
     @property
     def ended(self) -> bool:

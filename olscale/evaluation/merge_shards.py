@@ -18,12 +18,16 @@ from olscale.learners.contract.class_axes import class_axes, join_classes
 from olscale.results.record import Record
 from olscale.results.scratch import Scratch
 
+Learned = dict[str, NDArray[Any]]
 
-def merge_shards(group: RunGroup, scratch: Scratch, see: Callable[[RunState], None] = lambda whole: None) -> Record:
+
+def merge_shards(
+    group: RunGroup, scratch: Scratch, see: Callable[[RunState, Learned], None] = lambda whole, learned: None
+) -> Record:
     """Return the record of a run whose shards have all ended: the one it would have in one piece.
 
     A run fails as it would in one piece: where the first of its shards failed. `fit_seconds` is the sum over the shards.
-    The end of the run is shown to `see`.
+    The end of the run is shown to `see`, with what its transforms have learned: the same in each shard.
 
     Raises
     ------
@@ -51,7 +55,8 @@ def merge_shards(group: RunGroup, scratch: Scratch, see: Callable[[RunState], No
         whole.learner.restore(_joined(whole, shape.classes, group, ends) | {"updates": np.array([updates])})
     fit, read = (sum(float(end[name][0]) for end in ends) for name in ("seconds", "read_seconds"))
     speed = rows / fit if fit > 0.0 else 0.0
-    see(whole)
+    mark = "transforms."
+    see(whole, {name.removeprefix(mark): ends[0][name] for name in ends[0] if name.startswith(mark)})
     return whole.record({"fit_seconds": fit, "rows_per_second": speed, "read_seconds": read})
 
 

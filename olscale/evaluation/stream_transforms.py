@@ -31,6 +31,7 @@ class StreamTransforms:
     """
 
     def __init__(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
+        self._pipeline = pipeline
         folds = tuple(dict.fromkeys(run.fold for run in runs))
         self._streams = bool(pipeline.streaming)
         self.folds = [(fold,) for fold in folds] if self._streams else [folds]
@@ -52,6 +53,11 @@ class StreamTransforms:
 
     def _by_fold(self, chunks: Sequence[Chunk]) -> dict[_Fold, Chunk]:
         return {fold: chunk for same, chunk in zip(self.folds, chunks, strict=True) for fold in same}
+
+    def pipeline(self, fold: _Fold) -> Pipeline:
+        """Return all transforms, as they are now, of the model number `fold`."""
+        steps = (step for same, step in zip(self.folds, self._steps, strict=True) if fold in same)
+        return self._pipeline.after(next(steps))
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the number of features, and of stored values of a row, of which there were so many."""

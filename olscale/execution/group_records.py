@@ -9,9 +9,10 @@ from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoreError
 from olscale.evaluation.final_models import final_model
-from olscale.evaluation.merge_shards import merge_shards
+from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
+from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.forget import replace_record
@@ -58,8 +59,10 @@ def _write(store: Store, group: RunGroup, record: Record) -> None:
         store.write(record)
 
 
-def keep_models(store: Store, group: RunGroup, states: Sequence[RunState], pipeline: Pipeline) -> None:
+def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pipeline]]) -> None:
     """Write the final models of runs that ended well, those that can be saved; before their records, which are the commit.
+
+    `ends` are the states of the runs and their transforms at the end.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def keep_models(store: Store, group: RunGroup, states: Sequence[RunState], pipel
         If the store cannot be written to.
     """
     dataset = open_dataset(group.path)
-    for state in states:
+    for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
             name, model = kept_name(state.run.id), final_model(state.run, state.learner, dataset, pipeline)
             try:
@@ -89,10 +92,12 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
         target = open_store(store)
         run, key = group.runs[0].id, group.runs[0].stream
 
-        def keep(whole: RunState) -> None:
+        def keep(whole: RunState, learned: Learned) -> None:
             if group.keeps_models:
                 streams = open_streams(group.path, key.transforms, key.shuffle, key.part, key.projection or 0)
-                keep_models(target, group, [whole], streams.train.pipeline)
+                transforms = StreamTransforms(streams.train.pipeline, group.runs)
+                transforms.restore(learned)
+                keep_models(target, group, [(whole, transforms.pipeline(None))])
 
         try:
             record = merge_shards(group, Scratch(target, run), keep)

@@ -103,7 +103,7 @@ class ResumablePass:
         records = self.group_pass.finish()
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
-            keep_models(self._store, going.group, going.states, going.pipeline)
+            keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
         write_records(self._store, going.group, records)
         self.close()
         outcomes = {record.id: record.outcome for record in records}

@@ -106,13 +106,13 @@ class FinalModel:
 
     def transformed(self, X: Rows) -> Rows:
         """Return `Rows` of the dataset as the learner gets them."""
-        return self._transformed(X, np.zeros(rows_of(X), dtype=np.int64)).X
+        return self.pipeline.apply(self._stored(X, np.zeros(rows_of(X), dtype=np.int64))).X
 
-    def _transformed(self, X: Rows, y: NDArray[Any]) -> Chunk:
+    def _stored(self, X: Rows, y: NDArray[Any]) -> Chunk:
         # As the run's rows were: others of the same values may give other bits.
         columns = self.about.columns
         rows = to_dense(X, columns.count) if columns.kind == "dense" else to_csr(X)
-        return self.pipeline.apply(Chunk(rows, y, columns.count))
+        return Chunk(rows, y, columns.count)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
@@ -139,7 +139,7 @@ class FinalModel:
             )
         return scores
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None) -> Self:
         """Learn from the next rows of the stream, as the run would have.
 
         Parameters
@@ -147,7 +147,7 @@ class FinalModel:
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Rows, without transforms.
         y : array-like of shape (n_samples,)
-            Class labels, of those in `classes_`.
+            Class labels, of those in `classes_`, or targets; a novelty detector needs none.
         classes : ignored
             The model knows its classes.
 
@@ -163,10 +163,12 @@ class FinalModel:
             If a row cannot be learned from; the rows before it were.
         """
         del classes
-        rows, labels = self._rows(X), np.asarray(y)
+        rows = self._rows(X)
+        novelty = self.learner.task == "novelty"
+        labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
         if labels.shape != (rows_of(rows),):
             raise ParameterError(f"y has shape {labels.shape}, expected a label for each of {rows_of(rows)} rows")
-        chunk = self._transformed(rows, self._targets(labels))
+        chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
         scores = learn_usable(self.learner, chunk.X, chunk.y)
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import olscale
 from olscale.data.dataset import Dataset
 from olscale.data.generators import generate
@@ -14,21 +17,24 @@ from olscale.results.rows import run_bytes
 from olscale.results.store import Store
 from tests.cli.command import run
 
+AHEAD, AS_ROWS_COME = ["standardize", "bias"], ["impute:mean", "running-standardize", "bias"]
 
-def evaluated(dataset: Dataset, store: Path, keep: bool, **options: object) -> Store:
+
+def evaluated(dataset: Dataset, store: Path, keep: bool, transforms: list[str] = AHEAD, **options: object) -> Store:
     experiment = olscale.Experiment(
         datasets=[{"path": dataset.path}],
         learners=[{"name": "pa1", "params": {"C": [0.1, 1.0], "multiclass": "ova"}}],
-        transforms=["standardize", "bias"],
+        transforms=transforms,
         protocol={"order": "permuted", "permutations": 2, "keep_model": keep},
     )
     return olscale.evaluate(experiment, store, in_process=True, **options).store  # type: ignore[arg-type]
 
 
-def test_kept_models_are_those_of_the_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("transforms", [AHEAD, AS_ROWS_COME])
+def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]) -> None:
     digits = ingest("sklearn:iris", tmp_path / "iris")
-    plain, kept = (evaluated(digits, tmp_path / str(keep), keep) for keep in (False, True))
-    shards = evaluated(digits, tmp_path / "shards", True, class_shards=2)
+    plain, kept = (evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True))
+    shards = evaluated(digits, tmp_path / "shards", True, transforms, class_shards=2)
     assert kept_ids(plain) == set()
     assert kept_ids(kept) == kept_ids(shards) == kept.done() == plain.done()
     for id in kept.done():
@@ -36,6 +42,14 @@ def test_kept_models_are_those_of_the_runs(tmp_path: Path) -> None:
         compute_model(plain.get(id), digits.path).save(tmp_path / "again.olm")
         again = (tmp_path / "again.olm").read_bytes()
         assert kept.files.read(kept_name(id)) == shards.files.read(kept_name(id)) == again
+    model = olscale.load_model(tmp_path / "again.olm")
+    rows = np.concatenate([chunk.X for chunk in digits.chunks("train")])
+    once, twice = (olscale.load_model(tmp_path / "again.olm") for _ in range(2))
+    once.partial_fit(rows[:20], model.predict(rows[:20]))
+    for row in rows[:20]:
+        twice.partial_fit(row[None], model.predict(row[None]))
+    for name, array in once.arrays().items():
+        np.testing.assert_array_equal(array, twice.arrays()[name], err_msg=name)
     assert kept.forget(learners=["pa1"]) == 4
     assert kept_ids(kept) == set()
 

@@ -1,16 +1,20 @@
 """Transforms by name, and several of them fitted one after another."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+
+import numpy as np
 
 from olscale.compiled.csr import Rows
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.missing import Impute, MissingIndicator
-from olscale.data.transforms.streaming import StreamingSteps
+from olscale.data.transforms.streaming import StreamingSteps, go_through
 from olscale.errors import ParameterError, UnknownNameError
 from olscale.named_parameters import parse_named, parse_value
 from olscale.registry import Registry
@@ -149,11 +153,15 @@ class Pipeline:
 
     def apply(self, chunk: Chunk) -> Chunk:
         """Return `chunk` transformed by the steps ahead of the stream."""
-        X, columns = chunk.X, self.columns
-        for step in self.steps:
-            X = step.apply(step.rows(X, columns), columns)
-            columns = step.width(columns)
-        return Chunk(X, chunk.y, columns, chunk.delays)
+        return go_through(self.steps, chunk)
+
+    def learn(self, chunk: Chunk) -> Chunk:
+        """Return the next rows of a stream transformed; `steps` that learn as rows come learn from all of them."""
+        return go_through(self.steps, chunk, np.ones(len(chunk), dtype=np.bool_))
+
+    def after(self, steps: StreamingSteps) -> Pipeline:
+        """Return all transforms as they are after the stream that `steps` went with, as the `steps` of one pipeline."""
+        return replace(self, steps=(*self.steps, *steps.steps), streaming=())
 
     def begin(self) -> StreamingSteps:
         """Return the steps that go with a stream, before its first row."""

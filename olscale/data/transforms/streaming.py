@@ -47,6 +47,31 @@ class StreamingTransform(Transform):
         """Return the transformed rows; nothing is learned."""
         return self.learn(X, columns, np.zeros(rows_of(X), dtype=np.bool_))
 
+    def state(self) -> Arrays:
+        """Return copies of what was learned."""
+        return {name: array.copy() for name, array in self.learned.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
+        """Take what was learned of rows of `columns` features, in place of `begin`."""
+        self.begin(columns)
+        form = {name: (array.shape, array.dtype) for name, array in self.learned.items()}
+        if {name: (array.shape, array.dtype) for name, array in state.items()} != form:
+            raise ValueError(f"transform {self.name} has arrays {', '.join(sorted(state))}, expected {', '.join(form)}")
+        self.learned = {name: np.array(state[name]) for name in form}
+
+
+def go_through(steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool_] | None = None) -> Chunk:
+    """Return `chunk` transformed step by step; those that learn as rows come learn from the rows that `trains`."""
+    X, columns = chunk.X, chunk.columns
+    for step in steps:
+        X = step.rows(X, columns)
+        if trains is not None and isinstance(step, StreamingTransform):
+            X = step.learn(X, columns, trains)
+        else:
+            X = step.apply(X, columns)
+        columns = step.width(columns)
+    return Chunk(X, chunk.y, columns, chunk.delays) if steps else chunk
+
 
 class StreamingSteps:
     """The last steps of a pipeline, from its first streaming transform on, on their way through a stream.
@@ -57,34 +82,31 @@ class StreamingSteps:
         Empty where no transform of the pipeline streams: rows are then left as they are.
     columns : int
         Number of features before the first.
+
+    Attributes
+    ----------
+    steps : list of Transform
+        Copies of them, which learn.
     """
 
     def __init__(self, steps: Sequence[Transform], columns: int) -> None:
-        self._steps = [copy(step) for step in steps]  # those of a pipeline may be in several streams
-        for step in self._steps:
+        self.steps = [copy(step) for step in steps]  # those of a pipeline may be in several streams
+        for step in self.steps:
             if isinstance(step, StreamingTransform):
                 step.begin(columns)
             columns = step.width(columns)
 
     def learn(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
         """Return the stream's next rows transformed; those that `trains` are learned from."""
-        return self._through(chunk, trains)
+        return go_through(self.steps, chunk, trains)
 
     def apply(self, chunk: Chunk) -> Chunk:
         """Return rows transformed with what is known so far."""
-        return self._through(chunk, np.zeros(len(chunk), dtype=np.bool_))
-
-    def _through(self, chunk: Chunk, trains: NDArray[np.bool_]) -> Chunk:
-        X, columns = chunk.X, chunk.columns
-        for step in self._steps:
-            X = step.rows(X, columns)
-            X = step.learn(X, columns, trains) if isinstance(step, StreamingTransform) else step.apply(X, columns)
-            columns = step.width(columns)
-        return Chunk(X, chunk.y, columns, chunk.delays) if self._steps else chunk
+        return go_through(self.steps, chunk)
 
     def size_after(self, columns: int, values: float) -> tuple[int, float]:
         """Return the number of features, and of stored values of a row, that the steps make of so many."""
-        for step in self._steps:
+        for step in self.steps:
             columns, values = step.size_after(columns, values)
         return columns, values
 
@@ -92,7 +114,7 @@ class StreamingSteps:
         """Return copies of all that the steps have learned."""
         return {
             f"{number}.{name}": array.copy()
-            for number, step in enumerate(self._steps)
+            for number, step in enumerate(self.steps)
             if isinstance(step, StreamingTransform)
             for name, array in step.learned.items()
         }
@@ -105,6 +127,6 @@ class StreamingSteps:
         KeyError
             If it is not that of these steps.
         """
-        for number, step in enumerate(self._steps):
+        for number, step in enumerate(self.steps):
             if isinstance(step, StreamingTransform):
                 step.learned = {name: np.array(state[f"{number}.{name}"]) for name in step.learned}
