@@ -52,6 +52,16 @@ LEARNERS: Registry[Any] = Registry(
         "fogd": "olscale.learners.fogd:FOGD",
         "nogd": "olscale.learners.nogd:NOGD",
         "svm": "olscale.learners.svm:SVM",
+        "majority": "olscale.learners.baselines:Majority",
+        "no-change": "olscale.learners.baselines:NoChange",
+        "pa-r": "olscale.learners.linear_regression:PAR",
+        "pa1-r": "olscale.learners.linear_regression:PA1R",
+        "pa2-r": "olscale.learners.linear_regression:PA2R",
+        "sgd-r": "olscale.learners.linear_regression:SGDR",
+        "rls": "olscale.learners.rls:RLS",
+        "ridge": "olscale.learners.ridge:Ridge",
+        "mean": "olscale.learners.baselines:Mean",
+        "last-value": "olscale.learners.baselines:LastValue",
     },
 )
 
