@@ -17,20 +17,32 @@ from olscale.learners.contract.parameters import Choice, Real, Whole
 
 ROWS, COLUMNS, CLASSES = 240, 7, 4
 
-VARIANTS = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLASSES) for kind in ("dense", "csr")]
-"""Title, classes and layout of the streams."""
+
+def class_counts(learner: type[Learner]) -> tuple[int, ...]:
+    """Return how many classes the streams for a learner have: none in a regression, two in novelty detection."""
+    return {"regression": (0,), "novelty": (2,)}.get(learner.task, (2, CLASSES))
+
+
+def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
+    """Return title, classes and layout of the streams for a learner."""
+    word = f"{learner.task}, " if learner.task != "classification" else "{} classes, "
+    kinds = ("dense", "csr")
+    return [(word.format(classes) + kind, classes, kind) for classes in class_counts(learner) for kind in kinds]
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
 
+    Without classes the targets are a smooth function of the rows, and noise. Detectors must not look at the labels.
     Nobody can write to it, as to no stream's rows: loops would be compiled once more for rows that one can write to.
     """
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, classes, ROWS)
-    X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
+    y: NDArray[Any] = rng.integers(0, classes or 3, ROWS)
+    X = rng.normal(size=(classes or 3, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(ROWS) < 0.03] = 0.0
+    if not classes:
+        y = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2] + 0.1 * rng.normal(size=ROWS)
     return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
 
 
@@ -74,7 +86,7 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             yield params
 
 
-def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[Any]]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
         yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]
