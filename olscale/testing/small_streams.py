@@ -46,6 +46,34 @@ def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
 
 
+def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return rows near a line, and where on it each is, from -1 to 1: targets that are easy to learn."""
+    rng = np.random.default_rng(1)
+    y = rng.uniform(-1.0, 1.0, 600)
+    return read_only(np.outer(y, np.linspace(-1.0, 1.0, columns)) + 0.05 * rng.normal(size=(600, columns))), read_only(
+        y
+    )
+
+
+def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
+    """Return rows around a point, others like them, and rows on the other side of the origin."""
+    rng = np.random.default_rng(1)
+    centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
+    return tuple(read_only(sign * centre + 0.3 * rng.normal(size=(300, columns))) for sign in (1, 1, -1))
+
+
+def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Refuse predictions that miss half the variance of the targets."""
+    missed = float(np.mean((predicted - y) ** 2) / np.var(y))
+    assert missed < 0.5, f"{100 * missed:.0f} % of the variance of a smooth target is not known"
+
+
+def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
+    """Refuse scores of novelties that are not nearly always below those of rows like the ones seen."""
+    share = float(np.mean(alike[:, None] > far))
+    assert share > 0.9, f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % only"
+
+
 def start(learner: type[Learner], classes: int) -> Learner:
     """Return a new learner at the start of the stream."""
     return start_with(learner, {}, stream(classes, "dense").X, classes)
