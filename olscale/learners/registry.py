@@ -16,6 +16,7 @@ from olscale.learners.contract.lookup import look_up
 from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
+from olscale.task import Task
 
 T = TypeVar("T")
 
@@ -66,9 +67,9 @@ LEARNERS: Registry[Any] = Registry(
 )
 
 
-def learner_names() -> list[str]:
-    """Return the registered names, families together."""
-    return list(LEARNERS)
+def learner_names(task: Task | None = None) -> list[str]:
+    """Return the registered names, families together; all, or those of a task."""
+    return [name for name in LEARNERS if task is None or learner_class(name).task == task]
 
 
 def learner_class(name: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import SGDRegressor
 from sklearn.linear_model import Ridge as BatchRidge
+from sklearn.linear_model import SGDRegressor
 
 from olscale.compiled.csr import to_csr
 from olscale.errors import DivergedError, ParameterError
