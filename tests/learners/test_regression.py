@@ -145,13 +145,13 @@ def test_forgetting_without_excitation_ends_as_diverged() -> None:
     """A feature that stays constant: its variance would grow like forget^-t, and predictions be noise without a word."""
     X, y = diabetes()
     X = np.hstack([np.tile(X, (3, 1)), np.zeros((3 * len(X), 1))])
-    with pytest.raises(DivergedError, match="a variance grew past .*use a larger forget, or form=diagonal") as caught:
+    with pytest.raises(DivergedError, match=r"a variance grew past .*use a larger forget, or form=diagonal") as caught:
         begun("rls", X.shape[1], forget=0.95).learn(X, np.tile(y, 3))
     assert caught.value.row == pytest.approx(-np.log(2.0**52) / np.log(0.95), abs=2)
 
 
 def test_a_matrix_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ParameterError, match="a matrix over 3000000 features needs .*use form=diagonal"):
+    with pytest.raises(ParameterError, match=r"a matrix over 3000000 features needs .*use form=diagonal"):
         begun("rls", 3_000_000)
     begun("rls", 3_000_000, form="diagonal")
 
