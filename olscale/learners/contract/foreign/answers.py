@@ -46,7 +46,7 @@ def numbers(predictions: Any, rows: int) -> NDArray[np.float64]:
     """
     found = _one_a_row(predictions, rows)
     if found.dtype.kind not in "biuf":
-        raise ValueError(f"predicted {found[0]!r}, expected a number")
+        raise ValueError(f"predicted {_shown(found[0])!r}, expected a number")
     return found.astype(np.float64)
 
 
@@ -72,9 +72,12 @@ def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
     return found.reshape(rows)
 
 
+def _shown(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _no_code(value: Any, classes: int) -> str:
-    shown = value.item() if isinstance(value, np.generic) else value
-    return f"predicted {shown!r}, expected a class it was taught: they are the numbers 0 to {classes - 1}"
+    return f"predicted {_shown(value)!r}, expected a class it was taught: they are the numbers 0 to {classes - 1}"
 
 
 class Soundness:
