@@ -16,7 +16,7 @@ from olscale.compiled.csr import to_csr
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.registry import make_learner
-from tests.learners.exact_streams import REFERENCE
+from tests.learners.exact import REFERENCE
 
 EXACT = ("pa1-r", "pa2-r", "ogd-r", "rls")
 
