@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from functools import cache
 from typing import Any
 
@@ -16,16 +15,9 @@ from olscale.compiled.csr import to_csr
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.registry import make_learner
-from tests.learners.exact import REFERENCE
+from tests.learners.exact import REFERENCE, exact_rows, noted, params_of
 
-EXACT = ("pa1-r", "pa2-r", "ogd-r", "rls")
-
-
-def exact_rows() -> list[dict[str, str]]:
-    if not REFERENCE.exists():
-        return []
-    with REFERENCE.open(newline="") as file:
-        return [row for row in csv.DictReader(file) if row["learner"] in EXACT and row["dataset"] == "diabetes"]
+ROWS = exact_rows("pa1-r", "pa2-r", "ogd-r", "rls", noting="load_diabetes")
 
 
 @cache
@@ -44,22 +36,21 @@ def begun(name: str, columns: int, **params: Any) -> Any:
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="reference file exact.csv is absent")
 def test_the_reference_file_has_rows_of_diabetes() -> None:
-    assert len(exact_rows()) == 7
+    assert len(ROWS) == 7
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['learner']} {row['params']}") for row in exact_rows()])
+@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['learner']} {row['params']}") for row in ROWS])
 def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     X, y = diabetes()
-    params = {key: float(value) for key, _, value in (part.partition("=") for part in row["params"].split(";"))}
+    params = params_of(row)
     if "eps" in params:
         params["epsilon"] = params.pop("eps")
-    noted = dict(part.strip().rsplit(" ", 1) for part in row["note"].split(";") if "cumulative" in part)
     for rows in (X, to_csr(X)):
         learner = begun(row["learner"].replace("ogd", "sgd"), X.shape[1], **params)
         error = y - learner.learn(rows, y)[:, 0]
         assert learner.measures()["norm_w"] == pytest.approx(float(row["norm_w"]), rel=1e-12)
-        assert np.abs(error).mean() == pytest.approx(float(noted["cumulative_mae"]), rel=1e-12)
-        assert np.sqrt(np.mean(error**2)) == pytest.approx(float(noted["cumulative_rmse"]), rel=1e-12)
+        assert np.abs(error).mean() == pytest.approx(noted(row, "cumulative_mae"), rel=1e-12)
+        assert np.sqrt(np.mean(error**2)) == pytest.approx(noted(row, "cumulative_rmse"), rel=1e-12)
         if "updates" in row["note"]:
             assert f"; {learner.measures()['updates']:.0f} updates" in row["note"]
 
