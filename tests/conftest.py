@@ -38,7 +38,7 @@ def shared_data() -> Callable[[str], Path]:
 
 @pytest.fixture(scope="session")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of small datasets of several chunks: `dense` and `sparse`, two classes, and `digits`, ten."""
+    """Return a folder of small datasets of several chunks: `dense`, `sparse` (two classes), `digits` (ten), `targets`."""
     import numpy as np
     from sklearn.datasets import dump_svmlight_file
 
@@ -56,6 +56,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sources = [str(folder / f"{split}.{suffix}") for split in ("train", "test")]
         ingest(sources[:1], str(folder / name), test=sources[1:], chunk_rows=64)
     ingest(["sklearn:digits"], str(folder / "digits"), chunk_rows=256)
+    X, y = rng.normal(size=(400, 6)), rng.normal(size=400)
+    np.savez(folder / "targets.npz", X=X, y=X[:, 0] - X[:, 1] + 0.1 * y)
+    ingest([str(folder / "targets.npz")], str(folder / "targets"), chunk_rows=64, target="real")
     return folder
 
 

@@ -18,6 +18,7 @@ BENCHMARKS = {
     "parse": "olscale.bench.parse:figures",
     "tables": "olscale.bench.tables:figures",
     "linear": "olscale.bench.linear:figures",
+    "regression": "olscale.bench.regression:figures",
     "kernel": "olscale.bench.kernel:figures",
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.soft_local:figures",

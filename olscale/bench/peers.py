@@ -45,21 +45,26 @@ def sklearn_pa1(chunks: Sequence[Chunk], peer: str = "", target: str = "") -> Co
 
 def vowpal_wabbit(chunks: Sequence[Chunk], folder: str, peer: str = "") -> Contestant:
     """Return Vowpal Wabbit's ``--sgd`` on its own cache file of the first rows (hinge loss, 22 bits)."""
-    from vowpalwabbit import Workspace
-
-    text, cache = Path(folder) / "rows.vw", Path(folder) / "rows.cache"
     rows = ((y, *entries) for chunk in chunks for y, entries in zip(chunk.y, entries_of(to_csr(chunk.X)), strict=True))
     lines = [
         f"{2 * y - 1} | " + " ".join(f"{j}:{v:g}" for j, v in zip(indices, values, strict=True)) + "\n"
         for y, indices, values in islice(rows, _VW_ROWS)
     ]
+    return vowpal_wabbit_lines("Vowpal Wabbit --sgd", lines, "--loss_function hinge -b 22", Path(folder), peer)
+
+
+def vowpal_wabbit_lines(name: str, lines: Sequence[str], options: str, folder: Path, peer: str) -> Contestant:
+    """Return Vowpal Wabbit's ``--sgd`` on a cache file made of its text `lines`."""
+    from vowpalwabbit import Workspace
+
+    text, cache = folder / "rows.vw", folder / "rows.cache"
     text.write_text("".join(lines))
-    options = f"--sgd --loss_function hinge -b 22 --quiet --noconstant --no_stdin -d {text} --cache_file {cache}"
-    Workspace(options).finish()
+    command = f"--sgd {options} --quiet --noconstant --no_stdin -d {text} --cache_file {cache}"
+    Workspace(command).finish()
 
     note = f"from its cache file, {len(lines):,} rows, start included"
     work = len(lines) / 1e6
-    return Contestant("Vowpal Wabbit --sgd", lambda _: Workspace(options).finish(), work, peer=peer, note=note)
+    return Contestant(name, lambda _: Workspace(command).finish(), work, peer=peer, note=note)
 
 
 def river_pa1(chunks: Sequence[Chunk], peer: str = "") -> Contestant:

@@ -9,6 +9,7 @@ from olscale.cli.group import Group
 from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say
 from olscale.cli.say import show as print_lines
+from olscale.task import TASKS
 
 
 @click.group(cls=Group, short_help="List and describe learners, check one of your own.")
@@ -17,19 +18,29 @@ def learners() -> None:
 
 
 @learners.command("list")
-def list_() -> None:
-    """List the registered learners."""
+@click.option("--task", type=click.Choice(TASKS), help="Only learners of this task.")
+def list_(task: str | None) -> None:
+    """List the registered learners by their task: classes, numbers (regression) or novelties."""
     from olscale.errors import OlscaleError
     from olscale.learners.registry import learner_class, learner_names
 
     names = learner_names()
     width = max(map(len, names))
+    groups: dict[str, list[str]] = {one: [] for one in TASKS}
     for name in names:
+        found = None
         try:
-            summary = (inspect.getdoc(learner_class(name)) or "").partition("\n")[0].replace("`", "")
+            found = learner_class(name)
+            summary = (inspect.getdoc(found) or "").partition("\n")[0].replace("`", "")
         except OlscaleError as error:  # of another package
             summary = f"({error})"
-        say(f"{name:<{width}}  {summary}")
+        groups[getattr(found, "task", "classification")].append(f"{name:<{width}}  {summary}")
+    shown = {one: lines for one, lines in groups.items() if lines and task in (one, None)}
+    for number, (one, lines) in enumerate(shown.items()):
+        if number:
+            say()
+        for line in lines if task else [f"{one}:", *lines]:
+            say(line)
 
 
 @learners.command()
@@ -79,7 +90,7 @@ def check(target: str) -> None:
     """Check a learner of your own, MODULE:CLASS or MODULE:CLASS:param=value, or a registered name.
 
     A subclass of olscale.learners.Learner is held to the learner contract; of a scikit-learn or River estimator it is
-    checked what an evaluation relies on: that it can be made anew, learns, predicts classes, gives the same twice and
+    checked what an evaluation relies on: that it can be made anew, learns, predicts what it is for, gives the same twice and
     in another process, leaves the rows alone, and does not go on with broken numbers.
     """
     from olscale.cli.evaluate import parse_learner

@@ -298,8 +298,8 @@ _HAS = {
 def _check_task(name: str, task: Task, dataset: Dataset) -> None:
     if task != dataset.task:
         raise ExperimentError(
-            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for "
-            f"{dataset.task}: olscale learners list"
+            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for it: "
+            f"olscale learners list --task {dataset.task}"
         )
 
 

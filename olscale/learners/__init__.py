@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from olscale.compiled.row_layout import by_layout
     from olscale.compiled.rows import add_column, add_row, column_sums, row_scores, set_column
     from olscale.learners.arow import AROW
+    from olscale.learners.baselines import LastValue, Majority, Mean, NoChange
     from olscale.learners.bogd import BOGD
     from olscale.learners.bpas import BPAS
     from olscale.learners.bsgd import BSGD
@@ -26,17 +27,20 @@ if TYPE_CHECKING:
     from olscale.learners.contract.class_shards import count_update
     from olscale.learners.contract.compilation import CompilesLoops
     from olscale.learners.contract.cost import EstimatesCost
+    from olscale.learners.contract.detector import Detector, OnePassDetector
     from olscale.learners.contract.estimator import Classifier, OnePassLearner
     from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
     from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State
     from olscale.learners.contract.look_ahead import LooksAhead
     from olscale.learners.contract.parameters import Choice, Domain, Flag, Real, Whole
+    from olscale.learners.contract.regressor import OnePassRegressor, Regressor
     from olscale.learners.contract.usable_rows import unusable
     from olscale.learners.fogd import FOGD
     from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
     from olscale.learners.kernel_perceptron import KernelPerceptron, OGDKernel
     from olscale.learners.linear import LinearLearner, implements
+    from olscale.learners.linear_regression import PA1R, PA2R, PAR, SGDR, LinearRegressor
     from olscale.learners.lol import ILOL, LOL
     from olscale.learners.nogd import NOGD
     from olscale.learners.norma import NORMA
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
     from olscale.learners.perceptron import Perceptron
     from olscale.learners.projectron import Projectron, ProjectronPlusPlus
     from olscale.learners.rbp import RBP
+    from olscale.learners.ridge import Ridge
+    from olscale.learners.rls import RLS
     from olscale.learners.soft_confidence_weighted import SCW1, SCW2
     from olscale.learners.soft_lol import SoftLOL
     from olscale.learners.svm import SVM
@@ -68,17 +74,23 @@ __all__ = [
     "OLLC",
     "PA",
     "PA1",
+    "PA1R",
     "PA2",
+    "PA2R",
     "PAMO1",
     "PAMO2",
+    "PAR",
     "RBP",
+    "RLS",
     "SCW1",
     "SCW2",
+    "SGDR",
     "SVM",
     "UNKNOWN",
     "Choice",
     "Classifier",
     "CompilesLoops",
+    "Detector",
     "Domain",
     "EstimatesCost",
     "Flag",
@@ -87,16 +99,25 @@ __all__ = [
     "FusedSettings",
     "FusesSettings",
     "KernelPerceptron",
+    "LastValue",
     "Learner",
     "LinearLearner",
+    "LinearRegressor",
     "LooksAhead",
+    "Majority",
+    "Mean",
+    "NoChange",
     "OGDKernel",
+    "OnePassDetector",
     "OnePassLearner",
+    "OnePassRegressor",
     "Pegasos",
     "Perceptron",
     "Projectron",
     "ProjectronPlusPlus",
     "Real",
+    "Regressor",
+    "Ridge",
     "Rows",
     "ShardsClasses",
     "SoftLOL",
@@ -121,6 +142,7 @@ _NAMES = {
     "olscale.compiled.row_layout": "by_layout",
     "olscale.compiled.rows": "add_column add_row column_sums row_scores set_column",
     "olscale.learners.arow": "AROW",
+    "olscale.learners.baselines": "LastValue Majority Mean NoChange",
     "olscale.learners.bogd": "BOGD",
     "olscale.learners.bpas": "BPAS",
     "olscale.learners.bsgd": "BSGD",
@@ -129,17 +151,20 @@ _NAMES = {
     "olscale.learners.contract.class_shards": "count_update",
     "olscale.learners.contract.compilation": "CompilesLoops",
     "olscale.learners.contract.cost": "EstimatesCost",
+    "olscale.learners.contract.detector": "Detector OnePassDetector",
     "olscale.learners.contract.estimator": "Classifier OnePassLearner",
     "olscale.learners.contract.fused_settings": "FusedSettings FusesSettings",
     "olscale.learners.contract.learner": "FloatArray Learner State UNKNOWN",
     "olscale.learners.contract.look_ahead": "LooksAhead",
     "olscale.learners.contract.parameters": "Choice Domain Flag Real Whole",
+    "olscale.learners.contract.regressor": "OnePassRegressor Regressor",
     "olscale.learners.contract.usable_rows": "unusable",
     "olscale.learners.fogd": "FOGD",
     "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",
     "olscale.learners.kernel_perceptron": "KernelPerceptron OGDKernel",
     "olscale.learners.linear": "LinearLearner implements",
+    "olscale.learners.linear_regression": "LinearRegressor PA1R PA2R PAR SGDR",
     "olscale.learners.lol": "ILOL LOL",
     "olscale.learners.nogd": "NOGD",
     "olscale.learners.norma": "NORMA",
@@ -151,6 +176,8 @@ _NAMES = {
     "olscale.learners.perceptron": "Perceptron",
     "olscale.learners.projectron": "Projectron ProjectronPlusPlus",
     "olscale.learners.rbp": "RBP",
+    "olscale.learners.ridge": "Ridge",
+    "olscale.learners.rls": "RLS",
     "olscale.learners.soft_confidence_weighted": "SCW1 SCW2",
     "olscale.learners.soft_lol": "SoftLOL",
     "olscale.learners.svm": "SVM",

@@ -2,7 +2,8 @@
 
 A rule is a named tuple of parameters together with a function that turns one row's score into a step: the weights of the
 column move by ``step * y * x``. Two loops drive the rules, one for binary and one-vs-all problems (each column is a
-binary problem), one for the max-score form (the true class against the best wrong class).
+binary problem), one for the max-score form (the true class against the best wrong class); that of targets is in
+`linear_regression`.
 
 Several settings of a rule's parameters can share one pass: weights then have a block of columns for each setting.
 """
@@ -17,13 +18,12 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.decorator import compiled, is_ours, uncached
-from olscale.compiled.pages import aligned_copy
 from olscale.compiled.row_layout import is_tuple_of
 from olscale.compiled.rows import add_column, add_row, borrowed_rows, row_scores
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.estimator import Classifier
+from olscale.learners.contract.estimator import Classifier, Estimator
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm
 from olscale.learners.contract.parameters import Choice, Domain, Real
@@ -36,11 +36,12 @@ def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wron
 
 
 def implements(rule_type: type) -> Callable[[Callable[..., float]], Callable[..., float]]:
-    """Register a function as the step of the rule `rule_type`, for rows with hinge loss: others move no first-order learner.
+    """Register a function as the step of the rule `rule_type`; classifiers ask it for rows with hinge loss only.
 
     The function takes ``(rule, s, y, f, square, t, wrong)``: the parameters (arrays, one value a setting `s`), the target
-    in {-1, +1}, the score (or the margin, with ``y = 1``, in the max-score form), the squared norm of the row (twice of it
-    in the max-score form, where two columns move), the number of the row from 1 and whether the prediction was wrong.
+    (in {-1, +1}, or any in a regression), the score (or the margin, with ``y = 1``, in the max-score form), the squared norm
+    of the row (twice of it in the max-score form, where two columns move), the number of the row from 1 and whether the
+    prediction was wrong (never in a regression). Weights move by ``y`` times the step, in a regression by the step.
     """
 
     def register(step: Callable[..., float]) -> Callable[..., float]:
@@ -168,40 +169,32 @@ def one_or_many(W: NDArray[Any]) -> NDArray[Any]:
     return W[:, 0] if W.shape[1] == 1 else W
 
 
-class LinearLearner(Classifier, ShardsClasses, FusesSettings, EstimatesCost):
-    """Base of the first-order linear learners; a subclass gives its parameters and `_rule`."""
+class LinearModel(Estimator, FusesSettings, EstimatesCost):
+    """What first-order linear learners have in common, whatever their task; a subclass gives its parameters and `_rule`."""
 
     layout_exact = True
     takes_unknown = True
     checks_rows = True
-    domains: ClassVar[dict[str, Domain]] = {
-        "multiclass": Choice(("max-score", "ova")),
-        "dtype": Choice(("float64", "float32")),
-    }
-
-    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
-        self.multiclass = multiclass
-        self.dtype = dtype
+    dtype: str
 
     @abstractmethod
     def _rule(self) -> NamedTuple:
         """Return the update rule: a named tuple of float64 arrays, one value a setting."""
 
+    @abstractmethod
+    def _loop(self, outputs: int) -> Any:
+        """Return the compiled loop for a problem of so many score columns."""
+
     def _allocate(self, columns: int, outputs: int) -> State:
         return {"W": np.zeros((columns, outputs), dtype=self.dtype)}
 
-    def class_axes(self, outputs: int) -> ClassAxes | None:
-        """Return the axis of the weights, in the one-vs-all form."""
-        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
-
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         return self._learn(X, y, self.state_, self._rule(), 1)
 
-    def _learn(self, X: Rows, y: NDArray[np.int64], state: State, rule: NamedTuple, settings: int) -> FloatArray:
+    def _learn(self, X: Rows, y: NDArray[Any], state: State, rule: NamedTuple, settings: int) -> FloatArray:
         W = state["W"]
         scores = np.empty((rows_of(X), W.shape[1]))
-        max_score = W.shape[1] > settings and self.multiclass == "max-score"
-        loop = _learn_max_score if max_score else _learn_one_vs_all
+        loop = self._loop(W.shape[1] // settings)
         if not is_ours(type(rule).__module__):
             loop = uncached(loop)
         loop(X, y, one_or_many(W), rule, settings, self.norm_limits(), state["seen"], state["updates"], scores)
@@ -211,21 +204,44 @@ class LinearLearner(Classifier, ShardsClasses, FusesSettings, EstimatesCost):
         """Return ``X W``, shape (rows, outputs)."""
         return linear_scores(X, self.state_["W"], self.norm_limits())
 
-    def grid_key(self) -> object:
-        """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
-        return type(self), self.multiclass, self.dtype
-
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        from olscale.learners.linear_fused import FusedLinear
+
         return FusedLinear(learners)
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (1 or n_classes, n_features)."""
-        return self.state_["W"].T
+        """Weights, shape (outputs, n_features); 1-D in a regression, as scikit-learn's are."""
+        W = self.state_["W"]
+        return W[:, 0] if self.task == "regression" else W.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""
         return {**super().measures(), "norm_w": frobenius_norm(self.state_["W"])}
+
+
+class LinearLearner(LinearModel, Classifier, ShardsClasses):
+    """Base of the first-order linear classifiers."""
+
+    domains: ClassVar[dict[str, Domain]] = {
+        "multiclass": Choice(("max-score", "ova")),
+        "dtype": Choice(("float64", "float32")),
+    }
+
+    def __init__(self, multiclass: str = "max-score", dtype: str = "float64") -> None:
+        self.multiclass = multiclass
+        self.dtype = dtype
+
+    def _loop(self, outputs: int) -> Any:
+        return _learn_max_score if outputs > 1 and self.multiclass == "max-score" else _learn_one_vs_all
+
+    def class_axes(self, outputs: int) -> ClassAxes | None:
+        """Return the axis of the weights, in the one-vs-all form."""
+        return {"W": class_axis(1, outputs)} if self.multiclass == "ova" else None
+
+    def grid_key(self) -> object:
+        """Return class, form and precision: settings that differ in the rule's parameters only share a pass."""
+        return type(self), self.multiclass, self.dtype
 
 
 class AggressiveLearner(LinearLearner):
@@ -237,49 +253,6 @@ class AggressiveLearner(LinearLearner):
         self.C = C
         self.multiclass = multiclass
         self.dtype = dtype
-
-
-class FusedLinear(FusedSettings):
-    """Settings of a first-order linear learner in one pass.
-
-    Examples
-    --------
-    >>> from olscale.learners.passive_aggressive import PA1
-    >>> learners = [PA1(C=0.1), PA1(C=1.0)]
-    >>> for learner in learners:
-    ...     learner.begin(columns=2, classes=2)
-    >>> fused = FusedLinear(learners)
-    >>> _ = fused.learn(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([0, 1]))
-    >>> fused.release()
-    >>> [learner.coef_.tolist() for learner in learners]
-    [[[-0.2, 0.1]], [[-0.5, 1.0]]]
-    """
-
-    def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners = [learner for learner in learners if isinstance(learner, LinearLearner)]
-        states = [learner.state_ for learner in self._learners]
-        self._state: State = {
-            "W": aligned_copy(np.concatenate([state["W"] for state in states], axis=1)),
-            "seen": states[0]["seen"].copy(),
-            "updates": np.concatenate([state["updates"] for state in states]),
-        }
-        rules = [learner._rule() for learner in self._learners]
-        rule: Any = type(rules[0])
-        self._rule = rule(*(np.concatenate(values) for values in zip(*rules, strict=True)))
-
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
-        settings = len(self._learners)
-        scores = self._learners[0]._learn(X, y, self._state, self._rule, settings)
-        return np.split(scores, settings, axis=1)
-
-    def release(self) -> None:
-        blocks = np.split(self._state["W"], len(self._learners), axis=1)
-        for s, learner in enumerate(self._learners):
-            learner.state_ = {
-                "seen": self._state["seen"].copy(),
-                "updates": self._state["updates"][s : s + 1].copy(),
-                "W": np.ascontiguousarray(blocks[s]),
-            }
 
 
 def setting(value: Any) -> FloatArray:

@@ -16,6 +16,7 @@ from olscale.learners.contract.lookup import look_up
 from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
+from olscale.task import Task
 
 T = TypeVar("T")
 
@@ -52,13 +53,23 @@ LEARNERS: Registry[Any] = Registry(
         "fogd": "olscale.learners.fogd:FOGD",
         "nogd": "olscale.learners.nogd:NOGD",
         "svm": "olscale.learners.svm:SVM",
+        "majority": "olscale.learners.baselines:Majority",
+        "no-change": "olscale.learners.baselines:NoChange",
+        "pa-r": "olscale.learners.linear_regression:PAR",
+        "pa1-r": "olscale.learners.linear_regression:PA1R",
+        "pa2-r": "olscale.learners.linear_regression:PA2R",
+        "sgd-r": "olscale.learners.linear_regression:SGDR",
+        "rls": "olscale.learners.rls:RLS",
+        "ridge": "olscale.learners.ridge:Ridge",
+        "mean": "olscale.learners.baselines:Mean",
+        "last-value": "olscale.learners.baselines:LastValue",
     },
 )
 
 
-def learner_names() -> list[str]:
-    """Return the registered names, families together."""
-    return list(LEARNERS)
+def learner_names(task: Task | None = None) -> list[str]:
+    """Return the registered names, families together; all, or those of a task."""
+    return [name for name in LEARNERS if task is None or learner_class(name).task == task]
 
 
 def learner_class(name: str) -> Any:

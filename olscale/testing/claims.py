@@ -12,7 +12,7 @@ from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
-from olscale.learners.contract.learner import UNKNOWN, Learner
+from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Real
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
@@ -21,14 +21,15 @@ from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
     ROWS,
-    VARIANTS,
     assert_same_state,
     choices,
+    class_counts,
     continue_from,
     cut,
     start,
     start_with,
     stream,
+    variants,
 )
 
 CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
@@ -41,7 +42,7 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         checks.append(name_check(check_dense_and_csr_give_the_same_bits, learner))
     for params in choices(learner):
         words = ", ".join(map(str, params.values()))
-        for text, n, kind in VARIANTS if learner.takes_unknown else ():
+        for text, n, kind in variants(learner) if learner.takes_unknown else ():
             of = ", ".join(filter(None, (words, text)))
             checks.append(name_check(check_rows_of_unknown_class_are_only_scored, learner, params, n, kind, of=of))
         unusable = check_rows_that_cannot_be_used_end_learning
@@ -56,7 +57,7 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
 
 def check_dense_and_csr_give_the_same_bits(learner: type[Learner]) -> None:
     """Scores and state do not depend on the layout of the rows; for learners that claim `layout_exact`."""
-    for classes in (2, CLASSES):
+    for classes in class_counts(learner):
         fresh, scores = [], []
         for kind in ("dense", "csr"):
             chunk = stream(classes, kind)
@@ -77,7 +78,7 @@ def check_rows_of_unknown_class_are_only_scored(
     for i in range(len(chunk)):
         row = slice_rows(chunk.X, i, i + 1)
         expected.append(apart.learn(row, chunk.y[i : i + 1]) if learning[i] else apart.scores(row))
-    y = np.where(learning, chunk.y, UNKNOWN)
+    y = hide_labels(chunk.y, ~learning)
     scores = [together.learn(X, labels) for X, labels in cut(Chunk(chunk.X, y, COLUMNS), [0, 64, len(chunk)])]
     np.testing.assert_array_equal(np.concatenate(scores), np.concatenate(expected))
     assert_same_state(apart, together)
@@ -90,7 +91,7 @@ def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: 
     """
     low, high = learner(**params).norm_limits()
     lengths = [length for length in (10.0 * high**0.5, 0.1 * low**0.5) if 0.0 < length < np.inf]
-    for classes, kind, unknown in product((2, CLASSES), ("dense", "csr"), {False, learner.takes_unknown}):
+    for classes, kind, unknown in product(class_counts(learner), ("dense", "csr"), {False, learner.takes_unknown}):
         chunk = stream(classes, "dense")[:50]
         assert not isinstance(chunk.X, CSR)
         fresh = start_with(learner, params, chunk.X, classes)
@@ -101,7 +102,7 @@ def check_rows_that_cannot_be_used_end_learning(learner: type[Learner], params: 
         for value, at in product((np.nan, np.inf, -np.inf, *lengths), (0, 40)):
             X: Any = np.array(chunk.X)
             X[at] = np.where(np.arange(COLUMNS) == 3, value, 0.0 if np.isfinite(value) else X[at])
-            y = np.where((np.arange(50) == at) & unknown, UNKNOWN, chunk.y)
+            y = hide_labels(chunk.y, (np.arange(50) == at) & unknown)
             rows = Chunk(X if kind == "dense" else to_csr(X), y, COLUMNS)
             where = f"{classes} classes, {kind}, {value:.3g} in row {at}"
             scores = learn_usable(continue_from(learner, params, beginning, classes), rows.X, rows.y)
@@ -145,7 +146,7 @@ def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner],
     key = grid_key(learner(**params))
     settings = [each for each in settings if grid_key(learner(**each)) == key]
     assert len(settings) == 3, "settings of which only numbers differ do not share a pass; grid_key is to be None then"
-    for classes, kind in product((2, CLASSES), ("dense", "csr")):
+    for classes, kind in product(class_counts(learner), ("dense", "csr")):
         chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
         broken[5, 3] = np.nan
         end = Chunk(to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS)  # read-only, as those of streams

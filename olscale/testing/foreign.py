@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import codes_of
+from olscale.learners.contract.learner import codes_of, predictions_of
 from olscale.learners.registry import make_learner
 from olscale.testing.check_list import Check, name_check
+from olscale.testing.small_streams import assert_apart, assert_known, rows_and_novelties, rows_on_a_line
 
 ROWS, COLUMNS, CLASSES = 300, 6, 4
 PROCESS_SECONDS = 120
@@ -41,29 +42,37 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
     Returns
     -------
     list of (str, callable)
-        A check about streams is there for two classes and, unless the model only tells two apart, for four.
+        A check about streams is there for two classes and, unless the model only tells two apart, for four; once for a model
+        of another task.
 
     Raises
     ------
     OlscaleError
-        If it cannot be imported or made, or is no classifier that learns row by row.
+        If it cannot be imported or made, or does not learn row by row.
     """
     make = partial(make_learner, name, dict(params or {}))
-    make()
+    task = make().task
+    by_task = {
+        "classification": (
+            check_an_untrained_model_predicts_a_class_or_says_it_cannot,
+            check_predictions_are_classes,
+            check_a_stream_that_begins_with_one_class_is_fine,
+            check_a_separable_stream_is_learned,
+        ),
+        "regression": (check_predictions_are_numbers, check_a_smooth_target_is_learned),
+        "novelty": (check_predictions_are_numbers, check_rows_far_from_all_others_score_lower),
+    }
     of_streams = (
-        check_an_untrained_model_predicts_a_class_or_says_it_cannot,
-        check_predictions_are_classes,
+        *by_task[task],
         check_the_same_stream_gives_the_same_predictions,
         check_predicting_learns_nothing,
         check_rows_are_left_as_they_were,
         check_rows_of_zeros_break_nothing,
-        check_a_stream_that_begins_with_one_class_is_fine,
-        check_a_separable_stream_is_learned,
         check_a_row_of_nan_ends_its_run,
     )
-    counts = _class_counts(make)
+    counts, words = _class_counts(make), "{} classes" if task == "classification" else task
     return [
-        *(name_check(check, make, count, of=f"{count} classes") for check in of_streams for count in counts),
+        *(name_check(check, make, count, of=words.format(count)) for check in of_streams for count in counts),
         name_check(check_a_copy_has_the_same_parameters, make),
         name_check(check_another_process_gives_the_same_predictions, name, dict(params or {})),
     ]
@@ -96,13 +105,18 @@ def check_predictions_are_classes(make: _Make, classes: int) -> None:
     assert np.isfinite(learner.scores(X)).all(), f"at the end of the stream {_NOT_FINITE}"
 
 
+def check_predictions_are_numbers(make: _Make, classes: int) -> None:
+    """Every prediction, or score of a detector, is a finite number, one for each row, along the stream and after it."""
+    check_predictions_are_classes(make, classes)
+
+
 def check_the_same_stream_gives_the_same_predictions(make: _Make, classes: int) -> None:
     """Two new models that are given the same rows predict the same: no chance, no clock, nothing shared between models.
 
     Between them a third learns other labels, which the second must not know of.
     """
     X, y = stream(classes, noise=1.5)
-    first, _, second = (start(make, classes).learn(X, labels) for labels in (y, (y + 1) % classes, y))
+    first, _, second = (start(make, classes).learn(X, labels) for labels in (y, (y + 1) % (classes or np.inf), y))
     differing = np.flatnonzero((np.nan_to_num(first) != np.nan_to_num(second)).any(axis=1))
     assert not len(differing), (
         f"from row {differing[0]} on the second model predicts otherwise: is its seed left open, or does a list, "
@@ -159,6 +173,22 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     assert error < 0.2, f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
 
 
+def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:
+    """Of a target that follows the rows, half the variance at least is known after one pass."""
+    X, y = rows_on_a_line(COLUMNS)
+    learner = start(make, classes)
+    learner.learn(X, y)
+    assert_known(learner.scores(X)[:, 0], y)
+
+
+def check_rows_far_from_all_others_score_lower(make: _Make, classes: int) -> None:
+    """Of rows in [0, 1], those far from all that were seen score lower than rows like these, nearly always."""
+    seen, alike, far = (0.5 + 0.1 * X for X in rows_and_novelties(COLUMNS))
+    learner = start(make, classes)
+    learner.learn(seen, np.zeros(len(seen), dtype=np.int64))
+    assert_apart(learner.scores(alike)[:, 0], learner.scores(far)[:, 0])
+
+
 def check_a_row_of_nan_ends_its_run(make: _Make, classes: int) -> None:
     """A row with missing values ends a run, as ``diverged`` or by an error: figures from there on would be worthless."""
     X, y = stream(classes)
@@ -212,16 +242,19 @@ def check_another_process_gives_the_same_predictions(name: str, params: dict[str
 
 def predictions_digest(name: str, params: dict[str, Any]) -> str:
     """Return a digest of what a learner predicts along a stream."""
-    X, y = stream(2)
-    codes = codes_of(start(partial(make_learner, name, params), 2).learn(X, y))
-    return hashlib.sha256(codes.tobytes()).hexdigest()
+    make = partial(make_learner, name, params)
+    classes, task = _class_counts(make)[0], make().task
+    X, y = stream(classes)
+    return hashlib.sha256(predictions_of(start(make, classes).learn(X, y), task).tobytes()).hexdigest()
 
 
-def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return clusters, well separated where there is little noise, read-only."""
+def stream(classes: int, rows: int = ROWS, noise: float = 0.3) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """Return clusters, well separated where there is little noise, or without classes rows with targets; read-only."""
     rng = np.random.default_rng(classes)
-    y = rng.integers(0, classes, rows)
+    y: NDArray[Any] = rng.integers(0, classes or CLASSES, rows)
     X = 3.0 * np.eye(COLUMNS)[y] + noise * rng.normal(size=(rows, COLUMNS))
+    if not classes:
+        y = X[:, 0] - 0.5 * X[:, 1] + 0.1 * rng.normal(size=rows)
     X.flags.writeable = y.flags.writeable = False
     return X, y
 
@@ -234,6 +267,9 @@ def start(make: _Make, classes: int) -> Any:
 
 
 def _class_counts(make: _Make) -> tuple[int, ...]:
+    task = make().task
+    if task != "classification":
+        return (0,) if task == "regression" else (2,)
     try:
         start(make, CLASSES)
     except ParameterError:  # it tells two classes apart

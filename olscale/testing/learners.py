@@ -5,23 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from olscale.compiled.csr import CSR, Rows, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
 from olscale.errors import ParameterError
-from olscale.learners.contract.learner import Learner, codes_of, score_columns
+from olscale.learners.contract.learner import Learner, codes_of, predictions_of, score_columns
 from olscale.learners.contract.parameters import Choice, Flag, Real, Whole
 from olscale.testing.check_list import Check, check_list, check_plain_arrays, name_check
 from olscale.testing.claims import claim_checks
 from olscale.testing.small_streams import (
-    CLASSES,
     COLUMNS,
     ROWS,
-    VARIANTS,
+    assert_apart,
+    assert_known,
     assert_same_state,
+    class_counts,
     continue_from,
     cut,
+    rows_and_novelties,
+    rows_on_a_line,
     start,
+    start_with,
     stream,
+    variants,
 )
 
 
@@ -41,14 +46,16 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_the_stream_is_left_as_it_was,
         check_scoring_learns_nothing,
     )
-    others = (
-        check_dense_and_csr_make_the_same_mistakes,
-        check_state_is_plain_arrays,
-        check_parameters_are_checked,
-        check_a_separable_stream_is_learned,
-    )
-    variants = [name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in VARIANTS]
-    return variants + check_list(others, learner) + claim_checks(learner)
+    others = [check_dense_and_csr_make_the_same_mistakes, check_state_is_plain_arrays, check_parameters_are_checked]
+    if learner.task == "novelty":
+        others += [check_labels_do_not_matter, check_rows_far_from_all_others_are_novelties]
+    elif not learner.baseline:
+        smooth = learner.task == "regression"
+        others.append(check_a_smooth_target_is_learned if smooth else check_a_separable_stream_is_learned)
+    of_streams = [
+        name_check(check, learner, n, kind, of=text) for check in of_variants for text, n, kind in variants(learner)
+    ]
+    return of_streams + check_list(others, learner) + claim_checks(learner)
 
 
 def check_label_comes_after_the_prediction(learner: type[Learner], classes: int, kind: str) -> None:
@@ -58,7 +65,7 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
         y = chunk.y[: row + 1].copy()
         X = slice_rows(chunk.X, 0, row + 1)
         expected = start(learner, classes).learn(X, y)[row]
-        y[row] = (y[row] + 1) % classes
+        y[row] = (y[row] + 1) % classes if classes else y[row] + 1.0
         np.testing.assert_array_equal(start(learner, classes).learn(X, y)[row], expected)
 
 
@@ -131,15 +138,15 @@ def check_scoring_learns_nothing(learner: type[Learner], classes: int, kind: str
 
 def check_dense_and_csr_make_the_same_mistakes(learner: type[Learner]) -> None:
     """The layout of the rows does not change a prediction."""
-    for classes in (2, CLASSES):
+    for classes in class_counts(learner):
         chunks = stream(classes, "dense"), stream(classes, "csr")
-        dense, csr = (codes_of(start(learner, classes).learn(chunk.X, chunk.y)) for chunk in chunks)
-        np.testing.assert_array_equal(dense, csr)
+        dense, csr = (start(learner, classes).learn(chunk.X, chunk.y) for chunk in chunks)
+        np.testing.assert_allclose(predictions_of(dense, learner.task), predictions_of(csr, learner.task), rtol=1e-6)
 
 
 def check_state_is_plain_arrays(learner: type[Learner]) -> None:
     """The state is numeric arrays, the size reported is theirs, and the parameters are plain JSON values."""
-    fresh = start(learner, 2)
+    fresh = start(learner, class_counts(learner)[0])
     state = fresh.state()
     check_plain_arrays("state", state)
     measures = fresh.measures()
@@ -157,7 +164,7 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
         domain.accept(name, default)
         wrong: Any = {Real: "many", Whole: -1, Choice: "no such word", Flag: "perhaps"}.get(type(domain), object())
         try:
-            learner(**{name: wrong}).begin(COLUMNS, 2)
+            learner(**{name: wrong}).begin(COLUMNS, class_counts(learner)[0])
         except ParameterError as error:
             if name not in str(error):
                 raise AssertionError(f"the message does not name {name}: {error}") from None
@@ -168,10 +175,35 @@ def check_parameters_are_checked(learner: type[Learner]) -> None:
 def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
     """Well separated clusters are told apart after one pass, far better than by chance."""
     rng = np.random.default_rng(1)
-    for classes in (2, CLASSES):
+    for classes in class_counts(learner):
         y = rng.integers(0, classes, 600)
         X = 4.0 * np.eye(COLUMNS)[y] + 0.3 * rng.normal(size=(600, COLUMNS))
         fresh = start(learner, classes)
         fresh.learn(Chunk(X, y, COLUMNS).X, y)
         error = float(np.mean(codes_of(fresh.scores(Chunk(X, y, COLUMNS).X)) != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
+
+
+def check_a_smooth_target_is_learned(learner: type[Learner]) -> None:
+    """Of a target that follows the rows, half the variance at least is known after one pass."""
+    X, y = rows_on_a_line(COLUMNS)
+    fresh = start_with(learner, {}, X, 0)
+    fresh.learn(X, y)
+    assert_known(fresh.scores(X)[:, 0], y)
+
+
+def check_labels_do_not_matter(learner: type[Learner]) -> None:
+    """A detector gives the same bits whatever the labels are: it must not see them."""
+    chunk = stream(2, "dense")
+    with_labels, without = start(learner, 2), start(learner, 2)
+    scores = with_labels.learn(chunk.X, chunk.y)
+    np.testing.assert_array_equal(scores, without.learn(chunk.X, np.zeros_like(chunk.y)))
+    assert_same_state(with_labels, without)
+
+
+def check_rows_far_from_all_others_are_novelties(learner: type[Learner]) -> None:
+    """Rows on the other side of the origin score lower than rows like those seen, nearly always."""
+    seen, alike, far = rows_and_novelties(COLUMNS)
+    fresh = start_with(learner, {}, seen, 2)
+    fresh.learn(seen, read_only(np.zeros(len(seen), dtype=np.int64)))
+    assert_apart(fresh.scores(alike)[:, 0], fresh.scores(far)[:, 0])

@@ -17,21 +17,61 @@ from olscale.learners.contract.parameters import Choice, Real, Whole
 
 ROWS, COLUMNS, CLASSES = 240, 7, 4
 
-VARIANTS = [(f"{classes} classes, {kind}", classes, kind) for classes in (2, CLASSES) for kind in ("dense", "csr")]
-"""Title, classes and layout of the streams."""
+
+def class_counts(learner: type[Learner]) -> tuple[int, ...]:
+    """Return how many classes the streams for a learner have: none in a regression, two in novelty detection."""
+    return {"regression": (0,), "novelty": (2,)}.get(learner.task, (2, CLASSES))
+
+
+def variants(learner: type[Learner]) -> list[tuple[str, int, str]]:
+    """Return title, classes and layout of the streams for a learner."""
+    word = f"{learner.task}, " if learner.task != "classification" else "{} classes, "
+    kinds = ("dense", "csr")
+    return [(word.format(classes) + kind, classes, kind) for classes in class_counts(learner) for kind in kinds]
 
 
 def stream(classes: int, kind: str, seed: int = 0) -> Chunk:
     """Return a small stream of noisy clusters, in which some features and some whole rows are zero.
 
+    Without classes the targets are a smooth function of the rows, and noise. Detectors must not look at the labels.
     Nobody can write to it, as to no stream's rows: loops would be compiled once more for rows that one can write to.
     """
     rng = np.random.default_rng(seed)
-    y = rng.integers(0, classes, ROWS)
-    X = rng.normal(size=(classes, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
+    y: NDArray[Any] = rng.integers(0, classes or 3, ROWS)
+    X = rng.normal(size=(classes or 3, COLUMNS))[y] + 0.7 * rng.normal(size=(ROWS, COLUMNS))
     X[rng.random(X.shape) < 0.3] = 0.0
     X[rng.random(ROWS) < 0.03] = 0.0
+    if not classes:
+        y = np.sin(X[:, 0]) + X[:, 1] - 0.5 * X[:, 2] + 0.1 * rng.normal(size=ROWS)
     return Chunk(read_only(X) if kind == "dense" else to_csr(X), read_only(y), COLUMNS)
+
+
+def rows_on_a_line(columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return rows near a line, and where on it each is, from -1 to 1: targets that are easy to learn."""
+    rng = np.random.default_rng(1)
+    y = rng.uniform(-1.0, 1.0, 600)
+    return read_only(np.outer(y, np.linspace(-1.0, 1.0, columns)) + 0.05 * rng.normal(size=(600, columns))), read_only(
+        y
+    )
+
+
+def rows_and_novelties(columns: int) -> tuple[NDArray[np.float64], ...]:
+    """Return rows around a point, others like them, and rows on the other side of the origin."""
+    rng = np.random.default_rng(1)
+    centre = np.where(np.arange(columns) < 2, 2.0, 0.0)
+    return tuple(read_only(sign * centre + 0.3 * rng.normal(size=(300, columns))) for sign in (1, 1, -1))
+
+
+def assert_known(predicted: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Refuse predictions that miss half the variance of the targets."""
+    missed = float(np.mean((predicted - y) ** 2) / np.var(y))
+    assert missed < 0.5, f"{100 * missed:.0f} % of the variance of a smooth target is not known"
+
+
+def assert_apart(alike: NDArray[np.float64], far: NDArray[np.float64]) -> None:
+    """Refuse scores of novelties that are not nearly always below those of rows like the ones seen."""
+    share = float(np.mean(alike[:, None] > far))
+    assert share > 0.9, f"of pairs of a row and a novelty, the novelty has the lower score in {100 * share:.0f} % only"
 
 
 def start(learner: type[Learner], classes: int) -> Learner:
@@ -74,7 +114,7 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             yield params
 
 
-def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[np.int64]]]:
+def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[Any]]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
         yield slice_rows(chunk.X, start, stop), chunk.y[start:stop]

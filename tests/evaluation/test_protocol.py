@@ -149,10 +149,12 @@ def test_the_label_comes_after_so_many_predictions() -> None:
 
 @pytest.mark.long
 def test_any_learner_can_wait_for_labels() -> None:
-    chunk = made_stream("dense", 2)
-    for name in [*learner_names(), "sklearn.linear_model:Perceptron"]:
+    classes = made_stream("dense", 2)
+    targets = Chunk(classes.X, np.sin(np.arange(len(classes))), classes.columns)
+    for name in [*learner_names(), "sklearn.linear_model:Perceptron", "sklearn.linear_model:SGDRegressor"]:
         learner, schedule = make_learner(name, {}), Schedule(Scoring(delay=5))
-        learner.begin(chunk.columns, 2)
+        chunk = targets if learner.task == "regression" else classes
+        learner.begin(chunk.columns, 0 if learner.task == "regression" else 2)
         if looks_ahead(learner):
             learner.prepare(chunk.X)
         assert schedule.learn(learner, chunk, 0).scores.shape == (len(chunk), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -61,12 +62,19 @@ def made(name: str, stream: Stream) -> RunState:
     learner = make_learner(name, {})
     key = StreamKey(stream.dataset.name, stream.dataset.fingerprint, (), None)
     run = Run(key, name, learner.version, learner.resolved_params())
-    return RunState(run, StreamShape(stream.rows, len(stream.dataset.classes or ())), stream.columns)
+    return RunState(
+        run, StreamShape(stream.rows, len(stream.dataset.classes or ()), task=stream.dataset.task), stream.columns
+    )
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dataset", ["dense", "sparse", "digits"])
-@pytest.mark.parametrize("name", learner_names())
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        *product(learner_names("classification"), ["dense", "sparse", "digits"]),
+        *product(learner_names("regression"), ["targets"]),
+    ],
+)
 def test_a_fold_restored_in_mid_stream_gives_the_same_record(shelf: Path, dataset: str, name: str) -> None:
     stream = open_streams(str(shelf / dataset)).train
     whole, first, second = (made(name, stream) for _ in range(3))

@@ -47,7 +47,8 @@ class Careless(Learner):
         return np.zeros((rows, self._outputs))
 
 
-EVERY = [*learner_names(), "sklearn.linear_model:Perceptron", f"{__name__}:Careless"]
+TARGETS = [*learner_names("regression"), "sklearn.linear_model:SGDRegressor"]
+EVERY = [*learner_names("classification"), "sklearn.linear_model:Perceptron", f"{__name__}:Careless"]
 SOME = ["pa1", "arow", "lol", "pamo1", f"{__name__}:Careless"]
 
 
@@ -56,8 +57,10 @@ def spoil(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return a maker of datasets of three classes, of which one row of a split is spoilt, in chunks of so many rows."""
     made: dict[Any, Path] = {}
 
-    def make(split: str, row: int, value: float, chunk_rows: int = 64, scale: float = 1.0) -> Path:
-        key = (split, row, str(value), chunk_rows, scale)
+    def make(
+        split: str, row: int, value: float, chunk_rows: int = 64, scale: float = 1.0, target: str = "classes"
+    ) -> Path:
+        key = (split, row, str(value), chunk_rows, scale, target)
         if key not in made:
             rng = np.random.default_rng(0)
             y = {"train": rng.integers(0, 3, ROWS), "test": rng.integers(0, 3, TESTED)}
@@ -68,7 +71,7 @@ def spoil(tmp_path_factory: pytest.TempPathFactory) -> Any:
             folder = tmp_path_factory.mktemp("spoilt")
             arrays = {f"{kind}_{name}": part[name] for kind, part in (("X", X), ("y", y)) for name in ("train", "test")}
             np.savez(folder / "rows.npz", **arrays)
-            ingest(str(folder / "rows.npz"), str(folder / "rows"), chunk_rows=chunk_rows)
+            ingest(str(folder / "rows.npz"), str(folder / "rows"), chunk_rows=chunk_rows, target=target)
             made[key] = folder / "rows"
         return made[key]
 
@@ -104,6 +107,7 @@ def ends(path: Path, *learners: str, **protocol: Any) -> dict[str, set[tuple[str
 def test_missing_values_end_every_learner_in_the_same_words(spoil: Any, value: float) -> None:
     said = {("diverged", f"diverged at row 150: {MISSING if np.isnan(value) else INFINITE}")}
     assert ends(spoil("train", 150, value), *EVERY) == dict.fromkeys(EVERY, said)
+    assert ends(spoil("train", 150, value, target="real"), *TARGETS) == dict.fromkeys(TARGETS, said)
 
 
 @pytest.mark.long
@@ -112,12 +116,13 @@ def test_missing_values_in_the_test_split_end_every_learner(spoil: Any, value: f
     """They were predicted as the first class."""
     said = {("diverged", f"diverged at test row 70: {MISSING if np.isnan(value) else INFINITE}")}
     assert ends(spoil("test", 70, value), *EVERY) == dict.fromkeys(EVERY, said)
+    assert ends(spoil("test", 70, value, target="real"), *TARGETS) == dict.fromkeys(TARGETS, said)
 
 
 @pytest.mark.parametrize(("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")])
 def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(spoil: Any, scale: float, how: str) -> None:
     """Predictions were constant, and the runs ok; the first row, of zeros, is fine."""
-    ours = learner_names()
+    ours = learner_names("classification")
     (reasons,) = {frozenset(found) for found in ends(spoil("train", 150, scale, scale=scale), *ours).values()}
     ((outcome, reason),) = reasons
     assert outcome == "diverged"

@@ -40,12 +40,19 @@ from olscale.results.store import Store, open_store
 
 EVERY = [
     # The batch reference is trained anew for every row of late labels: minutes a pass, and its state is only its rows.
-    *({"name": name} for name in learner_names() if name != "svm"),
+    *({"name": name} for name in learner_names("classification") if name != "svm"),
     {"name": "pa1", "params": {"C": [0.1, 1.0, 10.0]}},  # settings that share a pass
     {"name": "cw", "params": {"covariance": "full"}},
     {"name": "arow", "params": {"covariance": "full"}},
     {"name": "lol", "params": {"prototypes": "offline", "k": 8}},
     {"name": "lol", "params": {"multiclass": "ova", "k": 8}},
+]
+
+
+TARGETS = [
+    *({"name": name} for name in learner_names("regression")),
+    {"name": "pa1-r", "params": {"C": [0.1, 1.0, 10.0]}},
+    {"name": "rls", "params": {"forget": 0.9, "form": ["full", "diagonal"]}},
 ]
 
 
@@ -100,9 +107,13 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data
     """Every family and form of learner, both orders, two and ten classes, two passes, late labels and what is measured
     along the stream: the state is all there is."""
     name, order, number = (
-        data.draw(st.sampled_from(among)) for among in (("dense", "sparse", "digits"), ("time", "permuted"), range(3))
+        data.draw(st.sampled_from(among))
+        for among in (("dense", "sparse", "digits", "targets"), ("time", "permuted"), range(3))
     )
-    (pack,) = packs(shelf / name, *EVERY, order=order, **PROTOCOLS[number])
+    learners, protocol = EVERY, PROTOCOLS[number]
+    if name == "targets":
+        learners, protocol = TARGETS, {key: value for key, value in protocol.items() if key != "drift"}
+    (pack,) = packs(shelf / name, *learners, order=order, **protocol)
     key = (name, order, number)
     if key not in _undisturbed:
         _undisturbed[key] = as_bytes(through(GroupPass(pack)).finish())

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -305,3 +305,34 @@ def river_pipeline() -> Any:
     from river import linear_model, preprocessing
 
     return preprocessing.StandardScaler() | linear_model.LogisticRegression()
+
+
+def river_regression() -> Any:
+    from river.linear_model import LinearRegression
+    from river.preprocessing import StandardScaler as Scaler
+
+    return Scaler() | LinearRegression()
+
+
+def river_filter() -> Any:
+    from river.anomaly import HalfSpaceTrees, QuantileFilter
+
+    return QuantileFilter(HalfSpaceTrees(seed=0), q=0.95)
+
+
+class OverflowsAtFifty(RegressorMixin, BaseEstimator):
+    """A mean that is infinite after fifty rows."""
+
+    def partial_fit(self, X: Any, y: Any) -> Any:
+        self.rows_ = getattr(self, "rows_", 0) + 1
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), np.inf if self.rows_ >= 50 else 0.0)
+
+
+class SaysMuch(OverflowsAtFifty):
+    """Its predictions are words."""
+
+    def predict(self, X: Any) -> Any:
+        return np.array(["much"] * len(X))

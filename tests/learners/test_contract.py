@@ -9,7 +9,9 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from olscale.learners.contract.class_axes import class_axis
+from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.registry import learner_class, learner_names
 from olscale.learners.soft_lol import SoftLOL
 from olscale.testing import learner_checks
@@ -22,8 +24,8 @@ class AdaptiveSoftLOL(SoftLOL):
         super().__init__(k=k, averaging=averaging)
 
 
-ONLY_A_RULE = {"perceptron", "pa", "pa2", "ogd", "cw", "arow", "scw1"}
-"""Learners that are pa1 or scw2 with another rule, which is given float64: those two check the shared loop in float32."""
+ONLY_A_RULE = {"perceptron", "pa", "pa2", "ogd", "cw", "arow", "scw1", "pa-r", "pa2-r", "sgd-r"}
+"""Learners that are pa1, scw2 or pa1-r with another rule, which is given float64: those check the shared loop in float32."""
 
 CHECKS = [
     *(
@@ -83,11 +85,33 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def learn(self, X, y):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().learn(X, y))
 
+    class LooksAtLabels(OnePassDetector):
+        name = "looks-at-labels"
+
+        def _allocate(self, columns, outputs):  # type: ignore[no-untyped-def]
+            return {}
+
+        def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
+            scores[:, 0] = 0.0
+            scores[: len(y), 0] = y
+
+    class Rests(OnePassRegressor):
+        name = "rests"
+
+        def _allocate(self, columns, outputs):  # type: ignore[no-untyped-def]
+            return {}
+
+        def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
+            scores[:] = 0.0
+
     class ScoresAnything(PA):
         def scores(self, X):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().scores(X))
 
     broken_ones = (
+        (LooksAtLabels, "labels do not matter"),
+        (LooksAtLabels, "rows far from all others"),
+        (Rests, "a smooth target is learned"),
         (HidesItsCost, "capabilities are declared"),
         (MakesItUp, "rows that cannot be used end learning"),
         (ScoresAnything, "rows that cannot be used end learning"),

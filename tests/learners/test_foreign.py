@@ -14,8 +14,10 @@ from olscale.data.stream import open_streams
 from olscale.errors import OlscaleError
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.evaluate import evaluate
+from olscale.learners.contract.foreign.answers import normality
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
+from olscale.testing import foreign_checks
 
 SGD = "sklearn.linear_model:SGDClassifier"
 
@@ -243,8 +245,11 @@ def test_what_cannot_be_made_says_what_to_do(name: str, params: dict[str, Any], 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("sklearn.linear_model:SGDRegressor", "is a regressor; expected a classifier"),
-        ("sklearn.cluster:MiniBatchKMeans", "is a clusterer"),
+        ("sklearn.cluster:MiniBatchKMeans", "is a clusterer; expected a classifier, a regressor or"),
+        (
+            "river.anomaly:GaussianScorer",
+            r"finds anomalies of a target, learn_one\(x, y\); expected a detector of rows",
+        ),
         ("sklearn.preprocessing:StandardScaler", "has partial_fit but no predict"),
         ("sklearn.linear_model:SGDClassifer", "did you mean 'SGDClassifier'"),
         ("broken_module:Model", r"\(ZeroDivisionError: division by zero\); .* raised in line 2 of .*broken_module.py"),
@@ -264,6 +269,61 @@ def test_what_is_no_classifier_or_cannot_be_imported_says_why(
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(OlscaleError, match=said):
         make_learner(name, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("sklearn.linear_model:SGDRegressor", "regression"),
+        ("river.linear_model:LinearRegression", "regression"),
+        (f"{OWN}:river_regression", "regression"),
+        ("sklearn.linear_model:SGDOneClassSVM", "novelty"),
+        ("river.anomaly:HalfSpaceTrees", "novelty"),
+        (f"{OWN}:river_filter", "novelty"),
+    ],
+)
+def test_regressors_and_detectors_pass_the_checks(name: str, task: str) -> None:
+    """And what has not seen a row predicts 0: a number, or that the row is normal."""
+    pytest.importorskip("river")
+    learner = make_learner(name, {})
+    assert learner.task == task
+    learner.begin(6, 0 if task == "regression" else 2)
+    assert learner.scores(np.ones((2, 6)))[:, 0].min() >= 0.0
+    for title, check in foreign_checks(name):
+        if not title.startswith("another process"):  # slow
+            check()
+
+
+def test_scikit_learns_regressor_predicts_what_ours_does() -> None:
+    X, _ = stream()
+    y = X[:, 0] - 2.0 * X[:, 1]
+    rule = {"loss": "epsilon_insensitive", "learning_rate": "pa1", "eta0": 0.1, "penalty": None, "fit_intercept": False}
+    predicted = []
+    for learner in (make_learner("sklearn.linear_model:SGDRegressor", rule), make_learner("pa1-r", {"C": 0.1})):
+        learner.begin(5, 0)
+        predicted.append(np.concatenate([learner.learn(X, y), learner.scores(X)]))
+    np.testing.assert_allclose(*predicted, rtol=1e-9, atol=1e-12)
+
+
+def test_a_regressor_that_breaks_down_or_says_words() -> None:
+    X, y = stream()
+    scores = [begun(name, classes=0).learn(X, y.astype(float)) for name in ("OverflowsAtFifty",)]
+    assert int(np.argmax(np.isnan(scores[0][:, 0]))) == 50
+    with pytest.raises(ValueError, match="predicted 'much', expected a number"):
+        begun("SaysMuch", classes=0).learn(X, y.astype(float))
+
+
+def test_a_filter_decides_what_is_a_novelty() -> None:
+    """Its answer is the sign; a higher score of River's is a lower one here."""
+
+    class Filter:
+        def classify(self, score: float) -> bool:
+            return score >= 3.0
+
+    scores = [normality(score, Filter()) for score in (-1e20, -2.0, 0.0, 2.9, 3.0, 7.0, 1e20)]
+    assert scores == sorted(scores, reverse=True)
+    assert [score >= 0.0 for score in scores] == [True] * 4 + [False] * 3
+    assert normality(3.0, object()) == -3.0
 
 
 def test_pipelines_of_river_are_learners() -> None:

@@ -120,6 +120,8 @@ class Learner(InitParameters):
     checks_rows : bool
         Whether `learn` and `scores` themselves give NaN for a row that is not finite or whose squared norm is beyond
         `norm_limits`, `learn` for all rows after it too; `olscale.testing` checks it. Others are never shown such rows.
+    baseline : bool
+        Whether it looks at labels only, so that others can be set beside it; it need not learn anything of rows.
     restorable : bool
         Whether `state` is all that was learned, so that a run can be continued from it after a loss.
     state_ : dict of str to ndarray
@@ -133,6 +135,7 @@ class Learner(InitParameters):
     layout_exact: ClassVar[bool] = False
     takes_unknown: ClassVar[bool] = False
     checks_rows: ClassVar[bool] = False
+    baseline: ClassVar[bool] = False
     restorable: ClassVar[bool] = True
     state_: State
 

@@ -1,4 +1,4 @@
-"""What a model of unknown make answers: class codes, and whether it still is sound for a row.
+"""What a model of unknown make answers: class codes or numbers, and whether it still is sound for a row.
 
 Where it gives no scores, the numbers that it consists of say whether it has broken down.
 """
@@ -27,13 +27,7 @@ def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     ValueError
         If there is not one for each row, or one is no code of a class.
     """
-    try:
-        codes = np.asarray(predictions)
-    except ValueError:  # ragged
-        codes = np.empty((), dtype=object)
-    if codes.shape not in ((rows,), (rows, 1)):
-        raise ValueError(f"predict gave an array of shape {codes.shape} for {rows} row(s), expected ({rows},)")
-    codes = codes.reshape(rows)
+    codes = _one_a_row(predictions, rows)
     if codes.dtype.kind not in "biuf":
         raise ValueError(_no_code(codes[0], classes))
     good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN is none of these
@@ -42,9 +36,48 @@ def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     return codes.astype(np.int64)
 
 
+def numbers(predictions: Any, rows: int) -> NDArray[np.float64]:
+    """Return predictions that are numbers, finite or not, shape (rows,).
+
+    Raises
+    ------
+    ValueError
+        If there is not one for each row, or one is no number.
+    """
+    found = _one_a_row(predictions, rows)
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"predicted {_shown(found[0])!r}, expected a number")
+    return found.astype(np.float64)
+
+
+def normality(score: float, model: Any) -> float:
+    """Return the score of a row to which River's detector `model` gave `score`: the higher, the more of an anomaly.
+
+    A filter's answer decides the sign, and within its answers the row that it scores higher ranks lower; without one there
+    is no threshold, and the score is only turned round: put a filter around it for decisions.
+    """
+    if not hasattr(model, "classify"):
+        return 0.0 - score
+    rank = (1.0 - score / (1.0 + abs(score))) / 2.0  # from 1 down to 0
+    return min(rank - 1.0, -1e-300) if model.classify(score) else rank
+
+
+def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
+    try:
+        found = np.asarray(predictions)
+    except ValueError:  # ragged
+        found = np.empty((), dtype=object)
+    if found.shape not in ((rows,), (rows, 1)):
+        raise ValueError(f"predict gave an array of shape {found.shape} for {rows} row(s), expected ({rows},)")
+    return found.reshape(rows)
+
+
+def _shown(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _no_code(value: Any, classes: int) -> str:
-    shown = value.item() if isinstance(value, np.generic) else value
-    return f"predicted {shown!r}, expected a class it was taught: they are the numbers 0 to {classes - 1}"
+    return f"predicted {_shown(value)!r}, expected a class it was taught: they are the numbers 0 to {classes - 1}"
 
 
 class Soundness:
@@ -57,7 +90,7 @@ class Soundness:
 
     def of(self, model: Any, rows: Any, X: Rows) -> NDArray[np.bool_]:
         """Return for each row of `X`, given to the model as `rows`, whether row and model are sound."""
-        whole = _finite_rows(X)
+        whole = finite_rows(X)
         if not whole.any():
             return whole
         finite = self._finite(model, rows, len(whole))
@@ -82,7 +115,8 @@ class Soundness:
         return np.asarray(np.isfinite(scores).all(axis=1))
 
 
-def _finite_rows(X: Rows) -> NDArray[np.bool_]:
+def finite_rows(X: Rows) -> NDArray[np.bool_]:
+    """Return which rows are finite, shape (rows,)."""
     if not isinstance(X, CSR):
         return np.asarray(np.isfinite(X).all(axis=1))
     return np.array([np.isfinite(values).all() for _, values in entries_of(X)])

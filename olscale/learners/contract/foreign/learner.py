@@ -1,8 +1,8 @@
 """The wrapper: rows reach a model one at a time, so that each is predicted before it is learned from.
 
-A model that cannot predict yet scores 0 for every class. One that has broken down, which shows in its scores or its weights,
-scores NaN: the run then ends as ``diverged``. Such learners have no state of plain arrays and start again from the first row
-after a loss.
+A model that cannot predict yet scores 0 for every class, or predicts 0. One that has broken down, which shows in scores,
+numbers or weights, scores NaN: the run then ends as ``diverged``. Such learners have no state of plain arrays and start
+again from the first row after a loss.
 """
 
 import pickle
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, entries_of, rows_of, slice_rows, to_dense, trim
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.foreign.answers import Soundness, class_codes
+from olscale.learners.contract.foreign.answers import Soundness, class_codes, finite_rows, normality, numbers
+from olscale.learners.contract.foreign.kind import last_step, task_of
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 
@@ -43,6 +44,7 @@ class ForeignLearner(Learner, EstimatesCost):
         self.name, self.version = name, version  # type: ignore[misc,assignment]
         self.target = target
         self._estimator, self.params = make_model(name, target, dict(params))
+        self.task = task_of(name, self._estimator)  # type: ignore[misc]
         self._river = hasattr(self._estimator, "learn_one")
 
     @property
@@ -63,7 +65,8 @@ class ForeignLearner(Learner, EstimatesCost):
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
                 "river.multiclass.OneVsRestClassifier around it is a class or function of your own to name"
             )
-        self._arguments = {} if self._river or not _takes_classes(self._estimator) else {"classes": np.arange(classes)}
+        takes_classes = not self._river and self.task == "classification" and _takes_classes(self._estimator)
+        self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
         self._soundness = Soundness(self._estimator)
         self._fitted, self._updates = False, 0
 
@@ -80,20 +83,20 @@ class ForeignLearner(Learner, EstimatesCost):
     def _allocate(self, columns: int, outputs: int) -> State:
         return {}
 
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         with self._unchecked():
             return self._learn(X, y)
 
-    def _learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
+    def _learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+        novelty = self.task == "novelty"
         scores = np.full((rows_of(X), score_columns(self._classes)), np.nan)
         for i, row in enumerate(self._each(X)):
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
             if np.isnan(scores[i, 0]):
                 break  # the run ends at this row
-            if self._river:
-                self._estimator.learn_one(row, int(y[i]))
-            else:
-                self._estimator.partial_fit(row, y[i : i + 1], **self._arguments)
+            labels = () if novelty else (y[i].item(),) if self._river else (y[i : i + 1],)
+            learn = self._estimator.learn_one if self._river else self._estimator.partial_fit
+            learn(row, *labels, **self._arguments)
             self._fitted = True
             self._updates += 1
         return scores
@@ -155,16 +158,34 @@ class ForeignLearner(Learner, EstimatesCost):
         scores: FloatArray = np.zeros((1, score_columns(self._classes)))  # of a model that cannot predict yet
         if not self._river:
             scores = self._answer(row, X) if self._fitted else scores
+        elif self.task == "novelty":
+            score = float(self._estimator.score_one(row))
+            scores = self._as_numbers([normality(score, last_step(self._estimator))], finite_rows(X))
         elif (prediction := self._estimator.predict_one(row)) is not None:
-            scores = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))
+            if self.task == "regression":
+                scores = self._as_numbers([prediction], finite_rows(X))
+            else:
+                scores = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))
         return np.asarray(scores[0])
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
+        if self.task != "classification":
+            graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
+            answer = self._estimator.decision_function if graded else self._estimator.predict
+            finite = finite_rows(X)
+            return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite)
         sound = self._soundness.of(self._estimator, rows, X)
         # A model that has broken down need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
         return self._as_scores(self._estimator.predict(rows), sound)
+
+    def _as_numbers(self, predictions: Any, finite: NDArray[np.bool_]) -> FloatArray:
+        scores: FloatArray = np.full((len(finite), 1), np.nan)
+        if finite.any():
+            found = numbers(predictions, int(finite.sum()))
+            scores[finite, 0] = np.where(np.isfinite(found), found, np.nan)
+        return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:
         codes = class_codes(prediction, len(sound), max(2, self._classes))

@@ -1,6 +1,5 @@
 """How a model is made: of a class, of a function that returns one, or as a copy of a model that a module has."""
 
-import contextlib
 import copy
 from collections.abc import Mapping
 from functools import cache
@@ -8,6 +7,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from olscale.errors import OlscaleError, ParameterError, UnknownNameError
+from olscale.learners.contract.foreign.kind import task_of
 
 _SEEDS = ("random_state", "seed")
 """scikit-learn's and River's word for it."""
@@ -21,7 +21,7 @@ def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dic
     Raises
     ------
     ParameterError
-        If it cannot be made with these parameters, or is nothing that learns classes row by row.
+        If it cannot be made with these parameters, or is nothing that learns row by row.
     """
     model = _call(name, target, params)
     if callable(target):
@@ -31,7 +31,7 @@ def make_model(name: str, target: Any, params: dict[str, Any]) -> tuple[Any, dic
                 params = {**params, seed: 0}
                 model = _call(name, target, params)
     _seed_inner(model)
-    _check_kind(name, model)
+    task_of(name, model)
     return model, params
 
 
@@ -118,47 +118,3 @@ def _seed_inner(model: Any) -> None:
             model.set_params(**dict.fromkeys(left_open, 0))
     except Exception:  # whose get_params is not scikit-learn's
         return
-
-
-def _check_kind(name: str, model: Any) -> None:
-    from olscale.learners.contract.learner import Learner
-
-    if isinstance(model, Learner):
-        path = f"{type(model).__module__}:{type(model).__qualname__}"
-        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {path}")
-    if isinstance(model, type):
-        raise ParameterError(f"learner {name} returns a class, {model.__qualname__}; expected a model: call it")
-    learns = "learn_one" if hasattr(model, "learn_one") else "partial_fit"
-    if not hasattr(model, learns):
-        none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
-        raise ParameterError(f"learner {name}: {none}{_cure(model)}")
-    predicts = "predict_one" if learns == "learn_one" else "predict"
-    if not hasattr(model, predicts):
-        raise ParameterError(f"learner {name}: has {learns} but no {predicts}; expected a classifier")
-    if kind := _other_kind(model):
-        raise ParameterError(
-            f"learner {name} is a {kind}; expected a classifier: data sets here have classes to predict"
-        )
-
-
-def _cure(model: Any) -> str:
-    if hasattr(model, "steps") and hasattr(model, "fit"):
-        return (
-            "; a scikit-learn Pipeline has none: name its last step, with olscale's transforms for the others "
-            "(--transform standardize,bias), or write a class whose partial_fit teaches one step after the other"
-        )
-    if hasattr(model, "fit"):
-        return "; it has fit, which needs all rows at once, where a single-pass learner meets them one by one"
-    return f"; it is of class {type(model).__qualname__}"
-
-
-def _other_kind(model: Any) -> str:
-    """Return what kind of model it says it is, where that is not one of classes."""
-    kind = getattr(model, "_estimator_type", None)
-    with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
-        kind = model.__sklearn_tags__().estimator_type
-    if kind in ("regressor", "clusterer", "outlier_detector"):
-        return str(kind).replace("_", " ")
-    bases = {base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")}
-    kinds = {"Regressor": "regressor", "Clusterer": "clusterer"}
-    return next((word for base, word in kinds.items() if base in bases and "Classifier" not in bases), "")

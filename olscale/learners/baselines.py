@@ -1,0 +1,136 @@
+"""Dull baselines: they look at labels only. A figure that does not beat theirs means nothing."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.regressor import OnePassRegressor
+
+
+@compiled
+def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray) -> None:
+    for i in range(scores.shape[0]):
+        scores[i, 0] = total[0] if last else total[0] / max(1, seen[0])
+        if i < y.shape[0] and not np.isnan(y[i]):
+            total[0] = y[i] if last else total[0] + y[i]
+            seen[0] += 1
+
+
+@compiled
+def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: FloatArray) -> None:
+    columns = scores.shape[1]
+    for i in range(scores.shape[0]):
+        best = np.argmax(counts)  # of equal counts the first class
+        for c in range(columns):
+            scores[i, c] = 1.0 if best == (c if columns > 1 else 1) else -1.0
+        if i < y.shape[0] and y[i] != UNKNOWN:
+            if last:
+                counts[:] = 0
+            counts[y[i]] += 1
+            seen[0] += 1
+
+
+class TargetBaseline(OnePassRegressor):
+    """Base of the baselines of targets; a subclass says whether it holds the `last` one or the sum of all."""
+
+    baseline = True
+    layout_exact = True
+    takes_unknown = True
+    last: ClassVar[bool]
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {"target": np.zeros(1)}
+
+    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+        _targets(y, self.last, state["target"], state["seen"], scores)
+        state["updates"][:] = state["seen"]
+
+
+class Mean(TargetBaseline):
+    """Baseline of regression: predicts the mean of the targets so far.
+
+    Notes
+    -----
+    It looks at no feature. Before the first target it predicts 0. State: their sum and number.
+
+    Examples
+    --------
+    >>> Mean().fit(np.zeros((3, 1)), np.array([1.0, 2.0, 6.0])).predict(np.zeros((1, 1)))
+    array([3.])
+    """
+
+    name = "mean"
+    last = False
+
+
+class LastValue(TargetBaseline):
+    """Baseline of regression: predicts the last target (persistence), without which no figure of a time series means much.
+
+    Notes
+    -----
+    It looks at no feature. Before the first target it predicts 0; with late targets it predicts the last that has arrived.
+
+    Examples
+    --------
+    >>> LastValue().fit(np.zeros((3, 1)), np.array([1.0, 2.0, 6.0])).predict(np.zeros((1, 1)))
+    array([6.])
+    """
+
+    name = "last-value"
+    last = True
+
+
+class ClassBaseline(OnePassLearner):
+    """Base of the baselines of classes; a subclass says whether it holds the `last` one or counts of all."""
+
+    baseline = True
+    layout_exact = True
+    takes_unknown = True
+    last: ClassVar[bool]
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        return {"counts": np.zeros(max(2, outputs), dtype=np.int64)}
+
+    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+        _classes(y, self.last, state["counts"], state["seen"], scores)
+        state["updates"][:] = state["seen"]
+
+
+class Majority(ClassBaseline):
+    """Baseline of classification: predicts the most frequent class so far, of equal ones the first.
+
+    Notes
+    -----
+    It looks at no feature. State: a count a class.
+
+    Examples
+    --------
+    >>> Majority().fit(np.zeros((3, 1)), np.array([1, 1, 0])).predict(np.zeros((1, 1)))
+    array([1])
+    """
+
+    name = "majority"
+    last = False
+
+
+class NoChange(ClassBaseline):
+    """Baseline of classification: predicts the class of the row before (persistence).
+
+    Notes
+    -----
+    It looks at no feature. Before the first label it predicts the first class; with late labels it predicts the last that
+    has arrived. On streams whose classes come in stretches, such as electricity, few learners beat it.
+
+    Examples
+    --------
+    >>> NoChange().fit(np.zeros((3, 1)), np.array([1, 1, 0])).predict(np.zeros((1, 1)))
+    array([0])
+    """
+
+    name = "no-change"
+    last = True

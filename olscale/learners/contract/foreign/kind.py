@@ -1,0 +1,80 @@
+"""What a model of unknown make is for: classes, targets or novelties; and what it lacks to be a learner."""
+
+import contextlib
+from typing import Any
+
+from olscale.errors import ParameterError
+from olscale.task import Task
+
+_TASKS: dict[str, Task] = {"regressor": "regression", "outlier_detector": "novelty"}
+
+
+def task_of(name: str, model: Any) -> Task:
+    """Return the task of a model; one that does not say so learns classes.
+
+    Raises
+    ------
+    ParameterError
+        If it does not learn and predict row by row.
+    """
+    from olscale.learners.contract.learner import Learner
+
+    if isinstance(model, Learner):
+        path = f"{type(model).__module__}:{type(model).__qualname__}"
+        raise ParameterError(f"learner {name} returns an olscale learner; name its class, {path}")
+    if isinstance(model, type):
+        raise ParameterError(f"learner {name} returns a class, {model.__qualname__}; expected a model: call it")
+    one_by_one = hasattr(model, "learn_one")
+    learns = "learn_one" if one_by_one else "partial_fit"
+    if not hasattr(model, learns):
+        none = "has neither partial_fit (scikit-learn) nor learn_one (River)"
+        raise ParameterError(f"learner {name}: {none}{_cure(model)}")
+    kind = _kind(model)
+    task = _TASKS.get(kind, "classification")
+    answers = ("score_one" if task == "novelty" else "predict_one") if one_by_one else "predict"
+    if kind == "clusterer" or not hasattr(model, answers):
+        fault = f"is a {kind}" if kind == "clusterer" else f"has {learns} but no {answers}"
+        raise ParameterError(
+            f"learner {name}: {fault}; expected a classifier, a regressor or, for novelties, an outlier detector"
+        )
+    if kind == "outlier_detector" and "SupervisedAnomalyDetector" in _river_bases(last_step(model)):
+        raise ParameterError(
+            f"learner {name}: finds anomalies of a target, learn_one(x, y); expected a detector of rows, learn_one(x)"
+        )
+    return task
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline of River's, which says what the whole is; a model of another kind as it is."""
+    steps = getattr(model, "steps", None)
+    return last_step(list(steps.values())[-1]) if isinstance(steps, dict) and steps else model
+
+
+def _cure(model: Any) -> str:
+    if hasattr(model, "steps") and hasattr(model, "fit"):
+        return (
+            "; a scikit-learn Pipeline has none: name its last step, with olscale's transforms for the others "
+            "(--transform standardize,bias), or write a class whose partial_fit teaches one step after the other"
+        )
+    if hasattr(model, "fit"):
+        return "; it has fit, which needs all rows at once, where a single-pass learner meets them one by one"
+    return f"; it is of class {type(model).__qualname__}"
+
+
+def _kind(model: Any) -> str:
+    """Return what kind of model it says it is, in scikit-learn's words."""
+    one = last_step(model)
+    kind = getattr(one, "_estimator_type", None)
+    with contextlib.suppress(Exception):  # a mixin in the wrong order, or no scikit-learn at all
+        kind = one.__sklearn_tags__().estimator_type
+    if kind:
+        return str(kind)
+    bases = _river_bases(one)
+    kinds = {"Classifier": "classifier", "Regressor": "regressor", "Clusterer": "clusterer"}
+    found = next((word for base, word in kinds.items() if base in bases), "")
+    detects = hasattr(one, "score_one") and not hasattr(one, "predict_one")
+    return found or ("outlier_detector" if detects else "")
+
+
+def _river_bases(model: Any) -> set[str]:
+    return {base.__name__ for base in type(model).__mro__ if base.__module__.startswith("river.base")}

@@ -1,0 +1,38 @@
+"""Learners whose state has a number for each pair of features: what that costs, and that it must fit."""
+
+from collections.abc import Sequence
+
+from olscale.compiled.simd.vectors import fill_vectors
+from olscale.errors import ParameterError
+from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.learner import Learner
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+
+class PairsFeatures(Learner, EstimatesCost):
+    """A learner that holds a matrix over the features unless `_pairs` says that its parameters ask for none."""
+
+    def _pairs(self) -> bool:
+        return True
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        return 8 * columns * (fill_vectors(columns) + 2 if self._pairs() else 2)
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: the matrix as a whole."""
+        return values + (columns * columns if self._pairs() else values)
+
+    def check_memory(self, columns: int, classes: int) -> None:
+        needed, there = self.state_bytes(columns, classes), memory_bytes()
+        if needed > there:
+            raise ParameterError(
+                f"learner {self.name}: a matrix over {columns} features needs {size_text(needed)}, this machine has "
+                f"{size_text(there)}; {self.cheaper()}"
+            )
+
+    def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
+        """Check parameters and memory, then allocate the state."""
+        self.resolved_params()
+        self.check_memory(columns, classes)
+        super().begin(columns, classes, entropy)

@@ -1,0 +1,296 @@
+"""First-order linear learners of targets: one loop, to which each learner adds only its rule, as in `linear`."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.rows import add_row, row_scores
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Choice, Domain, Real
+from olscale.learners.contract.regressor import Regressor
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.linear import LinearModel, implements, setting, step_size
+
+
+@compiled
+def _learn_targets(
+    X: Any,
+    y: NDArray[np.float64],
+    W: Any,
+    rule: Any,
+    settings: int,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+) -> None:
+    X, (low, high) = borrowed_rows(X), limits
+    f, a = np.empty(settings), np.zeros(settings)
+    t = seen[0]
+    for i in range(y.shape[0]):
+        square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        for s in range(settings):
+            scores[i, s] = f[s]
+        if np.isnan(y[i]):
+            continue
+        t += 1
+        if square == 0.0:
+            continue
+        moved = False
+        for s in range(settings):
+            a[s] = step_size(rule, s, y[i], f[s], square, t, False)
+            if a[s] != 0.0:
+                moved = True
+                updates[s] += 1
+        if moved:
+            add_row(X, i, W, a)
+    seen[0] = t
+
+
+class LinearRegressor(LinearModel, Regressor):
+    """Base of the first-order linear learners of targets."""
+
+    domains: ClassVar[dict[str, Domain]] = {"dtype": Choice(("float64", "float32"))}
+
+    def _loop(self, outputs: int) -> Any:
+        return _learn_targets
+
+    def grid_key(self) -> object:
+        """Return class and precision: settings that differ in the rule's parameters only share a pass."""
+        return type(self), self.dtype
+
+
+class PARRule(NamedTuple):
+    """Width `epsilon` of the tube."""
+
+    epsilon: FloatArray
+
+
+class PA1RRule(NamedTuple):
+    """Aggressiveness `C` and width `epsilon` of the tube."""
+
+    C: FloatArray
+    epsilon: FloatArray
+
+
+class PA2RRule(PA1RRule):
+    """Aggressiveness `C` of the squared slack."""
+
+
+class SGDRRule(NamedTuple):
+    """First step `eta`, its decay `power`, the width `epsilon` and the number of the loss."""
+
+    eta: FloatArray
+    power: FloatArray
+    epsilon: FloatArray
+    loss: FloatArray
+
+
+@implements(PARRule)
+def _pa_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / square
+
+
+@implements(PA1RRule)
+def _pa1_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return np.sign(y - f) * min(rule.C[s], max(0.0, abs(y - f) - rule.epsilon[s]) / square)
+
+
+@implements(PA2RRule)
+def _pa2_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    return np.sign(y - f) * max(0.0, abs(y - f) - rule.epsilon[s]) / (square + 0.5 / rule.C[s])
+
+
+LOSSES = ("squared", "absolute", "epsilon-insensitive", "huber")
+
+
+@implements(SGDRRule)
+def _sgd_r(rule, s, y, f, square, t, wrong):  # type: ignore[no-untyped-def]
+    residual, epsilon, loss = y - f, rule.epsilon[s], rule.loss[s]
+    if loss == 1.0 or (loss == 2.0 and abs(residual) > epsilon):
+        residual = np.sign(residual)
+    elif loss == 2.0:
+        residual = 0.0
+    elif loss == 3.0:
+        residual = min(max(residual, -epsilon), epsilon)
+    return rule.eta[s] * t ** -rule.power[s] * residual
+
+
+class PAR(LinearRegressor):
+    """Passive-aggressive regression: the smallest change of `w` that brings the target within `epsilon`.
+
+    With the loss ``l = max(0, |y - f| - epsilon)`` the update is ``w += tau sign(y - f) x``, ``tau = l / |x|^2``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Half the width of the tube in which no loss is, in units of the target; >= 0.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    Notes
+    -----
+    State: a weight of 8 (float32: 4) bytes a feature. Time a row: ``O(nonzeros)``. Targets are not scaled; the transform
+    ``bias`` gives an intercept.
+
+    References
+    ----------
+    K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, Online passive-aggressive algorithms, JMLR 7, 2006:
+    section 5, figure 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PAR(epsilon=0.5).fit(np.array([[2.0, 0.0]]), np.array([2.5])).coef_
+    array([1., 0.])
+    """
+
+    name = "pa-r"
+    domains: ClassVar[dict[str, Domain]] = {"epsilon": Real(0.0), **LinearRegressor.domains}
+
+    def __init__(self, epsilon: float = 0.1, dtype: str = "float64") -> None:
+        self.epsilon = epsilon
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PARRule(setting(self.epsilon))
+
+
+class PA1R(LinearRegressor):
+    """Passive-aggressive regression with linear slack: ``tau = min(C, l / |x|^2)``.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness, the largest step; > 0, in units of the target.
+    epsilon, dtype
+        As in `PAR`.
+
+    Notes
+    -----
+    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa1", eta0=C,
+    epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12. River's ``PARegressor`` is
+    not: its loss takes targets for labels.
+
+    References
+    ----------
+    Crammer et al., JMLR 7, 2006: section 5, figure 3, PA-I.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PA1R(C=0.1).fit(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([-3.0, 0.15])).coef_.round(3)
+    array([-0.2 ,  0.05])
+    """
+
+    name = "pa1-r"
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **PAR.domains}
+
+    def __init__(self, C: float = 1.0, epsilon: float = 0.1, dtype: str = "float64") -> None:
+        self.C = C
+        self.epsilon = epsilon
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return PA1RRule(setting(self.C), setting(self.epsilon))
+
+
+class PA2R(PA1R):
+    """Passive-aggressive regression with squared slack: ``tau = l / (|x|^2 + 1/(2C))``.
+
+    Parameters
+    ----------
+    C : float
+        Aggressiveness; > 0.
+    epsilon, dtype
+        As in `PAR`.
+
+    Notes
+    -----
+    State and time are as in `PAR`. scikit-learn's ``SGDRegressor(loss="epsilon_insensitive", learning_rate="pa2", eta0=C,
+    epsilon=epsilon, penalty=None, fit_intercept=False)`` is the same rule and agrees to 1e-12.
+
+    References
+    ----------
+    Crammer et al., JMLR 7, 2006: section 5, figure 3, PA-II.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> PA2R(C=0.5, epsilon=0.0).fit(np.array([[2.0, 0.0]]), np.array([-3.0])).coef_
+    array([-1.2,  0. ])
+    """
+
+    name = "pa2-r"
+
+    def _rule(self) -> NamedTuple:
+        return PA2RRule(setting(self.C), setting(self.epsilon))
+
+
+class SGDR(LinearRegressor):
+    """Stochastic gradient descent on a loss of targets: ``w -= eta t^-power loss'(f) x``.
+
+    `t` is the number of the row from 1 and counts every row with a target. The losses are ``(y - f)^2 / 2``, ``|y - f|``,
+    ``max(0, |y - f| - epsilon)``, and Huber's, squared within `epsilon` and linear beyond.
+
+    Parameters
+    ----------
+    eta : float
+        Step at the first row; > 0.
+    power : float
+        Decay of the step; 0 keeps it.
+    loss : {"squared", "absolute", "epsilon-insensitive", "huber"}
+        Loss; half the square is meant by the first.
+    epsilon : float
+        Width of the losses that have one, in units of the target; >= 0.
+    dtype : {"float64", "float32"}
+        Precision of the weights; sums are float64 in both.
+
+    Notes
+    -----
+    State and time are as in `PAR`. With the squared loss a step of ``2 / |x|^2`` or more overshoots, and weights may grow
+    until the run ends as diverged: scale the features, or take another loss.
+    scikit-learn's ``SGDRegressor(learning_rate="invscaling", eta0=eta, power_t=power, penalty=None, fit_intercept=False)``
+    is the same rule; River's squared loss is twice as large, so that its rate is half of `eta`.
+
+    References
+    ----------
+    B. Widrow, M. Hoff, Adaptive switching circuits, 1960 (squared loss, ``power=0``: least mean squares).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SGDR(eta=0.1).fit(np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0])).coef_.round(4)
+    array([0.6   , 0.0707])
+    """
+
+    name = "sgd-r"
+    domains: ClassVar[dict[str, Domain]] = {
+        "eta": Real(0.0, open_="low"),
+        "power": Real(0.0),
+        "loss": Choice(LOSSES),
+        **PAR.domains,
+    }
+
+    def __init__(
+        self,
+        eta: float = 0.01,
+        power: float = 0.5,
+        loss: str = "squared",
+        epsilon: float = 0.1,
+        dtype: str = "float64",
+    ) -> None:
+        self.eta = eta
+        self.power = power
+        self.loss = loss
+        self.epsilon = epsilon
+        self.dtype = dtype
+
+    def _rule(self) -> NamedTuple:
+        return SGDRRule(*map(setting, (self.eta, self.power, self.epsilon, LOSSES.index(self.loss))))

@@ -1,0 +1,137 @@
+"""The loops of recursive least squares: P as a whole, or the diagonal of its inverse.
+
+P is kept as a scalar times a matrix: forgetting then divides the scalar, and no pass over the matrix is made for it. Where
+the scalar has grown large it is multiplied into the matrix, which depends on the number of rows alone. The full form makes
+its update and the next row's product in one pass, as `full_covariance` does.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import row_scores
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.diagonal_moments import move_pairs, pair_moments
+from olscale.learners.full_covariance import multiply, subtract_outer
+
+FINE, NOT_FINITE, LOST, GREW = range(4)
+"""What the loops say has broken down."""
+
+LARGE_SCALE = 2.0**60
+LARGEST = 1e100
+
+
+@compiled
+def learn_full(
+    X: Any,
+    y: NDArray[np.float64],
+    W: Any,
+    S: Any,
+    scale: Any,
+    forget: float,
+    most: float,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+) -> tuple[int, int]:
+    """Learn the rows, with ``P = scale S``; return what broke down, if anything did, and at which row of `X`."""
+    low, high = limits
+    columns, width = S.shape  # rows of S fill whole vectors: the last few columns stay 0
+    h, g, variances = np.zeros(width), np.zeros(width), np.empty(columns)
+    for j in range(columns):
+        variances[j] = S[j, j]
+    f, product = np.zeros(1), np.zeros(1)
+    pending, reason, i = False, FINE, 0
+    for i in range(y.shape[0]):
+        square = row_scores(X, i, W, f)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        scores[i, 0] = f[0]
+        if np.isnan(y[i]):
+            continue
+        seen[0] += 1
+        if square > 0.0:
+            multiply(X, i, S, h, pending, g)
+            row_scores(X, i, g[:columns], product)
+            variance = scale[0] * product[0]
+            share = scale[0] / (forget + variance)
+            step = share * (y[i] - f[0])
+            if not (np.isfinite(step) and variance < np.inf):
+                reason = NOT_FINITE
+            elif variance < 0.0:
+                reason = LOST
+            updates[0] += 1
+            root = np.sqrt(share)
+            for j in range(columns):
+                W[j] += step * g[j]
+                h[j] = root * g[j]
+                variances[j] -= h[j] * h[j]
+                if not (variances[j] > 0.0):
+                    reason = max(reason, LOST)
+            pending = True
+        scale[0] /= forget
+        if forget < 1.0:
+            for j in range(columns):
+                if scale[0] * variances[j] > most:
+                    reason = max(reason, GREW)
+            if scale[0] > LARGE_SCALE:
+                if pending:
+                    subtract_outer(S, h)
+                    pending = False
+                for j in range(columns):
+                    for k in range(columns):
+                        S[j, k] *= scale[0]
+                    variances[j] = S[j, j]
+                scale[0] = 1.0
+        if reason != FINE:
+            break
+    if pending:
+        subtract_outer(S, h)
+    return reason, i
+
+
+@compiled
+def learn_diagonal(
+    X: Any,
+    y: NDArray[np.float64],
+    A: Any,
+    scale: Any,
+    forget: float,
+    limits: Any,
+    seen: Any,
+    updates: Any,
+    scores: FloatArray,
+) -> tuple[int, int]:
+    """Learn the rows, with pairs `A` of a weight and a variance, the latter ``/ scale``; return as `learn_full`."""
+    low, high = limits
+    reason, i = FINE, 0
+    for i in range(y.shape[0]):
+        f, variance, square = pair_moments(X, i, A)
+        if not (low <= square <= high) and unusable(X, i, square, low, high):
+            scores[i:] = np.nan
+            break
+        scores[i, 0] = f
+        if np.isnan(y[i]):
+            continue
+        seen[0] += 1
+        if square > 0.0:
+            share = scale[0] / (forget + scale[0] * variance)
+            step = share * (y[i] - f)
+            if not (np.isfinite(step) and variance < np.inf):
+                reason = NOT_FINITE
+                break
+            updates[0] += 1
+            if move_pairs(X, i, A, step, scale[0] / forget, 0.0):
+                reason = NOT_FINITE
+                break
+        scale[0] /= forget
+        if scale[0] > LARGE_SCALE:
+            for j in range(1, A.shape[0], 2):
+                A[j] = min(A[j] * scale[0], LARGEST)
+            scale[0] = 1.0
+    return reason, i
