@@ -181,7 +181,7 @@ class GroupPass:
         self.rows += len(chunk) * len(self.states)
 
     def error(self) -> float:
-        """Return the mean cumulative error of the runs so far, for progress reports only."""
+        """Return the mean error of the runs so far, for progress reports only."""
         errors = [state.error() for state in self.states if state.outcome == "ok" and state.position]
         return sum(errors) / len(errors) if errors else 0.0
 
