@@ -82,7 +82,7 @@ def end(counter: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
     for start, stop in pairwise(cuts):
         counter.test(y[start:stop], codes[start:stop], scores[start:stop])
     series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
-    return [counter.values(), series, {name: array.tolist() for name, array in counter.sums.items()}]
+    return [counter.values(), series, {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()}]
 
 
 def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> None:
@@ -90,7 +90,7 @@ def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> No
     assert metric.wanted(scoring), f"the options do not ask for {metric.__name__}"
     counter = begin(metric, scoring)
     feed(counter, scoring, 0, ROWS)
-    assert end(counter)[0], "nothing was measured in a stream with test rows"
+    assert any(end(counter)[:2]), "nothing was measured in a stream with test rows"
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(metric: type[Metric], scoring: Scoring) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.tallies import MAJORITY, SAME, add_classes, follow_classes
+from olscale.compiled.tallies import CLASS_MEASURES, count_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
-from olscale.evaluation.metrics.summary import Events, Summary, ratio
+from olscale.evaluation.metrics.summary import Events, Summary
 
 
 class ClassCounts(Summary):
@@ -23,17 +23,31 @@ class ClassCounts(Summary):
     classification of streaming data with temporal dependence, Machine Learning 98, 2015 (kappa-temporal).
     """
 
-    def __init__(self, shape: StreamShape) -> None:
-        self._classes, self._costs = shape.classes, shape.scoring.costs
-        self.size = 3 + 3 * shape.classes
-        self.base = np.array([0, -1, *[0] * shape.classes], dtype=np.int64)
+    names = CLASS_MEASURES
 
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], base: NDArray[Any], frozen: bool = False) -> Events:
-        """Return class codes with the majority class so far and the class before."""
-        # Copies: of arrays that may not be written to another machine code would be compiled.
-        found = Events(np.array(y, np.int64), np.array(predicted, np.int64), np.empty((len(y), 2), np.int64))
-        follow_classes(found.y, base, frozen, found.dull)
-        return found
+    def __init__(self, shape: StreamShape) -> None:
+        self._costs = np.array(shape.scoring.costs, dtype=np.float64)
+        self.size = 3 + 3 * shape.classes
+        self.base = np.zeros(2 + shape.classes, dtype=np.int64)
+        self.base[1] = -1
+
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return class codes, with room for the majority class so far and the class before."""
+        # Copies of arrays that may not be written to: for those other machine code would be compiled.
+        room = np.empty((len(y) if dull else 0, 2), np.int64)
+        return Events(np.require(y, np.int64, "CW"), np.require(predicted, np.int64, "CW"), room)
+
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Count new rows."""
+        count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
 
     def add(
         self,
@@ -43,40 +57,11 @@ class ClassCounts(Summary):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Count rows."""
-        add_classes(*events, sums, alpha, marks, found)
+        """Count rows again."""
+        count_classes(*events, True, self.base, True, sums, alpha, marks, found)
 
-    def values(self, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Return the measures; each is NaN where its denominator is 0."""
-        rows, k = sums[..., 0], self._classes
-        hits, true, said = (sums[..., 3 + i * k : 3 + (i + 1) * k] for i in range(3))
-        accuracy = ratio(hits.sum(axis=-1), rows)
-        recall, f1 = ratio(hits, true), ratio(2.0 * hits, true + said)
-        chance = ratio((true * said).sum(axis=-1), rows * rows)
-        found = {
-            "accuracy": accuracy,
-            "balanced_accuracy": _mean(recall, true > 0.0),
-            "macro_f1": _mean(f1, true + said > 0.0),
-            "weighted_f1": ratio(np.nan_to_num(f1 * true).sum(axis=-1), rows),
-            "macro_precision": _mean(np.nan_to_num(ratio(hits, said)), true + said > 0.0),
-            "macro_recall": _mean(np.nan_to_num(recall), true + said > 0.0),
-            "kappa": _beyond(accuracy, chance),
-            "kappa_m": _beyond(accuracy, ratio(sums[..., MAJORITY], rows)),
-            "kappa_t": _beyond(accuracy, ratio(sums[..., SAME], rows)),
-        }
-        if k == 2:  # in novelty detection class 0 is the novelty
-            missed = true - hits
-            found["true_positive_rate"] = ratio(hits[..., 0], true[..., 0])
-            found["false_positive_rate"] = ratio(missed[..., 1], true[..., 1])
-        if self._costs:
-            found["cost"] = ratio(((true - hits) * np.array(self._costs)).sum(axis=-1), rows)
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures."""
+        found = np.empty((len(sums), len(self.names)))
+        measure_classes(sums, self._costs, found)
         return found
-
-
-def _mean(of_classes: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    return ratio(np.where(counted, of_classes, 0.0).sum(axis=-1), counted.sum(axis=-1).astype(np.float64))
-
-
-def _beyond(accuracy: NDArray[np.float64], dull: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of what a dull learner gets wrong that is right; NaN where it gets nothing wrong."""
-    return ratio(accuracy - dull, 1.0 - dull)

@@ -5,18 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.tallies import (
-    ABSOLUTE,
-    BEYOND,
-    DULL_ABSOLUTE,
-    DULL_SQUARED,
-    SPREAD,
-    SQUARED,
-    add_residuals,
-    follow_targets,
-)
+from olscale.compiled.tallies import RESIDUAL_MEASURES, add_residuals, measure_residuals
 from olscale.evaluation.metrics.base import StreamShape
-from olscale.evaluation.metrics.summary import Events, Summary, ratio
+from olscale.evaluation.metrics.summary import Events, Summary
 
 
 class ResidualSums(Summary):
@@ -26,17 +17,28 @@ class ResidualSums(Summary):
     learner that predicts the mean of the targets before each; `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
     """
 
-    size = 8
+    names, size = RESIDUAL_MEASURES, 8
 
     def __init__(self, shape: StreamShape) -> None:
         self._epsilon = shape.scoring.epsilon
         self.base = np.zeros(2)
 
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], base: NDArray[Any], frozen: bool = False) -> Events:
-        """Return targets and predictions with the mean so far."""
-        found = Events(np.array(y, np.float64), np.array(predicted, np.float64), np.empty(len(y)))
-        follow_targets(found.y, base, frozen, found.dull)
-        return found
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return targets and predictions, with room for the mean so far."""
+        room = np.empty(len(y) if dull else 0)
+        return Events(np.require(y, np.float64, "CW"), np.require(predicted, np.float64, "CW"), room)
+
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add new rows."""
+        add_residuals(*events, False, base, frozen, sums, 1.0, self._epsilon, marks, found)
 
     def add(
         self,
@@ -46,17 +48,11 @@ class ResidualSums(Summary):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Add rows."""
-        add_residuals(*events, sums, alpha, self._epsilon, marks, found)
+        """Add rows again."""
+        add_residuals(*events, True, self.base, True, sums, alpha, self._epsilon, marks, found)
 
-    def values(self, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Return the measures; each is NaN where its denominator is 0."""
-        rows, squared = sums[..., 0], sums[..., SQUARED]
-        return {
-            "mae": ratio(sums[..., ABSOLUTE], rows),
-            "rmse": ratio(squared, rows) ** 0.5,
-            "r2": 1.0 - ratio(squared, sums[..., SPREAD]),
-            "rmae": ratio(sums[..., ABSOLUTE], sums[..., DULL_ABSOLUTE]),
-            "rrmse": ratio(squared, sums[..., DULL_SQUARED]) ** 0.5,
-            "epsilon_loss": ratio(sums[..., BEYOND], rows),
-        }
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures."""
+        found = np.empty((len(sums), len(self.names)))
+        measure_residuals(sums, found)
+        return found

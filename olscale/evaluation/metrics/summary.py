@@ -1,7 +1,7 @@
 """The contract of summaries: sums over rows, and measures as functions of the sums."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,9 @@ class Events(NamedTuple):
     predicted: NDArray[Any]
     dull: NDArray[Any]
 
-    def rows(self, start: int, stop: int) -> "Events":
+    def rows(self, index: slice | NDArray[np.bool_]) -> "Events":
         """Return some of the rows."""
-        return Events(*(part[start:stop] for part in self))
+        return Events(*(part[index] for part in self))
 
     def followed_by(self, later: "Events") -> "Events":
         """Return these rows and `later` ones."""
@@ -26,7 +26,7 @@ class Events(NamedTuple):
 
 
 class Summary(ABC):
-    """Sums over rows of which measures are functions; `olscale.evaluation.metrics.measured` says over which rows.
+    """Sums over rows of which measures are functions; `olscale.evaluation.metrics.estimates` says over which rows.
 
     Parameters
     ----------
@@ -34,12 +34,15 @@ class Summary(ABC):
 
     Attributes
     ----------
+    names : tuple of str
+        The measures.
     size : int
         How many sums there are; the first is the number of rows.
     base : array
         What the dull learners know before the first row.
     """
 
+    names: ClassVar[tuple[str, ...]]
     size: int
     base: NDArray[Any]
 
@@ -47,8 +50,23 @@ class Summary(ABC):
     def __init__(self, shape: StreamShape) -> None: ...
 
     @abstractmethod
-    def events(self, y: NDArray[Any], predicted: NDArray[Any], base: NDArray[Any], frozen: bool = False) -> Events:
-        """Return rows as they are summed; the dull learners whose state is `base` go through them."""
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return rows as they are summed, with room for what the dull learners predict where that is kept."""
+
+    @abstractmethod
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add new rows one by one, of which the dull learners learn unless they are `frozen`.
+
+        The sums after `marks` rows are copied to the rows of `found`.
+        """
 
     @abstractmethod
     def add(
@@ -59,14 +77,8 @@ class Summary(ABC):
         marks: NDArray[np.int64],
         found: NDArray[np.float64],
     ) -> None:
-        """Add rows to `sums` one by one, which fade by `alpha`; copy the sums after `marks` rows to the rows of `found`."""
+        """Add rows that `follow` has had one by one, while sums fade by `alpha`."""
 
     @abstractmethod
-    def values(self, sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-        """Return the measures by name, of sums of shape (..., size); NaN is one that is not defined."""
-
-
-def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the quotient; NaN where `whole` is 0."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(whole > 0.0, part / whole, np.nan)
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures, shape (rows, names), of rows of sums; NaN is one that is not defined."""
