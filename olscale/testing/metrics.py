@@ -51,6 +51,7 @@ def metric_checks(metric: type[Metric], scoring: Scoring = PLAIN) -> list[Check]
 def events(metric: type[Metric], rows: int, seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
     """Return targets, predictions (most of them right, or near) and the scores that they follow from."""
     rng, task = np.random.default_rng(seed), metric.tasks[0]
+    y: NDArray[Any]
     if task == "classification":
         y = rng.integers(0, CLASSES[task], rows)
         scores = rng.normal(size=(rows, CLASSES[task])) + 1.5 * np.eye(CLASSES[task])[y]

@@ -35,7 +35,7 @@ class ClassCounts(Summary):
         """Return class codes, with room for the majority class so far and the class before."""
         # Copies of arrays that may not be written to: for those other machine code would be compiled.
         room = np.empty((len(y) if dull else 0, 2), np.int64)
-        return Events(np.require(y, np.int64, "CW"), np.require(predicted, np.int64, "CW"), room)
+        return Events(np.require(y, np.int64, ("C", "W")), np.require(predicted, np.int64, ("C", "W")), room)
 
     def follow(
         self,

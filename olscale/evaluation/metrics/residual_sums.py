@@ -26,7 +26,7 @@ class ResidualSums(Summary):
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
         """Return targets and predictions, with room for the mean so far."""
         room = np.empty(len(y) if dull else 0)
-        return Events(np.require(y, np.float64, "CW"), np.require(predicted, np.float64, "CW"), room)
+        return Events(np.require(y, np.float64, ("C", "W")), np.require(predicted, np.float64, ("C", "W")), room)
 
     def follow(
         self,
