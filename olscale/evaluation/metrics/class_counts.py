@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from olscale.compiled.tallies import CLASS_MEASURES, count_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
-from olscale.evaluation.metrics.summary import Events, Summary
+from olscale.evaluation.metrics.summary import Events, RowSums
 
 
-class ClassCounts(Summary):
+class ClassCounts(RowSums):
     """The diagonal and the margins of the confusion matrix, and the hits of two dull learners.
 
     No measure here needs more of the matrix, so that a thousand classes take no million counts. Averages over classes are

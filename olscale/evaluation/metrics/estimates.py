@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.holdout import HoldoutPlan
-from olscale.evaluation.metrics.summary import Events, Summary
+from olscale.evaluation.metrics.summary import Events, RowSums
 from olscale.measures import MEASURES
 from olscale.results.record import Series
 
@@ -17,7 +17,7 @@ _NO_MARKS = np.empty(0, dtype=np.int64)
 
 
 class Estimates(Metric):
-    """What can be made of the sums of a `Summary`; a subclass says of which.
+    """What can be made of the sums of a `RowSums`; a subclass says of which.
 
     Every run has the default measures of its task at the end of the stream, and on the test split with the prefix
     ``test_``. What the protocol names in `measures` has a curve as well, and with `window`, `fading` or `holdout_every` the
@@ -30,7 +30,7 @@ class Estimates(Metric):
     """Measures with all forms in every run."""
 
     @abstractmethod
-    def summary(self, shape: StreamShape) -> Summary:
+    def summary(self, shape: StreamShape) -> RowSums:
         """Return the summary."""
 
     def __init__(self, shape: StreamShape) -> None:

@@ -11,7 +11,7 @@ from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 
-class KeptRows(Metric):
+class EveryRow(Metric):
     """One measure, of rows that are kept: of the whole stream, of windows (with their curve) and of the test split.
 
     Asked for by `measures`; it keeps 8 or 16 bytes a row.

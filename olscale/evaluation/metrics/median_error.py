@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.evaluation.metrics.kept_rows import KeptRows
+from olscale.evaluation.metrics.kept_rows import EveryRow
 from olscale.task import Task
 
 
-class MedianError(KeptRows):
+class MedianError(EveryRow):
     """`medae`: the median of ``|y - prediction|``."""
 
     name, width = "medae", 1

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import StreamShape
-from olscale.evaluation.metrics.kept_rows import KeptRows
+from olscale.evaluation.metrics.kept_rows import EveryRow
 from olscale.evaluation.protocol import Scoring
 from olscale.task import Task
 
 
-class Ranking(KeptRows):
+class Ranking(EveryRow):
     """`auc`: of the pairs of a row of class 1 and one of class 0, the share whose first has the higher score; ties are 1/2.
 
     In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties. Of the stream it takes

@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from olscale.compiled.tallies import RESIDUAL_MEASURES, add_residuals, measure_residuals
 from olscale.evaluation.metrics.base import StreamShape
-from olscale.evaluation.metrics.summary import Events, Summary
+from olscale.evaluation.metrics.summary import Events, RowSums
 
 
-class ResidualSums(Summary):
+class ResidualSums(RowSums):
     """Sums of ``|e|`` and ``e^2`` with ``e = y - prediction``, of those of the mean so far, and the spread of the targets.
 
     `mae`, `rmse` and ``r2 = 1 - sum e^2 / sum (y - mean y)^2``; `rmae` and `rrmse` are `mae` and `rmse` beside those of a

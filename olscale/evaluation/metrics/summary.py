@@ -25,7 +25,7 @@ class Events(NamedTuple):
         return Events(*map(np.concatenate, zip(self, later, strict=True)))
 
 
-class Summary(ABC):
+class RowSums(ABC):
     """Sums over rows of which measures are functions; `olscale.evaluation.metrics.estimates` says over which rows.
 
     Parameters
