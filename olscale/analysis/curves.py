@@ -10,11 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.analysis.summary import Summary, without_replicate
+from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
-CURVES = ("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms")
-"""What there are curves of: the first of every run, the others where the protocol asked for them."""
+_MEASURES = [name for name in askable() if name != "confusion"]
+
+CURVES = (
+    *("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
+    *(form + name for name in _MEASURES for form in ("", *FORMS) if form != "test_"),
+)
+"""What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
+
+CONFUSIONS = ("confusion", "test_confusion")
+"""Confusion matrices, which protocols ask for."""
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
@@ -55,6 +64,12 @@ class SegmentErrors:
     summary: Summary
     names: tuple[str, ...]
     errors: NDArray[np.float64]
+
+
+def has_curve(s: Summary) -> bool:
+    """Return whether the runs of a summary have a curve of its metric, as far as their protocol says."""
+    base = base_name(s.metric)
+    return s.metric in CURVES and (base not in _MEASURES or base == "rmse" or base in s.protocol.get("measures", ()))
 
 
 def curves(
@@ -128,12 +143,41 @@ def segment_errors(store: Store, summaries: list[Summary], on_damage: OnDamage =
     return found
 
 
+def confusions(store: Store, summaries: list[Summary], name: str, on_damage: OnDamage = "raise") -> list[SegmentErrors]:
+    """Return confusion matrices, their cells in place of segments and the counts in place of errors.
+
+    Parameters
+    ----------
+    store, summaries, on_damage
+        As in `curves`.
+    name : str
+        One of `CONFUSIONS`.
+
+    Returns
+    -------
+    list of SegmentErrors
+        Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position in the dataset's.
+    """
+    found = []
+    for summary, runs in _replicates(store, summaries, ("series",), on_damage, "cumulative_error", name):
+        lines = [run["series"] for run in runs if len(run["series"][0])]
+        cells = np.unique(np.concatenate([cells for cells, _ in lines])) if lines else ()
+        if len(cells):
+            names = tuple(f"{cell // 65536} as {cell % 65536}" for cell in cells)
+            counts = np.zeros((len(lines), len(cells)))
+            for count, line in zip(counts, lines, strict=True):
+                count[np.searchsorted(cells, line[0])] = line[1]
+            found.append(SegmentErrors(summary, names, counts))
+    return found
+
+
 def _replicates(
     store: Store,
     summaries: list[Summary],
     columns: tuple[str, ...],
     on_damage: OnDamage,
     metric: str = "cumulative_error",
+    series: str | None = None,
 ) -> list[tuple[Summary, list[dict[str, Any]]]]:
     if not any(s.metric == metric for s in summaries):
         return []
@@ -141,7 +185,10 @@ def _replicates(
     table = table.filter(np.array([outcome == "ok" for outcome in table["outcome"].to_pylist()], dtype=bool))
     cells = {name: table[name].to_pylist() for name in (*_KEY, "protocol")}
     # A list column of numbers stays an array: a Python object a number would take minutes in a large store.
-    read: dict[str, Callable[[Any], Any]] = {"segments": lambda cell: cell.as_py(), "series": partial(_series, metric)}
+    read: dict[str, Callable[[Any], Any]] = {
+        "segments": lambda cell: cell.as_py(),
+        "series": partial(_series, series or metric),
+    }
     data = {name: list(map(read.get(name, lambda cell: cell.values.to_numpy()), table[name])) for name in columns}
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for i in range(table.num_rows):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.analysis.summary import Summary
+from olscale.measures import distance_from_best
 from olscale.results import canonical_json
 
 LEAST = 3
@@ -23,7 +24,7 @@ class Sweep:
     Parameters
     ----------
     summary : Summary
-        The best setting on the grid: that of least mean.
+        The best setting on the grid, by its mean.
     names : tuple of str
         Parameters.
     values : tuple of tuple of float
@@ -67,7 +68,7 @@ def sweep(summaries: Iterable[Summary], *names: str) -> Sweep | None:
             rest = {name: value for name, value in summary.params.items() if name not in names}
             by_rest[canonical_json(rest)].append(summary)
     found = [made for _, group in sorted(by_rest.items()) if (made := _grid(group, names)) is not None]
-    return min(found, key=lambda made: (-np.isfinite(made.mean).sum(), made.summary.mean), default=None)
+    return min(found, key=lambda made: (-np.isfinite(made.mean).sum(), _rank(made.summary)), default=None)
 
 
 def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
@@ -79,7 +80,11 @@ def _grid(group: list[Summary], names: tuple[str, ...]) -> Sweep | None:
     for summary in group:
         place = tuple(of.index(float(summary.params[name])) for name, of in zip(names, values, strict=True))
         mean[place], std[place] = summary.mean, summary.std
-    return Sweep(min(group, key=lambda summary: summary.mean), names, values, mean, std)
+    return Sweep(min(group, key=_rank), names, values, mean, std)
+
+
+def _rank(summary: Summary) -> float:
+    return distance_from_best(summary.metric, summary.mean)
 
 
 def find_sweeps(summaries: Iterable[Summary]) -> list[Sweep]:

@@ -58,7 +58,7 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         if now or monotonic() - self._last > self.every:
             failed = f", {self.failed} failed" if self.failed else ""
             errors = self.errors_so_far()
-            so_far = f", error so far {errors}" if errors else ""
+            so_far = f", {self.error_words} so far {errors}" if errors else ""
             self._say(
                 f"{self.done}/{self.runs} runs{failed}, {speed_text(self.rows_per_second)}{so_far}, "
                 f"{duration_text(self.seconds_left)} left"
@@ -121,7 +121,7 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
     def _draw(self) -> None:
         failed = f" ({self.failed} failed)" if self.failed else ""
         errors = self.errors_so_far()
-        error = f"error {errors}  " if errors else ""
+        error = f"{self.error_words} {errors}  " if errors else ""
         runs, speed, left = (
             f"{self.done}/{self.runs} runs{failed}",
             speed_text(self.rows_per_second),

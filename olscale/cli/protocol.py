@@ -18,11 +18,20 @@ class _RowsOrColumn(click.ParamType):  # type: ignore[type-arg]
         return click.IntRange(min=0).convert(value, param, ctx) if number else str(value)
 
 
+class _Names(click.ParamType):  # type: ignore[type-arg]
+    name = "NAME,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return tuple(name.strip() for name in str(value).split(","))
+
+
 def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
     """Return click's type for that of an option."""
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     if get_origin(hint) is Literal:
         return click.Choice(kinds)
+    if get_origin(hint) is tuple:
+        return _Names()
     if len(kinds) > 1:
         return _RowsOrColumn()
     [kind] = kinds

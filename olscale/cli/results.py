@@ -27,12 +27,12 @@ skip_damaged_option = click.option(
     show_default=True,
     help="How to print.",
 )
-@click.option("--metric", metavar="NAME", help="Show this metric instead of the errors.")
+@click.option("--metric", metavar="NAME", help="Show this metric instead of the errors, e.g. kappa.")
 @click.option(
     "--curve",
     metavar="NAME",
-    help="Show this along the stream: cumulative_error, window_error, fading_error, holdout_error, drift_alarms or "
-    "segment_error.",
+    help="Show this along the stream: cumulative_error, window_error, fading_error, holdout_error, drift_alarms, "
+    "segment_error, or what [protocol] measures asked for.",
 )
 @click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")

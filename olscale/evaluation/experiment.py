@@ -45,10 +45,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.data.transforms.pipeline import canonical_transform
-from olscale.errors import ExperimentError
+from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.explain import check_numbers, explain
 from olscale.evaluation.protocol import ProtocolSpec
+from olscale.measures import MEASURES, askable, base_name
+from olscale.task import Task
 
 __all__ = [
     "DatasetSpec",
@@ -170,6 +172,14 @@ def _combinations(values: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
 
 
+def _tuning_metric(name: str) -> str:
+    bases = [base for base in askable() if base not in ("cost", "confusion")]
+    known = ["test_error", "cumulative_error", *bases, *(f"test_{base}" for base in bases)]
+    if name not in known:
+        raise ValueError(str(UnknownNameError("metric", name, known)))
+    return name
+
+
 class TuningSpec(_Section):
     """How parameters under `tune` are chosen: by the mean over parts of the training split that are held out.
 
@@ -179,22 +189,29 @@ class TuningSpec(_Section):
         How rows are held out, as in `ProtocolSpec`; random halves are the LOL paper's way.
     folds : int
         How many times.
-    metric : {"test_error", "cumulative_error"}
-        What is to be smallest in the mean: the error of the final model on the rows held out, or the error on the rows
-        that train, each before its update.
+    metric : str, optional
+        What is to be best in the mean: `cumulative_error`, `test_error` or any other of the measures that a number is best
+        by, on the rows that train or, with the prefix ``test_``, of the final model on the rows held out. When left out
+        `test_error`, or `test_rmse` in a regression.
     """
 
     split: Literal["kfold", "stratified", "half"] = "half"
     folds: int = Field(default=10, ge=1)
-    metric: Literal["test_error", "cumulative_error"] = "test_error"
+    metric: Annotated[str, AfterValidator(_tuning_metric)] | None = None
 
-    def protocol(self) -> ProtocolSpec:
+    def metric_for(self, task: Task) -> str:
+        """Return the metric by which candidates are compared."""
+        return self.metric or ("test_rmse" if task == "regression" else "test_error")
+
+    def protocol(self, task: Task) -> ProtocolSpec:
         """Return how tuning runs meet a dataset."""
-        return ProtocolSpec(split=self.split, folds=self.folds)
+        base = base_name(self.metric_for(task))
+        by_itself = base not in askable() or task in MEASURES[base].default
+        return ProtocolSpec(split=self.split, folds=self.folds, measures=() if by_itself else (base,))
 
-    def definition(self, seed: int) -> dict[str, Any]:
+    def definition(self, seed: int, task: Task) -> dict[str, Any]:
         """Return how candidates are compared as plain JSON values."""
-        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric}
+        return {"split": self.split, "folds": self.folds, "seed": seed, "metric": self.metric_for(task)}
 
 
 class Experiment(_Section):

@@ -15,7 +15,7 @@ from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
-from olscale.evaluation.protocol import ProtocolSpec, check_stream
+from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
@@ -149,7 +149,7 @@ class PlannedExperiment:
                     points = [(spec.name, source.learner(spec, point)) for point in search.points]
                     for _, point in points:
                         roster.enter(source.planned, spec, point)
-                    runs = plan.add(source, experiment.tuning.protocol(), experiment.seed, points)
+                    runs = plan.add(source, experiment.tuning.protocol(source.dataset.task), experiment.seed, points)
                     searches[search.id] = search.over(runs)
         return replace(plan.plan(f"{experiment.name}: tuning", roster), searches=tuple(searches.values()))
 
@@ -204,7 +204,7 @@ class _Input:
             transforms=self.transforms,
             learner={"name": spec.name, "version": points[0].version, "params": settings},
             grid=spec.tune,
-            protocol=experiment.tuning.definition(experiment.seed) | self.version,
+            protocol=experiment.tuning.definition(experiment.seed, self.dataset.task) | self.version,
             points=tuple(ask(spec.name, "resolved_params", point.resolved_params) for point in points),
         )
 
@@ -230,6 +230,7 @@ class _Builder:
     ) -> list[list[Run]]:
         """Add a run for each learner on each stream of `source`; return the runs of each learner."""
         dataset = source.dataset
+        check_task(protocol, dataset.path, dataset.task, len(dataset.classes or ()))
         rows = dataset.rows("train")
         numbers = dataset.nonzeros("train") if dataset.kind == "sparse" else rows * dataset.columns
         self.sources[dataset.fingerprint] = StreamSource(
@@ -238,6 +239,7 @@ class _Builder:
             numbers,
             most_bytes(dataset, "train"),
             dataset.manifest.chunk_rows,
+            dataset.task,
         )
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))

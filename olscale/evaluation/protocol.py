@@ -13,8 +13,11 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
+from pydantic import AfterValidator
 
 from olscale.errors import ExperimentError
+from olscale.measures import check_measures, check_task_measures
+from olscale.task import Task
 
 if TYPE_CHECKING:
     from olscale.evaluation.online_folds import OnlineFolds
@@ -96,6 +99,12 @@ class ScoringOptions:
     holdout_every: int | None = option(None, "Also the error on the test split every N rows.", "N", ge=1)
     holdout_rows: int | None = option(None, "... on the next M rows, not learned from, instead.", "M", ge=1)
     drift: Literal["adwin", "ddm", "page-hinkley"] | None = option(None, "Also the alarms of a drift detector.")
+    measures: Annotated[tuple[str, ...], AfterValidator(check_measures)] = option(
+        (), "Also these measures, with their curves, e.g. kappa,auc.", "NAME,..."
+    )
+    # What a mistake on a row of each class costs, in the order of the classes; there is `cost` where they are given.
+    costs: tuple[Annotated[float, Ge(0)], ...] = option((), "Costs of mistakes by class.", flag=False)
+    epsilon: float = option(0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0)
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
 
 
@@ -184,6 +193,47 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
     if p.passes not in (1, (1,)) and (p.online or p.holdout_rows is not None):
         other = f"split = {p.split!r}" if p.online else "holdout_rows"
         yield f"passes does not go with {other}: a later pass would test on rows learned before"
+    if "cost" in p.measures and not p.costs:
+        yield "measures has 'cost', which needs protocol.costs: what a mistake costs, a number for each class in order"
+    if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
+        yield "epsilon needs 'epsilon_loss' in protocol.measures"
+
+
+def check_task(protocol: ProtocolSpec, dataset: str, task: Task, classes: int) -> None:
+    """Refuse options that make no sense for the task of a dataset.
+
+    Parameters
+    ----------
+    protocol : ProtocolSpec
+    dataset : str
+        Path of the dataset.
+    task : {"classification", "regression", "novelty"}
+    classes : int
+        Its number of classes; 0 in a regression.
+
+    Raises
+    ------
+    ExperimentError
+        With the first option that does not fit.
+    """
+    for line in _task_misfits(protocol, task, classes):
+        raise ExperimentError(f"dataset {dataset}: protocol.{line}")
+
+
+def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
+    if wrong := check_task_measures(p.measures, task):
+        yield wrong
+    if task == "regression":
+        if p.split == "stratified":
+            yield "split was 'stratified', which needs classes, and its targets are numbers; expected kfold or half"
+        if p.drift is not None:
+            yield f"drift was {p.drift!r}, which watches mistakes, and its targets are numbers; leave it out"
+    if task == "novelty" and p.delay:
+        yield f"delay was {p.delay!r}, but no label is shown in novelty detection; leave it out"
+    if p.costs and len(p.costs) != classes:
+        yield f"costs has {len(p.costs)} numbers, expected one for each of its {classes} classes"
+    if "auc" in p.measures and classes != 2:
+        yield f"measures has 'auc', which is for two classes, not {classes}"
 
 
 def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from olscale.evaluation.budget import NO_BUDGET, Budget
 from olscale.evaluation.run import Run, StreamKey
 from olscale.results.record import run_id
+from olscale.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class StreamSource:
         Bytes of the training split in memory.
     chunk_rows : int
         Rows of a chunk.
+    task : {"classification", "regression", "novelty"}
+        What is predicted.
     """
 
     path: str
@@ -30,6 +33,7 @@ class StreamSource:
     numbers: int
     bytes: int = 0
     chunk_rows: int = 0
+    task: Task = "classification"
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key`, to a row, all passes together."""

@@ -30,6 +30,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, predictions_o
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
 from olscale.learners.registry import is_ours, make_learner
+from olscale.measures import headline_of
 from olscale.results.record import Record
 from olscale.system.interrupts import let_interrupt_out, text_of
 
@@ -100,9 +101,7 @@ class RunState:
         self._schedule = Schedule(run.stream.scoring, run.fold, names)
         shape = self._schedule.shape(shape)
         kinds = metrics or METRICS.load_all()
-        self._metrics: list[Metric] = [
-            metric(shape) for metric in kinds if shape.task in metric.tasks and metric.wanted(shape.scoring)
-        ]
+        self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.meets(shape)]
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -219,8 +218,8 @@ class RunState:
             metric.test(y, codes, scores)
 
     def error(self) -> float:
-        """Return the cumulative error so far; NaN before the first row that counts."""
-        return self._metrics[0].values().get("cumulative_error", nan)
+        """Return the error so far, or the RMSE in a regression; NaN before the first row that counts."""
+        return self._metrics[0].values().get(headline_of(self._task), nan)
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
@@ -278,8 +277,13 @@ class RunState:
             return
         self._asked("restored", lambda: self.learner.restore(groups.get("learner", {})))
         self._schedule.restore(groups.get("schedule", {}))
+        # Metrics that are newer than the state lack its rows, and stay out.
+        self._metrics = self._metrics[: sum(name.startswith("metric") for name in groups)]
         for number, metric in enumerate(self._metrics):
-            metric.sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
+            sums = {name: np.array(array) for name, array in groups[f"metric{number}"].items()}
+            if not metric.sums.keys() <= sums.keys():
+                raise ValueError(f"it has the sums of other metrics than {type(metric).__name__}")
+            metric.sums = sums
 
     def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
         return attempt([self], call, counts) if self.outcome == "ok" else None

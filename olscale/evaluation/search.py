@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from olscale.evaluation.run import Run
+from olscale.measures import distance_from_best
 from olscale.results.record import run_id
 from olscale.results.selections import Point, Selection
 
@@ -66,13 +67,13 @@ class Search:
         return Selection(self.definition(), self.id, (), self.points[0])
 
     def choose(self, errors: Mapping[str, float | None]) -> Selection:
-        """Return the candidate of least mean error, the first of equals.
+        """Return the candidate of the best mean (the least, where less is better), the first of equals.
 
         Parameters
         ----------
         errors : mapping of str to float or None
-            Error of each run by id; None for one that failed. A candidate that failed on any part is out. If all
-            did, the first is chosen: its own failure then shows in the results.
+            The metric of each run by id; None for one that failed or has none. A candidate that failed on any part is
+            out. If all did, the first is chosen: its own failure then shows in the results.
         """
         points = []
         for params, runs in zip(self.points, self.runs, strict=True):
@@ -80,5 +81,6 @@ class Search:
             good = [error for error in found if error is not None]
             mean = fmean(good) if len(good) == len(found) else None
             points.append(Point(dict(params), mean, len(found) - len(good)))
-        best = min(points, key=lambda point: inf if point.error is None else point.error)
+        metric = self.protocol["metric"]
+        best = min(points, key=lambda point: inf if point.error is None else distance_from_best(metric, point.error))
         return Selection(self.definition(), self.id, tuple(points), best.params)

@@ -65,12 +65,13 @@ def _choices(
             learner = make_learner(spec.name, given)
             yield str(learner.version), learner.resolved_params(), None
             continue
-        version = make_learner(spec.name, given | spec.points()[0]).version
+        learner = make_learner(spec.name, given | spec.points()[0])
+        version = learner.version
         search: Any = {
             "transforms": list(transforms),
             "learner": {"name": spec.name, "version": version, "params": given},
             "grid": spec.tune,
-            "protocol": experiment.tuning.definition(experiment.seed),
+            "protocol": experiment.tuning.definition(experiment.seed, learner.task),
         }
         search = canonical_json(search)
         of_dataset = (one for one in selections if one.definition["dataset"]["name"] == dataset)

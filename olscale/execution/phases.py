@@ -15,6 +15,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
 from olscale.learners.registry import is_restorable
+from olscale.measures import headline_of
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.kept_models import kept_ids
@@ -91,7 +92,7 @@ class Job:
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(groups, plan.costs))
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(groups, plan))
         if missing:
             before = result_digests(self.store, again)
             yield groups
@@ -174,15 +175,16 @@ class Job:
         ]
 
 
-def _work(groups: Iterable[RunGroup], costs: Mapping[str, float]) -> dict[str, Work]:
+def _work(groups: Iterable[RunGroup], plan: RunPlan) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
     for group in groups:
-        rows, cost = group.rows * len(group.runs), sum(costs.get(run.id, 0.0) for run in group.runs)
+        rows, cost = group.rows * len(group.runs), sum(plan.costs.get(run.id, 0.0) for run in group.runs)
+        task = plan.sources[group.runs[0].stream.fingerprint].task
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
-            work[part.name] = Work(share, cost * len(own) / classes, group.runs)
+            work[part.name] = Work(share, cost * len(own) / classes, group.runs, headline_of(task))
     return work
 
 
@@ -206,7 +208,7 @@ def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = l
                     f"tuning of {run.learner} on {run.stream.dataset} lacks runs that were lost with their workers; "
                     "run the command again"
                 )
-            errors[run.id] = metrics[search.protocol["metric"]] if outcome == "ok" else None
+            errors[run.id] = metrics.get(search.protocol["metric"]) if outcome == "ok" else None
         selections.append(search.choose(errors))
         if write_selection(store, selections[-1]):
             note_damage(selection_file(selections[-1]))

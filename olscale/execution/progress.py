@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from olscale.evaluation.run import Run
 from olscale.execution.task_report import Stand
+from olscale.measures import figure_of, measure_of, metric_words
 
 MOST_ERRORS = 3
 """Data sets whose errors are shown side by side."""
@@ -24,11 +25,14 @@ class Work(NamedTuple):
         The time that they take beside other work, in any unit.
     runs : tuple of Run
         Its runs.
+    metric : str
+        What is shown of it.
     """
 
     rows: int
     cost: float
     runs: tuple[Run, ...] = ()
+    metric: str = "cumulative_error"
 
 
 class Progress(Protocol):
@@ -41,7 +45,7 @@ class Progress(Protocol):
         """Begin `name`: so many runs, of which `done` are in the store already; `groups` to do, named as `advance` is."""
 
     def advance(self, group: str, rows: int, error: float) -> None:
-        """Say that the stream `group` stands at row-pass `rows` with so high a cumulative error (NaN: unknown)."""
+        """Say that the stream `group` stands at row-pass `rows` with such an error (NaN: unknown)."""
 
     def finish(self, run: str, outcome: str) -> None:
         """Say that a run was written to the store."""
@@ -89,7 +93,7 @@ class Tally:
     rows, rows_done : int
         Row-passes in all and done.
     errors : dict of str to float
-        Mean cumulative error of the streams heard of, by data set.
+        Mean error of the streams heard of, by data set: the cumulative error, or the RMSE in a regression.
     """
 
     name: str = ""
@@ -103,6 +107,7 @@ class Tally:
     _cost: float = 0.0
     _cost_done: float = 0.0
     _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
+    _metrics: dict[str, str] = field(default_factory=dict)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
 
     def note(self, line: str) -> None:
@@ -126,6 +131,8 @@ class Tally:
         self.rows_done += rows - before[0]
         self._cost_done += (rows - before[0]) * self._cost_of_row(group)
         dataset = group.partition(", ")[0]  # the first word of a group's name
+        if group in self._groups:
+            self._metrics[dataset] = self._groups[group].metric
         for sign, (position, known) in ((-1, before), (1, now)):
             if position and not isnan(known):
                 total, count = self._sums.get(dataset, (0.0, 0))
@@ -144,15 +151,23 @@ class Tally:
 
     @property
     def errors(self) -> dict[str, float]:
-        """Mean cumulative error of the streams heard of, by data set: a mean over data sets would say nothing."""
+        """Mean error of the streams heard of, by data set: a mean over data sets would say nothing."""
         return {dataset: total / count for dataset, (total, count) in self._sums.items() if count}
 
     def errors_so_far(self) -> str:
         """Return the errors as text; an empty one if there are none yet, or those of too many data sets for a line."""
-        shown = [f"{100 * error:.2f} %" for error in self.errors.values()]
+        metrics = {dataset: self._metrics.get(dataset, "cumulative_error") for dataset in self.errors}
+        units = {dataset: " %" if measure_of(metric).unit == "percent" else "" for dataset, metric in metrics.items()}
+        shown = [f"{figure_of(metrics[name], error)}{units[name]}" for name, error in self.errors.items()]
         if len(shown) > 1:
             shown = [f"{name} {text}" for name, text in zip(self.errors, shown, strict=True)]
         return ", ".join(shown) if len(shown) <= MOST_ERRORS else ""
+
+    @property
+    def error_words(self) -> str:
+        """What the errors are called: error, or RMSE in a regression."""
+        words = {metric: metric_words(metric) for metric in dict.fromkeys(self._metrics.values())}
+        return " or ".join({**words, "cumulative_error": "error"}[metric] for metric in words) or "error"
 
     @property
     def rows_per_second(self) -> float:

@@ -4,24 +4,26 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from olscale.analysis.curves import CURVES, Curve, SegmentErrors, curves, segment_errors
+from olscale.analysis.curves import CONFUSIONS, CURVES, Curve, SegmentErrors, confusions, curves, segment_errors
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
+from olscale.measures import figure_of
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
 from olscale.report.tables import Entry, Table
-from olscale.report.wording import entry_form, heading, protocol_text
+from olscale.report.wording import heading, protocol_text
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
 SEGMENTS = "segment_error"
-ALONG = (*CURVES, SEGMENTS)
-"""What can be asked for along the stream."""
+ALONG = (*CURVES, SEGMENTS, *CONFUSIONS)
+"""What can be asked for along the stream; the counts of a confusion matrix stand in one line with it."""
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 FIELDS = (
@@ -51,6 +53,8 @@ def along(store: Store, summaries: list[Summary], name: str, on_damage: OnDamage
     found: Sequence[Line]
     if name == SEGMENTS:
         found = segment_errors(store, summaries, on_damage)
+    elif name in CONFUSIONS:
+        found = confusions(store, summaries, name, on_damage)
     else:
         found = curves(store, summaries, 1000, on_damage, name)
     return list(found)
@@ -102,7 +106,7 @@ def _moments(line: Line) -> tuple[Any, Any]:
 
 def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
     """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
-    form = entry_form(name)
+    form = partial(figure_of, name)
     before = Entry(form(0.0) if name == "drift_alarms" else "", note="-")  # at a place before a line's first
     made = []
     for title, group in streams(lines).items():

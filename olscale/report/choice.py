@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from olscale.analysis.curves import Curve, SegmentErrors
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep
+from olscale.measures import distance_from_best
 from olscale.report.labels import Column, column_labels, column_of, row_labels, rows_of
 from olscale.report.wording import protocol_text
 from olscale.results import canonical_json
@@ -62,10 +63,10 @@ def labelled(shown: Iterable[T]) -> dict[str, T]:
 
 
 def best_of_each(shown: Iterable[T]) -> list[T]:
-    """Return, for each learner, what belongs to its setting of least mean, the first of equals."""
+    """Return, for each learner, what belongs to its setting of the best mean, the first of equals."""
     best: dict[str, T] = {}
     for one in shown:
-        known = best.get(_summary(one).label)
-        if known is None or _summary(one).mean < _summary(known).mean:
-            best[_summary(one).label] = one
+        s, known = _summary(one), best.get(_summary(one).label)
+        if known is None or distance_from_best(s.metric, s.mean) < distance_from_best(s.metric, _summary(known).mean):
+            best[s.label] = one
     return list(best.values())

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from olscale.analysis.curves import CURVES, Curve, SegmentErrors, segment_errors
+from olscale.analysis.curves import CURVES, Curve, SegmentErrors, has_curve, segment_errors
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
+from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
 from olscale.report.choice import best_of_each, labelled, stream_key, streams
 from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
 from olscale.report.figures.curves import BANDS
@@ -16,8 +17,7 @@ from olscale.report.gallery import Gallery, Part
 from olscale.report.html import escape, paragraphs, rows_html
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
-from olscale.report.tables import HEADLINES
-from olscale.report.wording import heading, protocol_text
+from olscale.report.wording import protocol_text
 
 T = TypeVar("T", Curve, SegmentErrors)
 S = TypeVar("S", Summary, Sweep)
@@ -52,7 +52,8 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     """Return a section for each data set (and way of meeting it): curves, alarms, segments, parameters."""
     every = streams([s for s in source.summaries if s.n])
     groups = dict(list(every.items())[:_STREAMS])
-    chosen = {metric: _chosen(groups.values(), metric) for metric in CURVES}
+    measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
+    chosen = {name: _chosen(groups.values(), name) for name in CURVES if name in measured | {"cumulative_error"}}
     found = {
         metric: _by_stream(source.curves([s for shown, _ in of.values() for s in shown.values()], metric))
         for metric, of in chosen.items()
@@ -92,7 +93,7 @@ Chosen = tuple[dict[str, S], str]
 
 def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
     """Return, by stream, the settings whose curves are shown: no other curve is read."""
-    wanted = ([s for s in group if s.metric == metric] for group in groups)
+    wanted = ([s for s in group if s.metric == metric and has_curve(s)] for group in groups)
     return {stream_key(of[0]): _legible(of) for of in wanted if of}
 
 
@@ -108,11 +109,11 @@ def _curves(
 ) -> Part:
     protocol = next(iter(shown.values())).summary.protocol
     which = {
-        "window_error": f" over the last {protocol.get('window', 0):,} rows",
-        "fading_error": f" with the fading factor {protocol.get('fading')}",
-        "holdout_error": f" every {protocol.get('holdout_every', 0):,} rows",
-    }.get(metric, "")
-    caption = f"{title}: {metric.replace('_', ' ')}{which}{_means(list(shown.values()))}{note}."
+        "window_": f" over the last {protocol.get('window', 0):,} rows",
+        "fading_": f" with the fading factor {protocol.get('fading')}",
+        "holdout_": f" every {protocol.get('holdout_every', 0):,} rows",
+    }.get(metric.removesuffix(base_name(metric)), "")
+    caption = f"{title}: {metric_words(metric)}{which}{_means(list(shown.values()))}{note}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
     return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, of_learner=source.looks)
 
@@ -143,17 +144,18 @@ def _legible(found: Sequence[S]) -> Chosen[S]:
         return labels, ""
     kept = best_of_each(found)
     metric = (found[0] if isinstance(found[0], Summary) else found[0].summary).metric
-    least = heading(metric).lower().removesuffix(" (%)")
-    note = f"; of each learner the setting of least {least}" if len(kept) < len(found) else ""
+    most = "most" if measure_of(metric).better == "higher" else "least"
+    note = f"; of each learner the setting of {most} {metric_words(metric)}" if len(kept) < len(found) else ""
     if len(kept) > _MOST:
         note += f", the best {_MOST} of {len(kept)} learners"
-        kept = sorted(kept, key=_mean)[:_MOST]
+        kept = sorted(kept, key=_rank)[:_MOST]
     wanted = set(map(id, kept))
     return {label: one for label, one in labels.items() if id(one) in wanted}, note
 
 
-def _mean(one: Summary | Sweep) -> float:
-    return one.mean if isinstance(one, Summary) else one.summary.mean
+def _rank(one: Summary | Sweep) -> float:
+    s = one if isinstance(one, Summary) else one.summary
+    return distance_from_best(s.metric, s.mean)
 
 
 def _means(shown: list[Curve]) -> str:
@@ -176,7 +178,7 @@ def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: Figur
             shown, note = _legible(found)
             parts.append(_lines(title, shown, note, gallery, source))
             continue
-        best = sorted(found, key=_mean)[:_MAPS]
+        best = sorted(found, key=_rank)[:_MAPS]
         parts += [_map(title, sweep, gallery) for sweep in found if any(sweep is one for one in best)]
         if left := [sweep.summary.label for sweep in found if not any(sweep is one for one in best)]:
             over = " and ".join(names)
@@ -194,7 +196,7 @@ def _lines(title: str, shown: Mapping[str, Sweep], note: str, gallery: Gallery, 
         best = ", ".join(f"{label} {params_text({name: one.summary.params[name]})}" for label, one in shown.items())
         rest = "" if all(len(one.summary.params) == 1 for one in sweeps) else ", its other parameters at their best"
         caption, of = (
-            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; least at {best}.",
+            f"{title}: {metric_text(metric)} of each learner against {name}{rest}{note}; best at {best}.",
             name,
         )
     panel = {sweeps[0].summary.label if len(sweeps) == 1 else "": shown}
@@ -212,4 +214,4 @@ def _caption(title: str, sweep: Sweep) -> str:
     rest = {name: value for name, value in sweep.summary.params.items() if name not in sweep.names}
     fixed = f", with {params_text(rest)}" if rest else ""
     best = params_text({name: sweep.summary.params[name] for name in sweep.names})
-    return f"{title}: {metric_text(metric)} of {learner} against {' and '.join(sweep.names)}{fixed}; least at {best}."
+    return f"{title}: {metric_text(metric)} of {learner} against {' and '.join(sweep.names)}{fixed}; best at {best}."

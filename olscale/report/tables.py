@@ -12,24 +12,11 @@ from typing import Any
 
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
+from olscale.measures import HEADLINES, distance_from_best, figure_of, measure_of
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
-from olscale.report.wording import entry_form, heading, protocol_text
+from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
-
-HEADLINES = (
-    "test_error",
-    "cumulative_error",
-    "window_error",
-    "fading_error",
-    "holdout_error",
-    "drift_alarms",
-    "rmse",
-)
-"""Metrics shown when none is asked for, those of them that a store has."""
-
-HIGHER_IS_BETTER = frozenset({"auc", "rows_per_second"})
-LOWER_IS_BETTER = frozenset({"mistakes", "rmse", "fit_seconds", "read_seconds", "machine_code_seconds", "model_bytes"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +125,7 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     Returns
     -------
     list of Table
-        Errors are in percent.
+        Errors and other fractions of rows are in percent.
     """
     by_protocol: dict[str, dict[tuple[Row, Column], dict[str, Summary]]] = defaultdict(lambda: defaultdict(dict))
     for s in summaries:
@@ -171,13 +158,12 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     names = list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order)))
 
     at_row = {name: i for i, name in enumerate(names)}
-    form = entry_form(metric)
     grid: list[list[Summary | None]] = [[None] * len(columns) for _ in names]
     entries = [[Entry(note="-") for _ in columns] for _ in names]
     for (row, column), metrics in present.items():
         i, j = at_row[labels[row]], at_column[column]
         grid[i][j] = metrics.get(metric)
-        entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), form)
+        entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), metric)
     for j in range(len(columns)):
         _mark_best(metric, [line[j] for line in grid], entries, j)
 
@@ -200,26 +186,25 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
     )
 
 
-def _entry(summary: Summary | None, group: Summary, form: Callable[[float], str]) -> Entry:
+def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     if summary is None or summary.n == 0:
         return Entry(note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-")
     if math.isnan(summary.mean):
         return Entry(note="nan")
     return Entry(
-        mean=form(summary.mean),
-        std=form(summary.std) if summary.n > 1 else "",
+        mean=figure_of(metric, summary.mean),
+        std=figure_of(metric, summary.std) if summary.n > 1 else "",
         partial=bool(summary.failures),
     )
 
 
 def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Entry]], j: int) -> None:
-    higher = metric in HIGHER_IS_BETTER
-    if len(column) < 2 or not (higher or metric in LOWER_IS_BETTER or metric.endswith("_error")):
+    if len(column) < 2 or not measure_of(metric).better:
         return
     means = [summary.mean for summary in column if summary is not None and not math.isnan(summary.mean)]
     if not means:
         return
-    best = entry_form(metric)((max if higher else min)(means))
+    best = figure_of(metric, min(means, key=lambda mean: distance_from_best(metric, mean)))
     for line in entries:
         entry = line[j]
         if entry.mean == best:  # as shown: what reads as a tie is marked as one

@@ -1,8 +1,9 @@
 """Words and figures of metrics, protocols and parameters as reports show them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from olscale.measures import measure_of, metric_words
 from olscale.results import canonical_json
 
 
@@ -10,25 +11,34 @@ def value_text(value: Any) -> str:
     """Return a parameter's value as it is shown."""
     if isinstance(value, str):
         return value
+    if isinstance(value, list | tuple):
+        return " ".join(map(value_text, value))
     if isinstance(value, float) and not isinstance(value, bool):
         return repr(value).removesuffix(".0")
     return canonical_json(value)
 
 
-def entry_form(metric: str) -> Callable[[float], str]:
-    """Return what writes a figure of a metric: errors in percent, counts whole."""
-    if metric.endswith("_error"):
-        return lambda value: f"{100 * value:.2f}"
-    if metric in ("mistakes", "updates", "model_bytes", "rows_per_second", "drift_alarms"):
-        return lambda value: f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
-    return lambda value: f"{value:.4g}"
-
-
 def heading(metric: str) -> str:
-    """Return the words for a metric, with its unit."""
-    words = {"rmse": "RMSE", "auc": "AUC", "outcome": "Outcome"}
-    text = words.get(metric) or metric.replace("_", " ").capitalize()
-    return f"{text} (%)" if metric.endswith("_error") else text
+    """Return the words for a metric, with its unit, as they begin a title.
+
+    Examples
+    --------
+    >>> heading("test_error"), heading("kappa_m")
+    ('Test error (%)', 'Kappa-M')
+    """
+    text = metric_text(metric)
+    return text[0].upper() + text[1:]
+
+
+def metric_text(metric: str) -> str:
+    """Return the words for a metric, with its unit.
+
+    Examples
+    --------
+    >>> metric_text("test_error"), metric_text("rmse")
+    ('test error (%)', 'RMSE')
+    """
+    return metric_words(metric) + (" (%)" if measure_of(metric).unit == "percent" else "")
 
 
 def protocol_text(protocol: Mapping[str, Any]) -> str:

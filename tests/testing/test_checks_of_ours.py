@@ -16,6 +16,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import TRANSFORMS, make_transform
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
+from olscale.measures import askable
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.check_list import Check
 
@@ -37,6 +38,10 @@ SCORINGS = {
     "fading": Scoring(fading=0.9),
     "holdout from the test split": Scoring(holdout_every=40),
     "holdout from the stream": Scoring(holdout_every=30, holdout_rows=10),
+    "measures held out": Scoring(measures=tuple(askable()), costs=(1.0, 2.0, 0.5), holdout_every=40),
+    "measures": Scoring(
+        measures=tuple(askable()), costs=(1.0, 2.0, 0.5), window=30, fading=0.9, holdout_every=30, holdout_rows=10
+    ),
     "drift adwin": Scoring(drift="adwin"),
     "drift ddm": Scoring(drift="ddm"),
     "drift page-hinkley": Scoring(drift="page-hinkley"),
@@ -100,7 +105,7 @@ def _metrics() -> Iterator[Any]:
     for metric in METRICS.load_all():
         for text, scoring in SCORINGS.items():
             plain = metric.wanted(PLAIN)
-            if metric.wanted(scoring) and plain == (scoring == PLAIN):
+            if metric.wanted(scoring) and (scoring.measures or plain == (scoring == PLAIN)):
                 yield from _named(metric_checks(metric, scoring), f"{metric.__name__}, {text}")
 
 

@@ -1,11 +1,15 @@
 """Metrics: what a run reports of its rows. A new one is one file here and one line in `METRICS`."""
 
 from olscale.evaluation.metrics.base import CURVE_POINTS, Metric, StreamShape
+from olscale.evaluation.metrics.class_measures import ClassMeasures
+from olscale.evaluation.metrics.confusion import Confusion
 from olscale.evaluation.metrics.drift import DriftAlarms
 from olscale.evaluation.metrics.fading import FadingError
 from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
+from olscale.evaluation.metrics.median_error import MedianError
 from olscale.evaluation.metrics.prequential import Prequential
+from olscale.evaluation.metrics.ranking import Ranking
 from olscale.evaluation.metrics.residuals import Residuals
 from olscale.evaluation.metrics.window import WindowError
 from olscale.registry import Registry
@@ -13,12 +17,16 @@ from olscale.registry import Registry
 __all__ = [
     "CURVE_POINTS",
     "METRICS",
+    "ClassMeasures",
+    "Confusion",
     "DriftAlarms",
     "FadingError",
     "FinalError",
     "HoldoutError",
+    "MedianError",
     "Metric",
     "Prequential",
+    "Ranking",
     "Residuals",
     "StreamShape",
     "WindowError",
@@ -34,6 +42,10 @@ METRICS: Registry[type[Metric]] = Registry(
         "holdout-error": "olscale.evaluation.metrics.holdout:HoldoutError",
         "drift-alarms": "olscale.evaluation.metrics.drift:DriftAlarms",
         "residuals": "olscale.evaluation.metrics.residuals:Residuals",
+        "class-measures": "olscale.evaluation.metrics.class_measures:ClassMeasures",
+        "confusion": "olscale.evaluation.metrics.confusion:Confusion",
+        "ranking": "olscale.evaluation.metrics.ranking:Ranking",
+        "median-error": "olscale.evaluation.metrics.median_error:MedianError",
     },
 )
 """A run measures those that its protocol wants, in this order."""

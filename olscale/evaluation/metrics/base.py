@@ -79,6 +79,11 @@ class Metric(ABC):
         del scoring
         return True
 
+    @classmethod
+    def meets(cls, shape: StreamShape) -> bool:
+        """Return whether it measures something of a stream: one of its tasks, where the protocol asks for it."""
+        return shape.task in cls.tasks and cls.wanted(shape.scoring)
+
     @abstractmethod
     def __init__(self, shape: StreamShape) -> None: ...
 

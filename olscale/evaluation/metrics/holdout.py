@@ -8,6 +8,31 @@ from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 
+class HoldoutPlan:
+    """After which rows of a stream what is held out is measured on, and which rows of the stream that is.
+
+    Attributes
+    ----------
+    at : int64 array
+        Rows of the stream before each measurement.
+    """
+
+    def __init__(self, shape: StreamShape) -> None:
+        self._every, self._held = shape.scoring.holdout_every or 1, shape.scoring.holdout_rows or 0
+        self._period = self._every + self._held
+        whole = shape.rows // self._period if shape.scoring.holdout_every else 0
+        self.at = np.arange(whole, dtype=np.int64) * self._period + self._every
+
+    def numbers(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for which measurement each row is held out; -1 for none: a last, shorter group is left out."""
+        held = (row % self._period >= self._every) & (row < len(self.at) * self._period)
+        return np.where(held, row // self._period, -1)
+
+    def last(self, rows: int) -> int:
+        """Return the number of the measurement that is due after so many rows."""
+        return rows // self._period - 1
+
+
 class HoldoutError(Metric):
     """`holdout_error`: error of the model as it is after every `holdout_every` rows, on rows that it does not learn from.
 
@@ -32,11 +57,8 @@ class HoldoutError(Metric):
         return scoring.holdout_every is not None
 
     def __init__(self, shape: StreamShape) -> None:
-        every, self._held = shape.scoring.holdout_every or 1, shape.scoring.holdout_rows or 0
-        period = every + self._held
-        whole = shape.rows // period
-        self._at = np.arange(whole, dtype=np.int64) * period + every
-        self._period, self._every = period, every
+        self._plan = HoldoutPlan(shape)
+        whole = len(self._plan.at)
         self.sums = {
             "seen": np.zeros(1, dtype=np.int64),
             "rows": np.zeros(whole, dtype=np.int64),
@@ -44,19 +66,18 @@ class HoldoutError(Metric):
         }
 
     def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
-        """Count those of the stream's rows that are held out; a last, shorter group of them is left out."""
-        row = np.arange(len(y)) + self.sums["seen"][0]
-        if self._held:
-            held = (row % self._period >= self._every) & (row < len(self._at) * self._period)
-            self._count(row[held] // self._period, (codes != y)[held])
+        """Count those of the stream's rows that are held out."""
+        number = self._plan.numbers(np.arange(len(y)) + self.sums["seen"][0])
+        self._count(number[number >= 0], (codes != y)[number >= 0])
         self.sums["seen"] += len(y)
 
     def held_out(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
-        self._count(np.full(len(y), self.sums["seen"][0] // self._period - 1), codes != y)
+        self._count(np.full(len(y), self._plan.last(int(self.sums["seen"][0]))), codes != y)
 
-    def _count(self, point: NDArray[np.int64], wrong: NDArray[np.bool_]) -> None:
-        self.sums["rows"] += np.bincount(point, minlength=len(self._at))
-        self.sums["mistakes"] += np.bincount(point[wrong], minlength=len(self._at))
+    def _count(self, number: NDArray[np.int64], wrong: NDArray[np.bool_]) -> None:
+        whole = len(self._plan.at)
+        self.sums["rows"] += np.bincount(number, minlength=whole)
+        self.sums["mistakes"] += np.bincount(number[wrong], minlength=whole)
 
     def values(self) -> dict[str, float]:
         """Return the mean of `holdout_error` over the measurements."""
@@ -65,4 +86,4 @@ class HoldoutError(Metric):
 
     def series(self) -> list[Series]:
         known = self.sums["rows"] > 0
-        return [Series("holdout_error", self._at[known], self.sums["mistakes"][known] / self.sums["rows"][known])]
+        return [Series("holdout_error", self._plan.at[known], self.sums["mistakes"][known] / self.sums["rows"][known])]

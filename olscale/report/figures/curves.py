@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.curves import Curve
+from olscale.measures import measure_of
 from olscale.report.figures.looks import Looks, looks
 from olscale.report.figures.style import panels, styled
-from olscale.report.figures.words import figure_text, legible, metric_text
+from olscale.report.figures.words import figure_text, in_unit, legible, metric_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ def curve_figure(
     across: int = 2,
     of_learner: Looks | None = None,
 ) -> Figure:
-    """Draw an error against rows, a panel for each title and a line for each label.
+    """Draw an error, or another measure, against rows, a panel for each title and a line for each label.
 
     Parameters
     ----------
@@ -76,25 +77,27 @@ def curve_figure(
 
 def _draw(panel: Axes, curve: Curve, label: str, look: dict[str, str], i: int, replicates: bool, band: bool) -> None:
     every = (0.05 + 0.012 * (i % 9), 0.18)  # markers of lines close together fall beside each other
-    percent = 100 * curve.errors
+    values = in_unit(curve.summary.metric, curve.errors)
     if replicates:
-        for k, line in enumerate(percent):
+        for k, line in enumerate(values):
             panel.plot(
                 curve.rows, line, color=look["color"], linewidth=0.8, alpha=0.75, label=label if k == 0 else None
             )
         return
-    mean = percent.mean(axis=0)
+    mean = values.mean(axis=0)
     panel.plot(curve.rows, mean, label=label, markevery=every, **look)  # type: ignore[arg-type]
-    if band and len(percent) > 1:
-        spread = percent.std(axis=0, ddof=1)
+    if band and len(values) > 1:
+        spread = values.std(axis=0, ddof=1)
         panel.fill_between(curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
-    seen = [100 * curve.errors[:, curve.rows >= _SETTLED * curve.rows[-1]] for curve in curves.values()]
+    metric = next(iter(curves.values())).summary.metric
+    seen = [in_unit(metric, curve.errors[:, curve.rows >= _SETTLED * curve.rows[-1]]) for curve in curves.values()]
     low, high = min(part.min() for part in seen), max(part.max() for part in seen)
-    room = 0.06 * max(high - low, 0.5)
-    return max(0.0, low - room), high + room
+    least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
+    room = 0.06 * max(high - low, least)
+    return max(0.0, low - room) if low >= 0.0 else low - room, high + room
 
 
 def _by_height(curves: Mapping[str, Curve]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from olscale.analysis.sweeps import Sweep
+from olscale.measures import measure_of
 from olscale.report.figures.scale import value_text
 from olscale.report.figures.style import panels, styled
 from olscale.report.figures.words import figure_text, in_unit, metric_text
@@ -51,13 +52,15 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
 
     mean = in_unit(sweep.summary.metric, sweep.mean)
     # A few cells far off would leave the others one colour.
-    low, top = float(np.nanmin(mean)), float(np.nanquantile(mean, 0.9))
-    mesh = panel.pcolormesh(np.ma.masked_invalid(mean), cmap=_MAP, vmax=top, edgecolors="white", linewidth=0.4)
+    higher = measure_of(sweep.summary.metric).better == "higher"
+    low, top = float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(np.nanquantile(mean, 1.0 if higher else 0.9))
+    mesh = panel.pcolormesh(
+        np.ma.masked_invalid(mean), cmap=_MAP, vmin=low, vmax=top, edgecolors="white", linewidth=0.4
+    )
     figure = panel.get_figure()
     assert figure is not None
-    bar = figure.colorbar(
-        mesh, ax=panel, pad=0.02, aspect=28, extend="max" if top < float(np.nanmax(mean)) else "neither"
-    )
+    beyond = "max" if top < float(np.nanmax(mean)) else "min" if low > float(np.nanmin(mean)) else "neither"
+    bar = figure.colorbar(mesh, ax=panel, pad=0.02, aspect=28, extend=beyond)
     bar.set_label(metric_text(sweep.summary.metric))
     bar.outline.set_visible(False)
     for axis, values in ((panel.yaxis, sweep.values[0]), (panel.xaxis, sweep.values[1])):
@@ -74,7 +77,7 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
                 dark = value < (low + top) / 2
                 colour = "white" if dark else "black"
                 panel.text(j + 0.5, i + 0.5, _figure(value), ha="center", va="center", size=6.5, color=colour)
-    i, j = np.unravel_index(np.nanargmin(mean), mean.shape)
+    i, j = np.unravel_index(np.nanargmax(mean) if higher else np.nanargmin(mean), mean.shape)
     frame = Rectangle((float(j), float(i)), 1, 1, fill=False, edgecolor="#d55e00", linewidth=2, clip_on=False, zorder=3)
     panel.add_patch(frame)
 

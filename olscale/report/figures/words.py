@@ -6,8 +6,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.measures import measure_of
 from olscale.printable import printable
-from olscale.report.wording import heading, value_text
+from olscale.report.wording import metric_text, value_text
+
+__all__ = ["figure_text", "in_unit", "legible", "metric_text", "params_text"]
 
 T = TypeVar("T")
 
@@ -29,21 +32,9 @@ def legible(shown: Mapping[str, T]) -> dict[str, T]:
     return {figure_text(name): one for name, one in shown.items()}
 
 
-def metric_text(metric: str) -> str:
-    """Return a metric with its unit.
-
-    Examples
-    --------
-    >>> metric_text("test_error")
-    'test error (%)'
-    """
-    text = heading(metric)
-    return text if text.isupper() else text[0].lower() + text[1:]
-
-
 def in_unit(metric: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return values in the unit that `metric_text` names: errors in percent."""
-    return 100 * values if metric.endswith("_error") else values
+    return 100 * values if measure_of(metric).unit == "percent" else values
 
 
 def params_text(params: Mapping[str, Any]) -> str:

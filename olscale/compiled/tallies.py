@@ -1,0 +1,176 @@
+"""Sums that measures are made from, added up row by row: any cut of the rows into chunks gives the same bits.
+
+Beside each row stands what dull learners predict of it, `dull`. Where it is not `given` it follows from `base`, what those
+learners know, and is written down if there is room; where `frozen` they learn no more. Sums fade by `alpha` with each row,
+and are copied to the rows of `found` after so many rows as `marks` has.
+"""
+
+from math import nan, sqrt
+from typing import Any
+
+from olscale.compiled.decorator import compiled
+
+ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 8)
+"""Places in the sums of residuals, after the number of rows."""
+
+
+@compiled
+def count_classes(
+    y: Any,
+    predicted: Any,
+    dull: Any,
+    given: bool,
+    base: Any,
+    frozen: bool,
+    sums: Any,
+    alpha: float,
+    marks: Any,
+    found: Any,
+) -> None:
+    """Count class codes; dull are the class met most often so far, and that of the row before.
+
+    `base` has both, then how often each class was met. `sums` has the rows, the hits of both, then hits, true and predicted
+    rows of each class.
+    """
+    classes, mark = (sums.shape[0] - 3) // 3, 0
+    rows, hits_of_most, hits_of_before = sums[0], sums[1], sums[2]
+    most, before = base[0], base[1]
+    for i in range(y.shape[0]):
+        code, guess = y[i], predicted[i]
+        if given:
+            most, before = dull[i, 0], dull[i, 1]
+        elif dull.shape[0]:
+            dull[i, 0], dull[i, 1] = most, before
+        if alpha != 1.0:
+            rows, hits_of_most, hits_of_before = rows * alpha, hits_of_most * alpha, hits_of_before * alpha
+            for k in range(3, sums.shape[0]):
+                sums[k] *= alpha
+        rows += 1.0
+        hits_of_most += 1.0 if most == code else 0.0
+        hits_of_before += 1.0 if before == code else 0.0
+        sums[3 + code] += 1.0 if guess == code else 0.0
+        sums[3 + classes + code] += 1.0
+        sums[3 + 2 * classes + guess] += 1.0
+        before = code
+        if not (given or frozen):
+            base[2 + code] += 1
+            most = code if base[2 + code] > base[2 + most] else most
+        if mark < marks.shape[0] and marks[mark] == i + 1:
+            sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
+            found[mark] = sums
+            mark += 1
+    sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
+    if not given:
+        base[0], base[1] = most, before
+
+
+@compiled
+def add_residuals(
+    y: Any,
+    predicted: Any,
+    dull: Any,
+    given: bool,
+    base: Any,
+    frozen: bool,
+    sums: Any,
+    alpha: float,
+    epsilon: float,
+    marks: Any,
+    found: Any,
+) -> None:
+    """Add targets and predictions; dull is the mean of the targets so far, which `base` has with their number."""
+    mark = 0
+    for i in range(y.shape[0]):
+        if given:
+            mean = dull[i]
+        else:
+            mean = base[0]
+            if not frozen:
+                base[1] += 1.0
+                base[0] += (y[i] - mean) / base[1]
+            if dull.shape[0]:
+                dull[i] = mean
+        if alpha != 1.0:
+            for k in range(sums.shape[0]):
+                if k != MEAN:
+                    sums[k] *= alpha
+        error, dull_error = y[i] - predicted[i], y[i] - mean
+        sums[0] += 1.0
+        sums[ABSOLUTE] += abs(error)
+        sums[SQUARED] += error * error
+        # Welford's form: sum y^2 - n mean^2 would lose all digits where the mean is large.
+        away = y[i] - sums[MEAN]
+        sums[MEAN] += away / sums[0]
+        sums[SPREAD] += away * (y[i] - sums[MEAN])
+        sums[DULL_ABSOLUTE] += abs(dull_error)
+        sums[DULL_SQUARED] += dull_error * dull_error
+        sums[BEYOND] += max(0.0, abs(error) - epsilon)
+        if mark < marks.shape[0] and marks[mark] == i + 1:
+            found[mark] = sums
+            mark += 1
+
+
+CLASS_MEASURES = (
+    *("accuracy", "balanced_accuracy", "macro_f1", "weighted_f1", "macro_precision", "macro_recall"),
+    *("kappa", "kappa_m", "kappa_t", "true_positive_rate", "false_positive_rate", "cost"),
+)
+"""In the order of the columns that `measure_classes` fills."""
+
+
+@compiled
+def measure_classes(sums: Any, costs: Any, found: Any) -> None:
+    """Fill a row of `found` for each row of `sums` with `CLASS_MEASURES`; those that are a quotient by 0 are NaN."""
+    classes = (sums.shape[1] - 3) // 3
+    for i in range(sums.shape[0]):
+        row, hits, chance, cost = sums[i], 0.0, 0.0, 0.0
+        recalls, precisions, f1s, weighted, met, known = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(classes):
+            hit, true, said = row[3 + k], row[3 + classes + k], row[3 + 2 * classes + k]
+            hits += hit
+            chance += true * said
+            if costs.shape[0]:
+                cost += costs[k] * (true - hit)
+            if true + said > 0.0:
+                known += 1.0
+                f1s += 2.0 * hit / (true + said)
+                weighted += true * (2.0 * hit / (true + said))
+                precisions += hit / said if said > 0.0 else 0.0
+            if true > 0.0:
+                met += 1.0
+                recalls += hit / true
+        found[i] = nan
+        rows = row[0]
+        if rows <= 0.0:
+            continue
+        accuracy = hits / rows
+        found[i, 0], found[i, 1], found[i, 2] = accuracy, recalls / met, f1s / known
+        found[i, 3], found[i, 4], found[i, 5] = weighted / rows, precisions / known, recalls / known
+        for place, dull in ((6, chance / (rows * rows)), (7, row[1] / rows), (8, row[2] / rows)):
+            if dull < 1.0:  # else a dull learner gets nothing wrong
+                found[i, place] = (accuracy - dull) / (1.0 - dull)
+        if classes == 2:  # in novelty detection class 0 is the novelty
+            if row[5] > 0.0:
+                found[i, 9] = row[3] / row[5]
+            if row[6] > 0.0:
+                found[i, 10] = (row[6] - row[4]) / row[6]
+        if costs.shape[0]:
+            found[i, 11] = cost / rows
+
+
+RESIDUAL_MEASURES = ("mae", "rmse", "r2", "rmae", "rrmse", "epsilon_loss")
+"""In the order of the columns that `measure_residuals` fills."""
+
+
+@compiled
+def measure_residuals(sums: Any, found: Any) -> None:
+    """Fill a row of `found` for each row of `sums` with `RESIDUAL_MEASURES`; those that are a quotient by 0 are NaN."""
+    for i in range(sums.shape[0]):
+        row = sums[i]
+        rows, squared = row[0], row[SQUARED]
+        found[i] = nan
+        if rows > 0.0:
+            found[i, 0], found[i, 1], found[i, 5] = row[ABSOLUTE] / rows, sqrt(squared / rows), row[BEYOND] / rows
+        if row[SPREAD] > 0.0:
+            found[i, 2] = 1.0 - squared / row[SPREAD]
+        if row[DULL_SQUARED] > 0.0:
+            found[i, 3], found[i, 4] = row[ABSOLUTE] / row[DULL_ABSOLUTE], sqrt(squared / row[DULL_SQUARED])

@@ -1,0 +1,67 @@
+"""Counts of classes that were met, predicted and met as predicted, and what follows from them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.tallies import CLASS_MEASURES, count_classes, measure_classes
+from olscale.evaluation.metrics.base import StreamShape
+from olscale.evaluation.metrics.summary import Events, RowSums
+
+
+class ClassCounts(RowSums):
+    """The diagonal and the margins of the confusion matrix, and the hits of two dull learners.
+
+    No measure here needs more of the matrix, so that a thousand classes take no million counts. Averages over classes are
+    scikit-learn's: over the classes that were met (`balanced_accuracy`), or met or predicted (``macro_``).
+
+    References
+    ----------
+    J. Cohen, A coefficient of agreement for nominal scales, 1960 (kappa). A. Bifet et al., Efficient online evaluation of
+    big data stream classifiers, KDD 2015 (kappa-M). I. Zliobaite et al., Evaluation methods and decision theory for
+    classification of streaming data with temporal dependence, Machine Learning 98, 2015 (kappa-temporal).
+    """
+
+    names = CLASS_MEASURES
+
+    def __init__(self, shape: StreamShape) -> None:
+        self._costs = np.array(shape.scoring.costs, dtype=np.float64)
+        self.size = 3 + 3 * shape.classes
+        self.base = np.zeros(2 + shape.classes, dtype=np.int64)
+        self.base[1] = -1
+
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return class codes, with room for the majority class so far and the class before."""
+        # Copies of arrays that may not be written to: for those other machine code would be compiled.
+        room = np.empty((len(y) if dull else 0, 2), np.int64)
+        return Events(np.require(y, np.int64, ("C", "W")), np.require(predicted, np.int64, ("C", "W")), room)
+
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Count new rows."""
+        count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
+
+    def add(
+        self,
+        events: Events,
+        sums: NDArray[np.float64],
+        alpha: float,
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Count rows again."""
+        count_classes(*events, True, self.base, True, sums, alpha, marks, found)
+
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures."""
+        found = np.empty((len(sums), len(self.names)))
+        measure_classes(sums, self._costs, found)
+        return found

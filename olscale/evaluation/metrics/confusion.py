@@ -1,0 +1,54 @@
+"""The confusion matrix, as the cells of it that are not empty."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
+
+
+class Confusion(Metric):
+    """`confusion` and `test_confusion`: how many rows of each class were taken for each.
+
+    Asked for by ``measures = ["confusion"]``. The matrix is no curve, but kept as one: in place of a row of the stream a
+    position is a cell, ``65536 * class + predicted class``; `olscale.analysis.curves.confusions` reads it.
+
+    Examples
+    --------
+    >>> metric = Confusion(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("confusion",))))
+    >>> metric.see(np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1]), np.zeros((4, 1)))
+    >>> metric.series()
+    [Series(name='confusion', rows=array([    0,     1, 65537]), values=array([1., 1., 2.]))]
+    """
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return "confusion" in scoring.measures
+
+    def __init__(self, shape: StreamShape) -> None:
+        self.sums = {name: np.zeros((2, 0), dtype=np.int64) for name in ("stream", "test")}
+
+    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count rows of the stream."""
+        self._count("stream", y, codes)
+
+    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count rows of the test split."""
+        self._count("test", y, codes)
+
+    def _count(self, split: str, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+        known, counts = self.sums[split]
+        cells, where = np.unique(np.concatenate([known, y * 65536 + codes]), return_inverse=True)
+        total = np.bincount(where[len(known) :], minlength=len(cells))
+        total[where[: len(known)]] += counts
+        self.sums[split] = np.stack([cells, total])
+
+    def values(self) -> dict[str, float]:
+        """Return nothing: a matrix is no number."""
+        return {}
+
+    def series(self) -> list[Series]:
+        """Return the cells with their counts."""
+        named = (("confusion", self.sums["stream"]), ("test_confusion", self.sums["test"]))
+        return [Series(name, cells, counts.astype(np.float64)) for name, (cells, counts) in named if len(cells)]

@@ -1,0 +1,163 @@
+"""Measures of a summary over the whole stream, over a window, with fading, on rows held out and on the test split."""
+
+from abc import abstractmethod
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.metrics.holdout import HoldoutPlan
+from olscale.evaluation.metrics.summary import Events, RowSums
+from olscale.measures import MEASURES
+from olscale.results.record import Series
+
+_NO_MARKS = np.empty(0, dtype=np.int64)
+
+
+class Estimates(Metric):
+    """What can be made of the sums of a `RowSums`; a subclass says of which.
+
+    Every run has the default measures of its task at the end of the stream, and on the test split with the prefix
+    ``test_``. What the protocol names in `measures` has a curve as well, and with `window`, `fading` or `holdout_every` the
+    forms ``window_``, ``fading_`` and ``holdout_`` as `WindowError`, `FadingError` and `HoldoutError` define them.
+
+    Sums are added row by row, and a window is summed anew at each position of its curve: no chunk changes a bit.
+    """
+
+    always: tuple[str, ...] = ()
+    """Measures with all forms in every run."""
+
+    @abstractmethod
+    def summary(self, shape: StreamShape) -> RowSums:
+        """Return the summary."""
+
+    def __init__(self, shape: StreamShape) -> None:
+        scoring = shape.scoring
+        self._summary, self._alpha = self.summary(shape), scoring.fading or 1.0
+        size, known = self._summary.size, self._summary.names
+        self._names = [name for name in known if name in scoring.measures or name in self.always]
+        self._asked = [known.index(name) for name in self._names]
+        ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
+        self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
+        self._no_rows = np.empty((0, size))
+        self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
+        self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
+        if not self._names:
+            return
+        self._points, self._window, self._holdout = shape.points(), scoring.window or 0, HoldoutPlan(shape)
+        points, width = len(self._points), len(self._names)
+        self.sums["curve"] = np.full((points, width), np.nan)
+        if self._window:
+            self.sums["window_curve"] = np.full((points, width), np.nan)
+            nothing = self._summary.events(self._no_rows[:, 0], self._no_rows[:, 0], dull=True)
+            self.sums |= {f"last_{name}": part for name, part in nothing._asdict().items()}
+        if scoring.fading is not None:
+            self.sums |= {"fading": np.zeros(size), "fading_curve": np.full((points, width), np.nan)}
+        if scoring.holdout_every is not None:
+            self.sums["holdout_curve"] = np.full((len(self._holdout.at), width), np.nan)
+            self.sums |= {"held": np.zeros(size), "held_base": self._summary.base.copy(), "held_at": np.array([-1])}
+
+    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Add rows of the stream."""
+        sums = self.sums
+        kept = any(name in sums for name in ("window_curve", "fading", "held"))
+        events = self._summary.events(y, codes, dull=kept)
+        if not self._names:
+            self._summary.follow(events, sums["base"], False, sums["stream"], _NO_MARKS, self._no_rows)
+            return
+        first = int(sums["stream"][0])
+        low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
+        reached, marks = slice(low, high), self._points[low:high] - first
+        found = np.empty((len(marks), self._summary.size))
+        self._summary.follow(events, sums["base"], False, sums["stream"], marks, found)
+        sums["curve"][reached] = self._values(found)
+        if self._window:
+            self._slide(events, marks, reached)
+        if "fading" in sums:
+            self._summary.add(events, sums["fading"], self._alpha, marks, found)
+            sums["fading_curve"][reached] = self._values(found)
+        if "held" in sums:
+            numbers = self._holdout.numbers(np.arange(first, first + len(y)))
+            for at in np.unique(numbers[numbers >= 0]).tolist():
+                self._begin_holdout(at)
+                self._summary.add(events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows)
+                sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
+
+    def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
+        """Sum the windows that end at `marks`."""
+        last = Events(*(self.sums[f"last_{name}"] for name in Events._fields))
+        rows, found = last.followed_by(events), np.zeros((len(marks), self._summary.size))
+        for sums, stop in zip(found, (marks + len(last.y)).tolist(), strict=True):
+            window = rows.rows(slice(max(0, stop - self._window), stop))
+            self._summary.add(window, sums, 1.0, _NO_MARKS, self._no_rows)
+        self.sums["window_curve"][reached] = self._values(found)
+        # Copies: else all rows so far would be kept.
+        kept = rows.rows(slice(max(0, len(rows.y) - self._window), None))
+        self.sums |= {f"last_{name}": part.copy() for name, part in kept._asdict().items()}
+
+    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+        """Add rows that are held out of the test split."""
+        sums = self.sums
+        if "held" in sums:
+            at = self._holdout.last(int(sums["stream"][0]))
+            if at != sums["held_at"][0]:
+                sums["held_base"] = sums["base"].copy()
+            self._begin_holdout(at)
+            self._predict(y, codes, "held", "held_base")
+            sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
+
+    def _begin_holdout(self, at: int) -> None:
+        if at != self.sums["held_at"][0]:
+            self.sums["held"], self.sums["held_at"] = np.zeros(self._summary.size), np.array([at])
+
+    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Add rows of the test split."""
+        if not self.sums["test"][0]:
+            self.sums["test_base"] = self.sums["base"].copy()
+        self._predict(y, codes, "test", "test_base")
+
+    def _predict(self, y: NDArray[Any], codes: NDArray[Any], sums: str, base: str) -> None:
+        """Add rows that are only predicted: the dull learners know what they know from the stream."""
+        events = self._summary.events(y, codes, dull=False)
+        self._summary.follow(events, self.sums[base], True, self.sums[sums], _NO_MARKS, self._no_rows)
+
+    def _values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the protocol asks for, shape (rows, measures)."""
+        return self._summary.values(sums)[:, self._asked]
+
+    def values(self) -> dict[str, float]:
+        """Return the measures; those that are not defined, as a quotient of zeros, are left out."""
+        found: dict[str, float] = {}
+        ends = self._summary.values(np.stack([self.sums["stream"], self.sums["test"]])).tolist()
+        for form, values in zip(("", "test_"), ends, strict=True):
+            found |= {form + name: values[i] for i, name in self._ends}
+        if not self._names:
+            return {name: value for name, value in found.items() if isfinite(value)}
+        reached = int(np.searchsorted(self._points, self.sums["stream"][0], side="right"))
+        for form in ("window_", "fading_"):
+            for name, curve in zip(self._names, self._curve(form), strict=False):
+                if reached:
+                    found[form + name] = float(curve[reached - 1])
+        for name, curve in zip(self._names, self._curve("holdout_"), strict=False):
+            if len(known := curve[np.isfinite(curve)]):
+                found[f"holdout_{name}"] = float(known.mean())
+        return {name: value for name, value in found.items() if isfinite(value)}
+
+    def series(self) -> list[Series]:
+        """Return the curves of what the protocol asks for, where they are defined."""
+        found: list[Series] = []
+        if not self._names:
+            return found
+        for form in ("", "window_", "fading_", "holdout_"):
+            at = self._holdout.at if form == "holdout_" else self._points
+            for name, values in zip(self._names, self._curve(form), strict=False):
+                defined = np.isfinite(values)
+                if defined.any():
+                    found.append(Series(form + name, at[defined], values[defined]))
+        return found
+
+    def _curve(self, form: str) -> NDArray[np.float64]:
+        """Return the curves of a form, one for each of the names; none where the form is not asked for."""
+        return self.sums.get(f"{form}curve", np.empty((0, 0))).T

@@ -1,0 +1,82 @@
+"""Measures that need every row that they are of: no sum of a few numbers will do."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
+
+
+class EveryRow(Metric):
+    """One measure, of rows that are kept: of the whole stream, of windows (with their curve) and of the test split.
+
+    Asked for by `measures`; it keeps 8 or 16 bytes a row.
+
+    Attributes
+    ----------
+    name : str
+        Of the measure.
+    width : int
+        Numbers kept of a row.
+    """
+
+    name: ClassVar[str]
+    width: ClassVar[int]
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return cls.name in scoring.measures
+
+    def __init__(self, shape: StreamShape) -> None:
+        asked = self.name in shape.scoring.measures
+        self._points, self._window = shape.points(), (shape.scoring.window or 0) if asked else 0
+        self.sums = {"test": np.empty((0, self.width))}
+        if asked:
+            self.sums |= {"rows": np.zeros(1, dtype=np.int64), "stream": np.zeros((shape.rows, self.width))}
+        if self._window:
+            self.sums["curve"] = np.full(len(self._points), np.nan)
+
+    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Keep rows of the stream, and measure the windows that end among them."""
+        if "stream" not in self.sums:
+            return
+        first = int(self.sums["rows"][0])
+        self.sums["stream"][first : first + len(y)] = self._kept(y, codes, scores)
+        self.sums["rows"] += len(y)
+        if self._window:
+            low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
+            for i, stop in enumerate(self._points[low:high].tolist(), low):
+                self.sums["curve"][i] = self._value(self.sums["stream"][max(0, stop - self._window) : stop])
+
+    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Keep rows of the test split."""
+        self.sums["test"] = np.concatenate([self.sums["test"], self._kept(y, codes, scores)])
+
+    @abstractmethod
+    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what is kept of rows, shape (rows, width)."""
+
+    @abstractmethod
+    def _value(self, rows: NDArray[np.float64]) -> float:
+        """Return the measure of what was kept of at least one row; NaN where it is not defined."""
+
+    def _seen(self) -> NDArray[np.float64]:
+        return self.sums["stream"][: int(self.sums["rows"][0])] if "stream" in self.sums else np.empty((0, self.width))
+
+    def values(self) -> dict[str, float]:
+        """Return the measure of the stream, of its last window and of the test split."""
+        seen, window = self._seen(), f"window_{self.name}"
+        parts = {self.name: seen, window: seen[-self._window :] if self._window else seen[:0]}
+        parts[f"test_{self.name}"] = self.sums["test"]
+        found = {name: self._value(rows) for name, rows in parts.items() if len(rows)}
+        return {name: value for name, value in found.items() if np.isfinite(value)}
+
+    def series(self) -> list[Series]:
+        """Return the curve of the windows."""
+        curve = self.sums.get("curve", np.empty(0))
+        defined = np.isfinite(curve)
+        return [Series(f"window_{self.name}", self._points[defined], curve[defined])] if defined.any() else []

@@ -1,0 +1,53 @@
+"""How well scores rank rows of two classes: the area under the ROC curve."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import StreamShape
+from olscale.evaluation.metrics.kept_rows import EveryRow
+from olscale.evaluation.protocol import Scoring
+from olscale.task import Task
+
+
+class Ranking(EveryRow):
+    """`auc`: of the pairs of a row of class 1 and one of class 0, the share whose first has the higher score; ties are 1/2.
+
+    In novelty detection, where every run has `test_auc`, the classes are normal rows and novelties. Of the stream it takes
+    the scores before each update.
+
+    References
+    ----------
+    D. Brzezinski, J. Stefanowski, Prequential AUC: properties of the area under the ROC curve for data streams with concept
+    drift, Knowledge and Information Systems 52, 2017: `window_auc`.
+
+    Examples
+    --------
+    >>> metric = Ranking(StreamShape(rows=4, classes=2, task="novelty"))
+    >>> metric.test(np.array([1, 0, 1, 0]), np.zeros(4), np.array([[2.0], [1.0], [1.0], [-3.0]]))
+    >>> metric.values()
+    {'test_auc': 0.875}
+    """
+
+    name, width, reads_scores = "auc", 2, True
+    tasks: ClassVar[tuple[Task, ...]] = ("novelty", "classification")
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return True
+
+    @classmethod
+    def meets(cls, shape: StreamShape) -> bool:
+        """Return whether the task is novelty detection, or there are two classes and the protocol asks for it."""
+        asked = shape.classes == 2 and cls.name in shape.scoring.measures
+        return shape.task == "novelty" or (shape.task == "classification" and asked)
+
+    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.stack([scores[:, 0], y], axis=1)
+
+    def _value(self, rows: NDArray[np.float64]) -> float:
+        high, low = (np.sort(rows[rows[:, 1] == code, 0]) for code in (1, 0))
+        pairs = len(high) * len(low)
+        below = (np.searchsorted(low, high, side).sum() for side in ("left", "right"))
+        return float(sum(below)) / (2 * pairs) if pairs else np.nan

@@ -1,0 +1,58 @@
+"""Sums of residuals, and what follows from them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.tallies import RESIDUAL_MEASURES, add_residuals, measure_residuals
+from olscale.evaluation.metrics.base import StreamShape
+from olscale.evaluation.metrics.summary import Events, RowSums
+
+
+class ResidualSums(RowSums):
+    """Sums of ``|e|`` and ``e^2`` with ``e = y - prediction``, of those of the mean so far, and the spread of the targets.
+
+    `mae`, `rmse` and ``r2 = 1 - sum e^2 / sum (y - mean y)^2``; `rmae` and `rrmse` are `mae` and `rmse` beside those of a
+    learner that predicts the mean of the targets before each; `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
+    """
+
+    names, size = RESIDUAL_MEASURES, 8
+
+    def __init__(self, shape: StreamShape) -> None:
+        self._epsilon = shape.scoring.epsilon
+        self.base = np.zeros(2)
+
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return targets and predictions, with room for the mean so far."""
+        room = np.empty(len(y) if dull else 0)
+        return Events(np.require(y, np.float64, ("C", "W")), np.require(predicted, np.float64, ("C", "W")), room)
+
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add new rows."""
+        add_residuals(*events, False, base, frozen, sums, 1.0, self._epsilon, marks, found)
+
+    def add(
+        self,
+        events: Events,
+        sums: NDArray[np.float64],
+        alpha: float,
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add rows again."""
+        add_residuals(*events, True, self.base, True, sums, alpha, self._epsilon, marks, found)
+
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures."""
+        found = np.empty((len(sums), len(self.names)))
+        measure_residuals(sums, found)
+        return found

@@ -1,0 +1,84 @@
+"""The contract of summaries: sums over rows, and measures as functions of the sums."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import StreamShape
+
+
+class Events(NamedTuple):
+    """Rows as they are summed: targets, predictions, and what dull learners would have predicted, shape (rows, ...)."""
+
+    y: NDArray[Any]
+    predicted: NDArray[Any]
+    dull: NDArray[Any]
+
+    def rows(self, index: slice | NDArray[np.bool_]) -> "Events":
+        """Return some of the rows."""
+        return Events(*(part[index] for part in self))
+
+    def followed_by(self, later: "Events") -> "Events":
+        """Return these rows and `later` ones."""
+        return Events(*map(np.concatenate, zip(self, later, strict=True)))
+
+
+class RowSums(ABC):
+    """Sums over rows of which measures are functions; `olscale.evaluation.metrics.estimates` says over which rows.
+
+    Parameters
+    ----------
+    shape : StreamShape
+
+    Attributes
+    ----------
+    names : tuple of str
+        The measures.
+    size : int
+        How many sums there are; the first is the number of rows.
+    base : array
+        What the dull learners know before the first row.
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    size: int
+    base: NDArray[Any]
+
+    @abstractmethod
+    def __init__(self, shape: StreamShape) -> None: ...
+
+    @abstractmethod
+    def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
+        """Return rows as they are summed, with room for what the dull learners predict where that is kept."""
+
+    @abstractmethod
+    def follow(
+        self,
+        events: Events,
+        base: NDArray[Any],
+        frozen: bool,
+        sums: NDArray[np.float64],
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add new rows one by one, of which the dull learners learn unless they are `frozen`.
+
+        The sums after `marks` rows are copied to the rows of `found`.
+        """
+
+    @abstractmethod
+    def add(
+        self,
+        events: Events,
+        sums: NDArray[np.float64],
+        alpha: float,
+        marks: NDArray[np.int64],
+        found: NDArray[np.float64],
+    ) -> None:
+        """Add rows that `follow` has had one by one, while sums fade by `alpha`."""
+
+    @abstractmethod
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the measures, shape (rows, names), of rows of sums; NaN is one that is not defined."""

@@ -1,0 +1,193 @@
+"""What is measured of a run: every measure with its words, unit and direction, declared once.
+
+Metrics count, `[protocol] measures` names, tables and figures word, tuning and marks of the best compare what stands here. A
+measure has up to five forms, whose names begin as `FORMS` says: ``kappa`` of the whole stream, ``window_kappa``, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from olscale.errors import UnknownNameError
+from olscale.task import TASKS, Task
+
+FORMS = ("test_", "window_", "fading_", "holdout_")
+"""How names begin of what is measured on the test split, over a window, with fading or on rows held out."""
+
+LABELS: tuple[Task, ...] = ("classification", "novelty")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One measure.
+
+    Attributes
+    ----------
+    name : str
+        As in records; without the form it is measured in.
+    words : str
+        What tables and figures call it.
+    better : {"lower", "higher", ""}
+        Which of two values is the better one; empty where neither is.
+    unit : {"", "percent", "count"}
+        Tables show fractions in percent, and counts whole.
+    tasks : tuple of str
+        What it can be asked for by ``measures``; empty where it comes by itself or by another option.
+    default : tuple of str
+        Tasks for which every run has it at the end of the stream and on the test split.
+    """
+
+    name: str
+    words: str
+    better: Literal["lower", "higher", ""] = "higher"
+    unit: Literal["", "percent", "count"] = ""
+    tasks: tuple[Task, ...] = ()
+    default: tuple[Task, ...] = ()
+
+
+_CLASSES: tuple[Task, ...] = ("classification",)
+_NUMBERS: tuple[Task, ...] = ("regression",)
+_NOVELTIES: tuple[Task, ...] = ("novelty",)
+
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure("error", "error", "lower", "percent"),
+        Measure("cumulative_error", "cumulative error", "lower", "percent"),
+        Measure("segment_error", "segment error", "lower", "percent"),
+        Measure("mistakes", "mistakes", "lower", "count"),
+        Measure("drift_alarms", "drift alarms", "", "count"),
+        Measure("accuracy", "accuracy", "higher", "percent", LABELS),
+        Measure("balanced_accuracy", "balanced accuracy", "higher", "percent", LABELS, _CLASSES),
+        Measure("macro_f1", "macro F1", "higher", "percent", LABELS, _CLASSES),
+        Measure("weighted_f1", "weighted F1", "higher", "percent", LABELS),
+        Measure("macro_precision", "macro precision", "higher", "percent", LABELS),
+        Measure("macro_recall", "macro recall", "higher", "percent", LABELS),
+        Measure("kappa", "kappa", tasks=LABELS, default=_CLASSES),
+        Measure("kappa_m", "kappa-M", tasks=LABELS, default=_CLASSES),
+        Measure("kappa_t", "kappa-temporal", tasks=LABELS, default=_CLASSES),
+        Measure("cost", "cost a row", "lower", "", LABELS),
+        Measure("confusion", "confusion", "", "count", LABELS),
+        Measure("auc", "AUC", tasks=LABELS, default=_NOVELTIES),
+        Measure("true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES),
+        Measure("false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES),
+        Measure("mae", "MAE", "lower", "", _NUMBERS, _NUMBERS),
+        Measure("rmse", "RMSE", "lower", "", _NUMBERS, _NUMBERS),
+        Measure("r2", "R2", "higher", "", _NUMBERS, _NUMBERS),
+        Measure("rmae", "relative MAE", "lower", "", _NUMBERS),
+        Measure("rrmse", "relative RMSE", "lower", "", _NUMBERS),
+        Measure("epsilon_loss", "epsilon-insensitive loss", "lower", "", _NUMBERS),
+        Measure("medae", "median absolute error", "lower", "", _NUMBERS),
+        Measure("fit_seconds", "fit seconds", "lower"),
+        Measure("read_seconds", "read seconds", "lower"),
+        Measure("machine_code_seconds", "machine code seconds", "lower"),
+        Measure("model_bytes", "model bytes", "lower", "count"),
+        Measure("rows_per_second", "rows per second", "higher", "count"),
+        Measure("updates", "updates", "", "count"),
+    )
+}
+"""By name; others, of learners and of installed metrics, `measure_of` makes up."""
+
+HEADLINES = (
+    *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
+    *("test_rmse", "rmse", "window_rmse", "fading_rmse", "holdout_rmse", "test_auc"),
+)
+"""Shown when none is asked for, those of them that there are."""
+
+
+def headline_of(task: Task) -> str:
+    """Return the metric that tells how a stream goes while it does."""
+    return "rmse" if task == "regression" else "cumulative_error"
+
+
+def measure_of(metric: str) -> Measure:
+    """Return the measure that a metric's name is a form of.
+
+    A name that is not known, such as one of a learner's own, is worded as it is written; one that ends in ``_error`` is a
+    fraction that should be small.
+
+    Examples
+    --------
+    >>> measure_of("test_kappa").better, measure_of("window_error").unit
+    ('higher', 'percent')
+    """
+    base = base_name(metric)
+    if base in MEASURES:
+        return MEASURES[base]
+    error = base.endswith("_error")
+    return Measure(base, base.replace("_", " "), "lower" if error else "", "percent" if error else "")
+
+
+def base_name(metric: str) -> str:
+    """Return the name of a metric without the form it was measured in."""
+    form = next((form for form in FORMS if metric.startswith(form)), "")
+    return metric.removeprefix(form) if metric.removeprefix(form) in MEASURES else metric
+
+
+def metric_words(metric: str) -> str:
+    """Return what people call a metric.
+
+    Examples
+    --------
+    >>> metric_words("test_rmse"), metric_words("norm_w")
+    ('test RMSE', 'norm w')
+    """
+    base = base_name(metric)
+    return f"{metric.removesuffix(base)}".replace("_", " ") + measure_of(metric).words
+
+
+def figure_of(metric: str, value: float) -> str:
+    """Return a value as it is shown, percent without their sign.
+
+    Examples
+    --------
+    >>> figure_of("test_error", 0.0312), figure_of("mistakes", 1234.0), figure_of("rmse", 2.25678)
+    ('3.12', '1,234', '2.257')
+    """
+    unit = measure_of(metric).unit
+    if unit == "percent":
+        return f"{100 * value:.2f}"
+    if unit == "count":
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
+    return f"{value:.4g}"
+
+
+def distance_from_best(metric: str, value: float) -> float:
+    """Return a number that is least for the best of some values of a metric; of unknown metrics less is better."""
+    return -value if measure_of(metric).better == "higher" else value
+
+
+def askable(task: Task | None = None) -> list[str]:
+    """Return the names that ``measures`` takes, all or those for a task."""
+    return [m.name for m in MEASURES.values() if (m.tasks if task is None else task in m.tasks)]
+
+
+def check_measures(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names that ``measures`` was given, each once and in the order of `MEASURES`.
+
+    Raises
+    ------
+    ValueError
+        If one of them cannot be asked for: with the nearest that can.
+    """
+    wanted = set(names)
+    for name in sorted(wanted.difference(askable())):
+        base = base_name(name)
+        if base != name and base in askable():
+            raise ValueError(
+                f"{name!r} is a form of {base!r}; expected {base!r}, which with window, fading, holdout_every or a test "
+                "split has that form too"
+            )
+        raise ValueError(str(UnknownNameError("measure", name, askable())))
+    return tuple(name for name in MEASURES if name in wanted)
+
+
+def check_task_measures(names: Iterable[str], task: Task) -> str:
+    """Return what is wrong with measures for a task; nothing if it has them all."""
+    for name in names:
+        if task not in MEASURES[name].tasks:
+            kinds = " and ".join(kind for kind in TASKS if kind in MEASURES[name].tasks)
+            return f"measures has {name!r}, which is for {kinds}, not {task}; there are: {', '.join(askable(task))}"
+    return ""
