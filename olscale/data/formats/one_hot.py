@@ -13,10 +13,6 @@ from olscale.data.formats.coding import Coding, CodingError
 _ABSENT = np.iinfo(np.int32).max
 
 
-class NoCode(Exception):  # noqa: N818
-    """A cell that has no code: its column, itself and what was expected."""
-
-
 class OneHot:
     """Makes sparse rows of numeric columns and of text columns, each value of which is a column of its own.
 
@@ -99,12 +95,12 @@ class OneHot:
         return _side_by_side([CSR(indptr, indices, data), *parts]), missing
 
     def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[str]) -> CSR:
-        """Return the features of the cells of a column that has a coding; raise `NoCode` at one that has none."""
+        """Return the features of the cells of a column that has a coding; raise `CodingError`, its column first, at one that has none."""
         coding = self._coded[j]
         try:
             X = coding.encode(values)
         except CodingError as error:
-            raise NoCode(self._names[j], *error.args) from None
+            raise CodingError(self._names[j], *error.args) from None
         X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
         taken = take_rows(X, ids.astype(np.int64))
         assert isinstance(taken, CSR)

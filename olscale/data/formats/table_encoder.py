@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of
-from olscale.data.formats.coding import Coding
-from olscale.data.formats.one_hot import NoCode, OneHot
+from olscale.data.formats.coding import Coding, CodingError
+from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
@@ -151,7 +151,7 @@ class TableEncoder:
             values = [each.known for each in self.values[:count]]
             try:
                 X, absent = self._one_hot.rows(numbers, ids[:count], values)
-            except NoCode as error:
+            except CodingError as error:
                 column, cell, expected = error.args
                 message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
                 raise FormatError(self._source, message) from None
