@@ -56,7 +56,7 @@ class KernelPerceptronR(KernelRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.linspace(-1.0, 1.0, 200)[:, None]
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 1))
     >>> model = KernelPerceptronR(eta=0.5, p=0.5).fit(X, np.sin(3.0 * X[:, 0]))
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.05)
     True

@@ -94,10 +94,10 @@ class KRLS(GramLearner, KernelRegressor):
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.linspace(-1.0, 1.0, 200)[:, None]
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 1))
     >>> model = KRLS(p=0.5, nu=0.001).fit(X, np.sin(3.0 * X[:, 0]))
     >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01), int(model.measures()["support_vectors"])
-    (True, 8)
+    (True, 11)
     """
 
     name = "krls"
