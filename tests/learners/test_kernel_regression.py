@@ -230,7 +230,7 @@ def _exact_rows() -> Iterator[Any]:
                     yield pytest.param(row, id=f"{row['learner']}-{row['params']}")
 
 
-@pytest.mark.parametrize("row", _exact_rows())
+@pytest.mark.parametrize("row", list(_exact_rows()))
 def test_exact(row: dict[str, str]) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X, y = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0, y / 100.0
