@@ -23,7 +23,7 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[, channels]), or
     generated:ripples, a body on rippling water with known masks. A frame is told first and then learned: one pass.
     """
-    from time import perf_counter
+    from time import process_time
 
     from olscale.errors import DatasetError
     from olscale.video.agreement import Agreement
@@ -34,14 +34,15 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
         raise DatasetError(f"{folder} is there already; expected a new folder for the masks")
     seconds, number = 0.0, 0
     for number, (frame, known) in enumerate(_sequence(frames, truth), 1):
-        begun = perf_counter()
+        begun = process_time()
         mask = told.learn(frame)
-        seconds += perf_counter() - begun
+        seconds += process_time() - begun if number > 1 else 0.0  # the first waits for the compiler
         target.mkdir(parents=True, exist_ok=True)
         write_mask(mask, target, number)
         if known is not None and number > after:
             agreement.add(mask, known)
-    say(f"{number:,} masks in {folder}, {number / seconds:.1f} frames/s")
+    speed = f", {(number - 1) / seconds:.0f} frames/s of processor time" if seconds else ""
+    say(f"{number:,} masks in {folder}{speed}")
     if truth or frames == GENERATED:
         say(
             f"frames {after + 1:,} to {number:,}: precision {agreement.precision:.3f}, recall {agreement.recall:.3f}, "

