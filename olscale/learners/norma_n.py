@@ -23,7 +23,7 @@ class NORMANoveltyRule(NamedTuple):
 def learn_norma_n(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row that is a novelty, and move rho."""
     eta = rule.eta * float(row.t) ** -rule.power
-    hit = row.f[0] < 0.0  # the offset is -rho
+    hit: bool = row.f[0] < 0.0  # the offset is -rho
     shrink(model, 0, 1.0 - eta * rule.lam)
     model.offset[0] -= eta * (rule.nu - hit)
     if hit:

@@ -26,9 +26,9 @@ def learn_norma_r(rule: Any, model: Any, row: Any) -> bool:
     """Fade the model, take in a row outside the tube, and move the tube."""
     tube, error = model.memory[0], row.margin[0]
     eta = rule.eta * float(row.t) ** -rule.power
+    hit: bool = error != 0.0
     shrink(model, 0, 1.0 - eta * rule.lam)
     if rule.squared:
-        hit = error != 0.0
         row.step[0] = eta * error
     else:
         hit = abs(error) > tube[0]

@@ -34,7 +34,7 @@ def learn_olk_n(rule: Any, model: Any, row: Any) -> bool:
         model.offset[0] = -max(1.0, (f + a * row.own) / shrunk)
     if rule.threshold > 0.0:
         forget_small(model, rule.threshold)
-    comes_in = row.step[0] > 0.0 and row.step[0] >= rule.threshold
+    comes_in: bool = row.step[0] > 0.0 and row.step[0] >= rule.threshold
     if comes_in:
         add(model, row, model.support.counts[0])
     return comes_in
