@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.svm import OneClassSVM
 
-from olscale.compiled.csr import read_only, slice_rows, to_csr
+from olscale.compiled.csr import read_only, slice_rows, to_csr, to_dense
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import UNKNOWN
 from olscale.learners.registry import make_learner
-from tests.learners.exact_streams import rows_of_file
+from tests.learners.exact import rows_of_file
 
 GAMMA = 0.5
 
@@ -110,7 +110,7 @@ def test_labels_do_not_matter_nor_does_the_cut_or_the_layout(name: str) -> None:
 )
 def test_exact(name: str, params: dict[str, float], mistakes: int, norm: float, total: float) -> None:
     """Rows of exact.csv: the first 500 of svmguide1 in the order p7919, features from -1 to 1."""
-    X, _ = rows_of_file("svmguide1", "p7919")
+    X = to_dense(rows_of_file("svmguide1", "p7919")[0], 4)
     X = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0
     learner = make_learner(name, {"p": 0.5, **params})
     learner.begin(4, 2)

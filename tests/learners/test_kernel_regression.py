@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.learner import hide_labels
 from olscale.learners.kernel_learner import KernelRegressor
 from olscale.learners.registry import make_learner
-from tests.learners.exact_streams import REFERENCE, rows_of_file
+from tests.learners.exact import exact_rows, rows_of_file
 
 Step = Callable[["Vectors", np.ndarray, float, float], None]
 GAMMA = 0.3
@@ -222,15 +221,10 @@ def test_without_regularisation_and_a_linear_kernel_olk_is_pa1() -> None:
     np.testing.assert_allclose(learner.learn(X, y)[:, 0], expected, atol=1e-12)
 
 
-def _exact_rows() -> Iterator[Any]:
-    if REFERENCE.exists():
-        with REFERENCE.open(newline="") as file:
-            for row in csv.DictReader(file):
-                if row["learner"] in {name for name, *_ in SETTINGS} and row["dataset"] == "diabetes":
-                    yield pytest.param(row, id=f"{row['learner']}-{row['params']}")
+ROWS = [row for row in exact_rows(*{name for name, *_ in SETTINGS}) if row["dataset"] == "diabetes"]
 
 
-@pytest.mark.parametrize("row", list(_exact_rows()))
+@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['learner']}-{row['params']}") for row in ROWS])
 def test_exact(row: dict[str, str]) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
     X, y = 2.0 * (X - X.min(axis=0)) / np.ptp(X, axis=0) - 1.0, y / 100.0
@@ -259,8 +253,8 @@ def test_krls_on_labels_is_that_of_kafbox() -> None:
     X, codes = rows_of_file("a1a", "time")
     y = read_only(2.0 * codes - 1.0)
     learner = make_learner("krls", {"nu": 0.1, "gamma": 0.01})
-    learner.begin(X.shape[1], 0)
-    f = learner.learn(to_csr(read_only(X)), y)[:, 0]
+    learner.begin(123, 0)
+    f = learner.learn(X, y)[:, 0]
     assert int(((f >= 0) != (y > 0)).sum()) == 291
     assert learner.measures()["support_vectors"] == 41
     assert f.sum() == pytest.approx(-856.545300292624, rel=1e-9)

@@ -15,8 +15,12 @@ from olscale.video.background import NORMABackground, OLKBackground
 from olscale.video.ripples import ripples
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+    from olscale.data.formats.base import Batch
 
 _DRAWS = 20
 _OLK: dict[str, Any] = {"p": 0.5, "C": 1.0, "r": 0.001, "epsilon": 0.5}
@@ -35,14 +39,19 @@ _DETECTORS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def _rows(made: Iterator[Batch]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    (batch,) = made
+    return np.asarray(batch.X), np.asarray(batch.target, dtype=np.float64)
+
+
 def _nonzero(source: FigureSource) -> Figure:
     del source
-    (batch,) = noisy_sines.batches(noisy_sines.ROWS, seed=0)
+    X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed=0))
     tubes = np.linspace(0.0, 1.0, 21)
     counts = [
         step.measures["support_vectors"]
         for tube in tubes
-        for step in stretches("olk-r", _OLK | {"epsilon": float(tube)}, batch.X, batch.target, every=len(batch))
+        for step in stretches("olk-r", _OLK | {"epsilon": float(tube)}, X, y, every=len(y))
     ]
     with styled():
         figure, (axis,) = panels(1)
@@ -54,15 +63,15 @@ def _nonzero(source: FigureSource) -> Figure:
 
 def _estimates(source: FigureSource) -> Figure:
     del source
-    (batch,) = noisy_sines.batches(noisy_sines.ROWS, seed=0)
+    X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed=0))
     x, shown = np.linspace(-np.pi, np.pi, 400), (50, 150, 300, 600)
     with styled():
         figure, axes = panels(len(shown))
-        for step in stretches("olk-r", _OLK, batch.X, batch.target, every=50):
+        for step in stretches("olk-r", _OLK, X, y, every=50):
             if step.rows not in shown:
                 continue
             axis = axes[shown.index(step.rows)]
-            axis.plot(batch.X[: step.rows, 0], batch.target[: step.rows], ".", color="0.75", markersize=2)
+            axis.plot(X[: step.rows, 0], y[: step.rows], ".", color="0.75", markersize=2)
             axis.plot(x, noisy_sines.curve(x), label="true")
             axis.plot(x, step.learner.scores(read_only(x[:, None]))[:, 0], label="OLK-R")
             axis.set(title=f"{step.rows} rows", xlabel="x", ylabel="y")
@@ -77,10 +86,11 @@ def _test_errors(source: FigureSource) -> Figure:
         for label, (name, params) in _REGRESSORS.items():
             rows, draws = [], []
             for seed in range(_DRAWS):
-                (batch,), (test,) = noisy_sines.batches(noisy_sines.ROWS, seed), noisy_sines.test_batches(seed)
+                X, y = _rows(noisy_sines.batches(noisy_sines.ROWS, seed))
+                X_test, y_test = _rows(noisy_sines.test_batches(seed))
                 along = [
-                    (step.rows, _rmse(step.learner.scores(read_only(test.X))[:, 0], test.target))
-                    for step in stretches(name, params, batch.X, batch.target, every=50)
+                    (step.rows, _rmse(step.learner.scores(read_only(X_test))[:, 0], y_test))
+                    for step in stretches(name, params, X, y, every=50)
                 ]
                 rows = [count for count, _ in along]
                 draws.append([error for _, error in along])
@@ -90,16 +100,15 @@ def _test_errors(source: FigureSource) -> Figure:
     return figure
 
 
-def _rmse(f: NDArray[np.float64], y: Any) -> float:
+def _rmse(f: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean((f - y) ** 2)))
 
 
-def _novelty_scores(seed: int, name: str, params: dict[str, Any]) -> tuple[Any, Any, NDArray[np.float64]]:
+def _novelty_scores(seed: int, name: str, params: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
     """Return rows, labels, and the scores of the rows by the detector that has learned them all."""
-    (batch,) = gaussian_novelties.batches(gaussian_novelties.ROWS, seed)
-    unseen = np.zeros(len(batch), dtype=np.int64)
-    (step,) = stretches(name, params, batch.X, unseen, every=len(batch))
-    return batch.X, np.asarray(batch.target), step.learner.scores(read_only(batch.X))[:, 0]
+    X, y = _rows(gaussian_novelties.batches(gaussian_novelties.ROWS, seed))
+    (step,) = stretches(name, params, X, np.zeros(len(y), dtype=np.int64), every=len(y))
+    return X, y, step.learner.scores(read_only(X))[:, 0]
 
 
 def _novelties(source: FigureSource) -> Figure:
