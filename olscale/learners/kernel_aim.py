@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from olscale.compiled.decorator import INLINED
 from olscale.learners.contract.learner import UNKNOWN
 
 
@@ -19,12 +20,12 @@ def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any)
     raise TypeError("for compiled loops only")
 
 
-@overload(is_known, strict=False)
+@overload(is_known, strict=False, jit_options=INLINED)
 def _choose_known(y: types.Type) -> Any:
     return (lambda y: not np.isnan(y)) if isinstance(y, types.Float) else (lambda y: y != UNKNOWN)
 
 
-@overload(aim, strict=False, jit_options={"forceinline": True})
+@overload(aim, strict=False, jit_options=INLINED)
 def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any) -> Any:
     return _aim_at_target if isinstance(y, types.Float) else _aim_at_class
 
