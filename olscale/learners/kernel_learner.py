@@ -160,7 +160,7 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
-        if len(self.state_["alpha"]) != slots or beside[0] not in (slots, 0):
+        if len(self.state_["alpha"]) != slots or not {*beside[-2:]} <= {slots, 0}:
             raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:

@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-class Background(ABC):
+class BackgroundModel(ABC):
     """Base of the rules: what a frame changes, each adds.
 
     Parameters
@@ -94,13 +94,13 @@ class Background(ABC):
         self.state_ = {name: array.copy() for name, array in state.items()}
 
 
-class OLKBackground(Background):
+class OLKBackground(BackgroundModel):
     """OLK-N for each pixel, with rho = 0: see the learner `olk-n`. At least the first ``1 / C`` frames are all foreground.
 
     Parameters
     ----------
     p, terms
-        As in `Background`; the paper's width is 5.
+        As in `BackgroundModel`; the paper's width is 5.
     C, v : float
         Most and least that a frame weighs.
     r : float
@@ -132,13 +132,13 @@ class OLKBackground(Background):
         return f - 1.0, np.clip(1.0 + self.r - f, self.v, self.C)
 
 
-class NORMABackground(Background):
+class NORMABackground(BackgroundModel):
     """NORMA-N for each pixel: see the learner `norma-n`.
 
     Parameters
     ----------
     p, terms
-        As in `Background`.
+        As in `BackgroundModel`.
     eta, lam, nu : float
         Step, regularisation and share of foreground.
 
@@ -184,4 +184,4 @@ def _planes(frame: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(channels).reshape(len(channels), -1)
 
 
-MODELS: dict[str, type[Background]] = {kind.name: kind for kind in (OLKBackground, NORMABackground)}
+MODELS: dict[str, type[BackgroundModel]] = {kind.name: kind for kind in (OLKBackground, NORMABackground)}
