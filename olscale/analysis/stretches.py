@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import read_only
 from olscale.learners.contract.compilation import compile_loops
+from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import make_learner
 
 
@@ -23,17 +24,20 @@ class Stretch(NamedTuple):
         What the learner says of itself.
     seconds : float
         Processor time of learning so far.
+    learner : Learner
+        As it is now; it learns on when the next is asked for.
     """
 
     rows: int
     measures: dict[str, float]
     seconds: float
+    learner: Learner
 
 
 def stretches(
-    name: str, params: dict[str, Any], X: NDArray[np.float64], y: NDArray[np.int64], every: int
+    name: str, params: dict[str, Any], X: NDArray[np.float64], y: NDArray[Any], every: int
 ) -> Iterator[Stretch]:
-    """Have a learner learn dense rows of two classes, and yield where it is after `every` of them.
+    """Have a learner learn dense rows of two classes or with targets, and yield where it is after `every` of them.
 
     Examples
     --------
@@ -42,11 +46,11 @@ def stretches(
     [(2, 1.0), (3, 1.0)]
     """
     learner, seconds = make_learner(name, params), 0.0
-    learner.begin(X.shape[1], 2)
+    learner.begin(X.shape[1], 0 if learner.task == "regression" else 2)
     compile_loops(learner, read_only(X[:1]))
     for start in range(0, len(y), every):
         stop = min(start + every, len(y))
         begun = process_time()
         learner.learn(read_only(X[start:stop]), read_only(y[start:stop]))
         seconds += process_time() - begun
-        yield Stretch(stop, learner.measures(), seconds)
+        yield Stretch(stop, learner.measures(), seconds, learner)

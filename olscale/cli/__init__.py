@@ -24,6 +24,7 @@ COMMANDS = {
     "datasets": ("olscale.cli.datasets", "List, show, verify, export and generate datasets."),
     "learners": ("olscale.cli.learners", "List, show and check learners."),
     "evaluate": ("olscale.cli.evaluate", "Evaluate learners on datasets; results go to a metrics store."),
+    "background": ("olscale.cli.background", "Tell moving things from the background in the frames of a video."),
     "reproduce": ("olscale.cli.reproduce", "Run a paper's experiments and set its tables beside ours."),
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),

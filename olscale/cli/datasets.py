@@ -80,7 +80,7 @@ def _list_catalogue() -> None:
             f"{entry.rows['train']:,}",
             "-" if test is None else f"{test:,}",
             f"{entry.columns:,}",
-            str(entry.classes),
+            str(entry.classes or "-"),
             availability(entry),
         )
     _print(table)

@@ -39,13 +39,21 @@ if TYPE_CHECKING:
     from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
     from olscale.learners.kernel_perceptron import KernelPerceptron, OGDKernel
+    from olscale.learners.kernel_perceptron_r import KernelPerceptronR
+    from olscale.learners.krls import KRLS
     from olscale.learners.linear import LinearLearner, implements
     from olscale.learners.linear_regression import PA1R, PA2R, PAR, SGDR, LinearRegressor
     from olscale.learners.lol import ILOL, LOL
+    from olscale.learners.ls_svm import LSSVM
     from olscale.learners.nogd import NOGD
     from olscale.learners.norma import NORMA
+    from olscale.learners.norma_n import NORMAN
+    from olscale.learners.norma_r import NORMAR
     from olscale.learners.olk import OLK
+    from olscale.learners.olk_n import OLKN
+    from olscale.learners.olk_r import OLKR
     from olscale.learners.ollc import OLLC
+    from olscale.learners.one_class_svm import OneClassSVM
     from olscale.learners.pamo import PAMO1, PAMO2
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
@@ -57,6 +65,7 @@ if TYPE_CHECKING:
     from olscale.learners.soft_confidence_weighted import SCW1, SCW2
     from olscale.learners.soft_lol import SoftLOL
     from olscale.learners.svm import SVM
+    from olscale.learners.svr import SVR
 
 __all__ = [
     "AROW",
@@ -66,11 +75,17 @@ __all__ = [
     "CW",
     "FOGD",
     "ILOL",
+    "KRLS",
     "LOL",
+    "LSSVM",
     "NOGD",
     "NORMA",
+    "NORMAN",
+    "NORMAR",
     "OGD",
     "OLK",
+    "OLKN",
+    "OLKR",
     "OLLC",
     "PA",
     "PA1",
@@ -86,6 +101,7 @@ __all__ = [
     "SCW2",
     "SGDR",
     "SVM",
+    "SVR",
     "UNKNOWN",
     "Choice",
     "Classifier",
@@ -99,6 +115,7 @@ __all__ = [
     "FusedSettings",
     "FusesSettings",
     "KernelPerceptron",
+    "KernelPerceptronR",
     "LastValue",
     "Learner",
     "LinearLearner",
@@ -108,6 +125,7 @@ __all__ = [
     "Mean",
     "NoChange",
     "OGDKernel",
+    "OneClassSVM",
     "OnePassDetector",
     "OnePassLearner",
     "OnePassRegressor",
@@ -163,13 +181,21 @@ _NAMES = {
     "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",
     "olscale.learners.kernel_perceptron": "KernelPerceptron OGDKernel",
+    "olscale.learners.kernel_perceptron_r": "KernelPerceptronR",
+    "olscale.learners.krls": "KRLS",
     "olscale.learners.linear": "LinearLearner implements",
     "olscale.learners.linear_regression": "LinearRegressor PA1R PA2R PAR SGDR",
     "olscale.learners.lol": "ILOL LOL",
+    "olscale.learners.ls_svm": "LSSVM",
     "olscale.learners.nogd": "NOGD",
     "olscale.learners.norma": "NORMA",
+    "olscale.learners.norma_n": "NORMAN",
+    "olscale.learners.norma_r": "NORMAR",
     "olscale.learners.olk": "OLK",
+    "olscale.learners.olk_n": "OLKN",
+    "olscale.learners.olk_r": "OLKR",
     "olscale.learners.ollc": "OLLC",
+    "olscale.learners.one_class_svm": "OneClassSVM",
     "olscale.learners.pamo": "PAMO1 PAMO2",
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
@@ -181,6 +207,7 @@ _NAMES = {
     "olscale.learners.soft_confidence_weighted": "SCW1 SCW2",
     "olscale.learners.soft_lol": "SoftLOL",
     "olscale.learners.svm": "SVM",
+    "olscale.learners.svr": "SVR",
 }
 """Modules, and the names here that they are the home of."""
 

@@ -8,6 +8,7 @@ from olscale.errors import ParameterError
 from olscale.learners.budget_maintenance import merge_lightest, project_lightest, remove_lightest
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.gram_learner import GramLearner
+from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 
 MAINTENANCE = ("merging", "projection", "removal")
@@ -56,7 +57,7 @@ def learn_bsgd(rule: Any, model: Any, row: Any) -> bool:
     return True
 
 
-class BSGD(GramLearner):
+class BSGD(GramLearner, KernelLearner):
     """Budgeted stochastic gradient descent, BSGD: Pegasos with kernels, at most `B` support vectors and no offset.
 
     Row t is scored, all coefficients shrink by ``1 - 1 / t``, and where ``y f < 1`` the row comes in with ``y / (lam t)``. A
@@ -119,7 +120,7 @@ class BSGD(GramLearner):
         "lam": Real(0.0, open_="low"),
         "B": Whole(1),
         "maintenance": Choice(MAINTENANCE),
-        **GramLearner.shared_domains,
+        **KernelLearner.shared_domains,
     }
 
     def __init__(

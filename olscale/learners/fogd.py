@@ -16,11 +16,12 @@ from olscale.data.transforms.matrix import MatrixRows
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernel_model import aim
+from olscale.learners.kernel_aim import aim
 from olscale.learners.kernel_width import WidthLearner
 
 _SINE_NUMBERS = 16
@@ -74,7 +75,7 @@ def _learn_and_score(
                 updates[s] += moved
 
 
-class FOGD(WidthLearner, ShardsClasses, FusesSettings, EstimatesCost):
+class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, EstimatesCost):
     """Fourier online gradient descent: a linear learner on cosines and sines of random projections.
 
     With D frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each direction, ``z(x) = [cos(u.x), sin(u.x)]``:

@@ -5,21 +5,22 @@ from typing import ClassVar
 
 from olscale.compiled.support_vectors import WIDTH
 from olscale.errors import ParameterError
-from olscale.learners.kernel_learner import KernelLearner
+from olscale.learners.kernel_learner import SupportVectorLearner
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 
-class GramLearner(KernelLearner):
-    """Base of those; `keeps_matrix` may depend on the parameters."""
+class GramLearner(SupportVectorLearner):
+    """Base of those, beside that of a task; `keeps_matrix` may depend on the parameters."""
 
     keeps_matrix: ClassVar[bool] = True
+    matrices: ClassVar[int] = 1
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of the matrix at the start: all there will be with a budget."""
         del columns, classes
         slots = -(-self._slots()[0] // WIDTH) * WIDTH
-        return 8 * slots**2 if self.keeps_matrix else 0
+        return 8 * self.matrices * slots**2 if self.keeps_matrix else 0
 
     def check_memory(self, columns: int, classes: int) -> None:
         self._refuse_more_than_memory(self.state_bytes(columns, classes), self._slots()[0])
@@ -35,7 +36,7 @@ class GramLearner(KernelLearner):
         if (
             self.keeps_matrix and self.state_["counts"][0] == slots
         ):  # the old matrix is there while the new one is filled
-            self._refuse_more_than_memory(8 * (4 + 1) * slots**2, 2 * slots)
+            self._refuse_more_than_memory(8 * self.matrices * (4 + 1) * slots**2, 2 * slots)
         super()._grow(entries)
 
     def _refuse_more_than_memory(self, needed: int, slots: int) -> None:

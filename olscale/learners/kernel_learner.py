@@ -23,8 +23,11 @@ from olscale.compiled.support_vectors import (
 )
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
+from olscale.learners.contract.detector import OnePassDetector
+from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
+from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.kernel_model import Model, Space
 from olscale.learners.kernel_width import WidthLearner
@@ -32,8 +35,10 @@ from olscale.learners.kernels import KERNELS, Kernel
 from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
 
 
-class KernelLearner(WidthLearner, EstimatesCost):
+class SupportVectorLearner(WidthLearner, EstimatesCost):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
+
+    `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
 
     Parameters
     ----------
@@ -46,8 +51,6 @@ class KernelLearner(WidthLearner, EstimatesCost):
         The width in other terms, in place of `gamma`: ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
     degree, coef0 : int, float
         Of the polynomial kernel ``(gamma x.s + coef0)^degree``.
-    multiclass : {"max-score", "ova"}
-        The class against the best of the others, or a problem a class; all share the support vectors.
     """
 
     layout_exact = True
@@ -60,13 +63,11 @@ class KernelLearner(WidthLearner, EstimatesCost):
         **WidthLearner.widths,
         "degree": Whole(1),
         "coef0": Real(0.0),
-        "multiclass": Choice(("max-score", "ova")),
     }
 
     kernel: str
     degree: int
     coef0: float
-    multiclass: str
     capacity: int
 
     @abstractmethod
@@ -90,23 +91,28 @@ class KernelLearner(WidthLearner, EstimatesCost):
             "scale": np.ones(outputs),
             "offset": np.zeros(outputs),
             "memory": np.zeros((outputs, self.memory)),
-            "matrix": np.zeros((slots, slots) if self.keeps_matrix else (0, 0)),
+            "matrix": self._matrix(slots if self.keeps_matrix else 0),
             "gamma": self._first_width(columns),
         }
 
-    def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
+    def _matrix(self, slots: int) -> FloatArray:
+        return np.zeros((slots, slots))
+
+    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         self._check_width(X)
         rows, y = read_only_csr(X), read_only(y)
-        row, max_score = 0, self._outputs > 1 and self.multiclass == "max-score"
-        rule = self._rule()
+        row, rule = 0, self._rule()
         # Machine code for a rule that is defined elsewhere must not get into our cache: it would outlive an edit.
         learn = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
         while True:
-            loop = (max_score, self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
+            loop = (self._is_max_score(), self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
             row = learn(rows, y, row, self._model(), rule, self._space(rows), *loop, scores)
             if row == len(scores):
                 return
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
+
+    def _is_max_score(self) -> bool:
+        return False
 
     def _model(self) -> Model:
         state = self.state_
@@ -139,7 +145,8 @@ class KernelLearner(WidthLearner, EstimatesCost):
         new = len(state["sizes"])
         state["alpha"] = np.concatenate([state["alpha"], np.zeros((new - slots, state["alpha"].shape[1]))])
         if self.keeps_matrix:
-            state["matrix"] = np.pad(state["matrix"], (0, new - slots))
+            more = (0, new - slots)
+            state["matrix"] = np.pad(state["matrix"], [(0, 0)] * (state["matrix"].ndim - 2) + [more, more])
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may take more room than those of now."""
@@ -153,7 +160,7 @@ class KernelLearner(WidthLearner, EstimatesCost):
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
-        if len(self.state_["alpha"]) != slots or beside[0] not in (slots, 0):
+        if len(self.state_["alpha"]) != slots or not {*beside[-2:]} <= {slots, 0}:
             raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
@@ -166,3 +173,33 @@ class KernelLearner(WidthLearner, EstimatesCost):
         count = int(self.state_["counts"][0])
         norm = {"norm_w": float(rkhs_norm(self._model()))} if count <= MOST_VECTORS else {}
         return {**super().measures(), "support_vectors": float(count), **norm}
+
+
+class KernelLearner(SupportVectorLearner, OnePassLearner):
+    """Base of the classifiers with support vectors.
+
+    Parameters
+    ----------
+    kernel, gamma, sigma, p, degree, coef0
+        As in `SupportVectorLearner`.
+    multiclass : {"max-score", "ova"}
+        The class against the best of the others, or a problem a class; all share the support vectors.
+    """
+
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        **SupportVectorLearner.shared_domains,
+        "multiclass": Choice(("max-score", "ova")),
+    }
+
+    multiclass: str
+
+    def _is_max_score(self) -> bool:
+        return self._outputs > 1 and self.multiclass == "max-score"
+
+
+class KernelRegressor(SupportVectorLearner, OnePassRegressor):
+    """Base of the regressors with support vectors."""
+
+
+class KernelDetector(SupportVectorLearner, OnePassDetector):
+    """Base of the novelty detectors with support vectors."""

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
 from olscale.compiled.support_vectors import find_places, has_room
-from olscale.learners.contract.learner import UNKNOWN, FloatArray
+from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernel_model import KernelRow, Model, aim, borrowed_model, borrowed_space, combine
+from olscale.learners.kernel_aim import aim, is_known
+from olscale.learners.kernel_model import KernelRow, Model, borrowed_model, borrowed_space, combine
 from olscale.learners.kernels import kernel_row, own_value, size_of
 
 
@@ -41,7 +42,7 @@ def learns(rule_type: type) -> Callable[[Callable[..., bool]], Callable[..., boo
 @compiled
 def learn_and_score(
     X: Any,
-    y: NDArray[np.int64],
+    y: NDArray[Any],
     first: int,
     model: Any,
     rule: Any,
@@ -60,7 +61,7 @@ def learn_and_score(
     f, target, margin, wrong, step, at, value, k, other = space
     rows, outputs = scores.shape
     for i in range(first, rows):
-        learns = learning and y[i] != UNKNOWN
+        learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
         found, square = find_places(support, X, i, at, value)

@@ -51,11 +51,12 @@ class Space(NamedTuple):
     f : float64 array of shape (outputs,)
         Scores.
     target : float64 array of shape (outputs,)
-        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0.
+        +1 or -1; in the max-score form +1 for the class, -1 for the best of the others, and 0. In a regression the target.
     margin : float64 array of shape (outputs,)
-        ``target f``; in the max-score form, for both classes, the score of the class less that of its rival.
+        ``target f``; in the max-score form, for both classes, the score of the class less that of its rival. In a
+        regression ``target - f``.
     wrong : bool array of shape (outputs,)
-        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first.
+        Whether the prediction is: of a score of 0 it is +1, of two equal ones it is the first. Of classes only.
     step : float64 array of shape (outputs,)
         Space for the new coefficients.
     at, value, k, other : array
@@ -145,28 +146,6 @@ def combine(alpha: Any, scale: Any, k: Any, count: int, f: Any) -> None:
                 f[c] += k[s] * alpha[s, c]
         for c in range(outputs):
             f[c] *= scale[c]
-
-
-@inlined
-def aim(f: Any, y: int, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
-    """Set targets, margins and mistakes of a row of class `y` (see `Space`)."""
-    outputs = f.shape[0]
-    if max_score:
-        rival = 0 if y != 0 else 1
-        for c in range(outputs):
-            target[c], wrong[c], margin[c] = 0.0, False, 0.0
-            if c != y and f[c] > f[rival]:
-                rival = c
-        between = f[y] - f[rival]
-        mistaken = between < 0.0 or (between == 0.0 and rival < y)
-        target[y], target[rival] = 1.0, -1.0
-        margin[y] = margin[rival] = between
-        wrong[y] = wrong[rival] = mistaken
-    else:
-        for c in range(outputs):
-            target[c] = 1.0 if y == (c if outputs > 1 else 1) else -1.0
-            margin[c] = target[c] * f[c]
-            wrong[c] = (f[c] >= 0.0) != (target[c] > 0.0)
 
 
 @inlined

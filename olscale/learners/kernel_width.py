@@ -7,14 +7,14 @@ import numpy as np
 from olscale.compiled.csr import Rows, rows_of
 from olscale.data.median_width import median_gamma
 from olscale.errors import ParameterError
-from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Domain, Maybe, Real
 
 
-class WidthLearner(OnePassLearner, LooksAhead):
-    """Base of learners with a kernel, whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
+class WidthLearner(OnePass, LooksAhead):
+    """Base of learners with a kernel, whatever their task, whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
 
     ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance of a thousand rows, which
     the learner is shown before the stream. The state has the width as `gamma`.

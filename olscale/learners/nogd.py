@@ -10,6 +10,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.gram_learner import GramLearner
+from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
 from olscale.learners.kernels import kernel_row
@@ -66,7 +67,7 @@ def set_gram(model: Any, at: Any, value: Any, K: FloatArray) -> None:
         kernel_row(model.kernel, support, at, value, found, support.sizes[s], K[s])
 
 
-class NOGD(GramLearner):
+class NOGD(GramLearner, KernelLearner):
     """Nystrom online gradient descent: kernel gradient descent until `B` rows are kept, then linear on `k` features of them.
 
     While there are fewer than B support vectors, each row with loss comes in with the coefficient `eta y`. Then the Gram
@@ -113,7 +114,7 @@ class NOGD(GramLearner):
         "B": Whole(1),
         "k": Whole(1),
         "eta": Real(0.0, open_="low"),
-        **GramLearner.shared_domains,
+        **KernelLearner.shared_domains,
     }
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar, NamedTuple
 
+from olscale.compiled.decorator import inlined
 from olscale.compiled.support_vectors import take_out
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import State
@@ -41,12 +42,18 @@ def learn_norma(rule: Any, model: Any, row: Any) -> bool:
     if rule.nu > 0.0 and row.pair:
         rho[0, 0] += eta * (rule.nu - moved)
     if moved:
-        slot = support.counts[0]
-        if slot == rule.tau:
-            slot = support.counts[2] % rule.tau
-            take_out(support, slot)
-        add(model, row, slot)
+        add(model, row, slot_of_oldest(support, rule.tau))
     return moved
+
+
+@inlined
+def slot_of_oldest(support: Any, tau: int) -> int:
+    """Return a free slot: with `tau` vectors that of the oldest, which is taken out. Slots are filled in turn."""
+    slot: int = support.counts[0]
+    if slot == tau:
+        slot = support.counts[2] % tau
+        take_out(support, slot)
+    return slot
 
 
 class NORMA(KernelLearner):

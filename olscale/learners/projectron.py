@@ -7,6 +7,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.learners.contract.parameters import Choice, Domain, Maybe, Real, Whole
 from olscale.learners.gram_learner import GramLearner
+from olscale.learners.kernel_learner import KernelLearner
 from olscale.learners.kernel_loop import learns
 from olscale.learners.kernel_model import add
 
@@ -70,7 +71,7 @@ def _partial_step(rule: Any, row: Any, loss: float, distance: float) -> float:
     return min(loss / inside, 1.0, 2.0 * rest / inside) if rest > 0.0 else 0.0
 
 
-class Projectron(GramLearner):
+class Projectron(GramLearner, KernelLearner):
     """Projectron: a perceptron whose mistakes are projected on the support vectors where little is lost by that.
 
     On a mistake, with kernel values k of the row x and the vectors, and the inverse K of the matrix of the vectors' own,
@@ -122,7 +123,7 @@ class Projectron(GramLearner):
         "eta": Maybe(Real(0.0, open_="low")),
         "B": Whole(1),
         "capacity": Whole(1),
-        **GramLearner.shared_domains,
+        **KernelLearner.shared_domains,
     }
 
     def __init__(

@@ -52,6 +52,12 @@ LEARNERS: Registry[Any] = Registry(
         "projectron++": "olscale.learners.projectron:ProjectronPlusPlus",
         "fogd": "olscale.learners.fogd:FOGD",
         "nogd": "olscale.learners.nogd:NOGD",
+        "kernel-perceptron-r": "olscale.learners.kernel_perceptron_r:KernelPerceptronR",
+        "norma-r": "olscale.learners.norma_r:NORMAR",
+        "olk-r": "olscale.learners.olk_r:OLKR",
+        "krls": "olscale.learners.krls:KRLS",
+        "olk-n": "olscale.learners.olk_n:OLKN",
+        "norma-n": "olscale.learners.norma_n:NORMAN",
         "svm": "olscale.learners.svm:SVM",
         "majority": "olscale.learners.baselines:Majority",
         "no-change": "olscale.learners.baselines:NoChange",
@@ -63,6 +69,9 @@ LEARNERS: Registry[Any] = Registry(
         "ridge": "olscale.learners.ridge:Ridge",
         "mean": "olscale.learners.baselines:Mean",
         "last-value": "olscale.learners.baselines:LastValue",
+        "svr": "olscale.learners.svr:SVR",
+        "ls-svm": "olscale.learners.ls_svm:LSSVM",
+        "one-class-svm": "olscale.learners.one_class_svm:OneClassSVM",
     },
 )
 

@@ -1,34 +1,17 @@
 """A support vector machine that keeps all rows: a batch reference for learners that do not."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
-from olscale.errors import ParameterError
-from olscale.learners.contract.cost import EstimatesCost
+from olscale.compiled.csr import Rows, rows_of, to_csr
+from olscale.learners.batch_machine import BatchMachine
 from olscale.learners.contract.estimator import Classifier
-from olscale.learners.contract.learner import FloatArray, State
-from olscale.learners.contract.parameters import Domain, Real, Whole
-
-_FIRST = 64
-"""Rows before which there is no machine."""
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Domain, Real
 
 
-def trained_rows(seen: int) -> int:
-    """Return on how many of the rows seen so far the machine is trained that predicts the next: 64, or 128, 256 ...
-
-    Examples
-    --------
-    >>> [trained_rows(seen) for seen in (63, 64, 127, 128, 1000)]
-    [0, 64, 64, 128, 512]
-    """
-    return _FIRST << ((seen // _FIRST).bit_length() - 1) if seen >= _FIRST else 0
-
-
-class SVM(Classifier, EstimatesCost):
+class SVM(BatchMachine, Classifier):
     """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
 
     It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
@@ -64,59 +47,17 @@ class SVM(Classifier, EstimatesCost):
     """
 
     name = "svm"
-    layout_exact = True
-    domains: ClassVar[dict[str, Domain]] = {
-        "C": Real(0.0, open_="low"),
-        "gamma": Real(0.0, open_="low", words=("auto",)),
-        "capacity": Whole(1),
-    }
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **BatchMachine.shared_domains}
 
     def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 100_000) -> None:
         self.C = C
         self.gamma = gamma
         self.capacity = capacity
 
-    def _start(self, columns: int, outputs: int) -> None:
-        super()._start(columns, outputs)
-        self._columns = columns
-        self._machines: dict[int, Any] = {}  # by the number of rows, the last one only
+    def _machine(self, gamma: float) -> Any:
+        from sklearn.svm import SVC
 
-    def _allocate(self, columns: int, outputs: int) -> State:
-        return {
-            "indptr": np.zeros(1, dtype=np.int64),
-            "indices": np.zeros(0, dtype=np.int32),
-            "data": np.zeros(0),
-            "y": np.zeros(0, dtype=np.int64),
-        }
-
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> FloatArray:
-        scores, start = np.empty((rows_of(X), self._outputs)), 0
-        while start < len(y):
-            seen = int(self.state_["seen"][0])
-            trained = trained_rows(seen)
-            stop = min(len(y), start + (2 * trained or _FIRST) - seen)
-            part = slice_rows(X, start, stop)
-            scores[start:stop] = self._scores_by(trained, part)
-            self._keep(part, y[start:stop])
-            self.state_["updates"][0] += trained_rows(seen + stop - start) > trained
-            start = stop
-        return scores
-
-    def scores(self, X: Rows) -> FloatArray:
-        """Return the scores of the machine of all rows."""
-        return self._scores_by(int(self.state_["seen"][0]), X)
-
-    def _keep(self, X: Rows, y: NDArray[np.int64]) -> None:
-        state, total = self.state_, len(self.state_["y"]) + len(y)
-        if total > self.capacity:
-            raise ParameterError(
-                f"learner svm keeps all rows, and {total:,} are more than its parameter capacity allows; raise that, or "
-                "take a one-pass learner"
-            )
-        rows = stack_rows([CSR(state["indptr"], state["indices"], state["data"]), to_csr(X)])
-        assert isinstance(rows, CSR)
-        state.update(rows._asdict(), y=np.concatenate([state["y"], y]))
-        state["seen"][0] = total
+        return SVC(C=self.C, gamma=gamma)
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         """Return the scores of the machine of the first `count` rows: 0 of none, and 1 for a class that is alone in them."""
@@ -126,10 +67,7 @@ class SVM(Classifier, EstimatesCost):
         if len(known) == 1:
             scores[:, 0 if self._outputs == 1 else known[0]] = 1.0 if self._outputs > 1 or known[0] == 1 else -1.0
             return scores
-        if count not in self._machines:
-            self._machines.clear()
-            self._machines[count] = self._train(count)
-        found = self._machines[count].decision_function(self._matrix(to_csr(X)))
+        found = self._trained(count).decision_function(self._matrix(to_csr(X)))
         if self._outputs == 1:
             scores[:, 0] = found
             return scores
@@ -137,37 +75,3 @@ class SVM(Classifier, EstimatesCost):
         scores[:] = found.min(axis=1, keepdims=True) - 1.0  # of classes that have not come
         scores[:, known] = found
         return scores
-
-    def _train(self, count: int) -> Any:
-        from sklearn.svm import SVC
-        from threadpoolctl import threadpool_limits
-
-        state = self.state_
-        rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
-        assert isinstance(rows, CSR)
-        gamma = 1.0 / max(1, self._columns) if self.gamma == "auto" else self.gamma
-        with threadpool_limits(limits=1):
-            return SVC(C=self.C, gamma=gamma).fit(self._matrix(rows), state["y"][:count])
-
-    def _matrix(self, X: CSR) -> Any:
-        from scipy.sparse import csr_matrix
-
-        first, last = X.indptr[0], X.indptr[-1]
-        return csr_matrix((X.data[first:last], X.indices[first:last], X.indptr - first), (rows_of(X), self._columns))
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from `state`, with the rows that it has."""
-        for name in ("indptr", "indices", "data", "y"):
-            if name in state and state[name].ndim == 1:
-                self.state_[name] = np.zeros(len(state[name]), self.state_[name].dtype)
-        super().restore(state)
-        self._machines.clear()
-
-    def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""
-        del columns, classes
-        return 1_000.0 * values
-
-    def cheaper(self) -> str:
-        """Return what to do instead of training on all rows."""
-        return "it is a batch learner: take fewer rows, or bpas or fogd"

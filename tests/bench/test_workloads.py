@@ -33,7 +33,14 @@ from olscale.learners.passive_aggressive import PA1
 def test_same_seed_same_dataset(tmp_path: Path):
     """Those of the papers and those of benchmarks are generated alike."""
     names = list(GENERATORS)
-    papers = {"gaussian-xor", "rotating-xor", "two-gaussians", "two-gaussians-narrow"}
+    papers = {
+        "gaussian-novelties",
+        "gaussian-xor",
+        "noisy-sines",
+        "rotating-xor",
+        "two-gaussians",
+        "two-gaussians-narrow",
+    }
     assert papers | {"multipie-like", "url-like", "webspam-like"} == set(names)
     for name in names:
         made = [generate(name, tmp_path / f"{name}{i}", seed=i // 2, rows=120) for i in range(3)]

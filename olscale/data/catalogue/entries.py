@@ -60,7 +60,7 @@ class CatalogueEntry(_Entry):
     rows : dict
         Rows of each split, once ingested.
     columns, classes : int
-        Features and classes, once ingested.
+        Features and classes, once ingested; no classes in a regression.
     split : str, optional
         The rule by which papers tell train from test rows.
     notes, papers : tuple of str

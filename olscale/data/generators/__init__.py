@@ -2,9 +2,10 @@
 
 A generator is a module with a function ``batches(rows, seed)`` that yields `Batch` objects in time order, and two
 constants: ``ROWS``, how many rows it makes when not told, and ``SEGMENTS``, whether each batch is a segment. One whose
-width can be chosen takes a third argument, ``columns``. The same seed, that of PCG64, gives the same rows, and fewer rows
-are the beginning of more. To add one, name its module below. Those that only benchmarks use are in
-`olscale.bench.workloads`, which adds their names.
+width can be chosen takes a third argument, ``columns``. One with a test split has a function ``test_batches(seed)``, one
+of novelties (targets -1) and normal rows (+1) a constant ``TASK = "novelty"``. The same seed, that of PCG64, gives the
+same rows, and fewer rows are the beginning of more. To add one, name its module below. Those that only benchmarks use are
+in `olscale.bench.workloads`, which adds their names.
 """
 
 import inspect
@@ -15,16 +16,20 @@ from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.claim import claim
 from olscale.data.ingest.members import Member
 from olscale.data.ingest.writer import DatasetWriter
+from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError
 from olscale.registry import Registry
+from olscale.task import NOVEL
 
 __all__ = ["GENERATORS", "generate", "recipe"]
 
 GENERATORS: Registry[Any] = Registry(
     "generator",
     {
+        "gaussian-novelties": "olscale.data.generators.gaussian_novelties",
         "gaussian-xor": "olscale.data.generators.gaussian_xor",
+        "noisy-sines": "olscale.data.generators.noisy_sines",
         "rotating-xor": "olscale.data.generators.rotating_xor",
         "two-gaussians": "olscale.data.generators.two_gaussians",
         "two-gaussians-narrow": "olscale.data.generators.two_gaussians_narrow",
@@ -74,13 +79,19 @@ def generate(
     """
     module, arguments, source = recipe(name, "batches", seed, rows, columns)
     batches = module.batches(**arguments)
+    labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
+    sources = [SourceEntry(name=source, split="train")]
     with (
         claim(os.fspath(dest), {"generator": name, **arguments}) as directory,
-        DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None) as writer,
+        DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels) as writer,
     ):
         for number, batch in enumerate(batches):
             writer.write("train", Member(f"{source}, segment {number}", str(number)), batch)
-        writer.finish([SourceEntry(name=source, split="train")])
+        if hasattr(module, "test_batches"):
+            for batch in module.test_batches(seed):
+                writer.write("test", Member(f"{source}, test", "0"), batch)
+            sources.append(SourceEntry(name=source, split="test"))
+        writer.finish(sources)
     return open_dataset(dest)
 
 

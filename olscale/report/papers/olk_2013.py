@@ -13,6 +13,7 @@ from olscale.report.choice import labelled, streams
 from olscale.report.figures import curve_figure
 from olscale.report.figures.style import panels, styled
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
+from olscale.report.papers.olk_2013_examples import FIGURES as EXAMPLES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -128,4 +129,5 @@ FIGURES = (
         "",
         _seconds,
     ),
+    *EXAMPLES,
 )

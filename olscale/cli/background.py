@@ -1,0 +1,81 @@
+"""``olscale background``."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from olscale.cli.say import say
+
+GENERATED = "generated:ripples"
+
+
+@click.command(short_help="Tell moving things from the background in the frames of a video.")
+@click.argument("frames")
+@click.option("--to", "folder", metavar="FOLDER", required=True, help="New folder for the masks, an image a frame.")
+@click.option("--model", default="olk-n", show_default=True, metavar="NAME[:KEY=VALUE,...]", help="olk-n or norma-n.")
+@click.option("--truth", metavar="MASKS", help="Known masks, given as frames are: precision and recall are printed.")
+@click.option("--after", type=click.IntRange(0), default=0, help="First frames that precision and recall leave out.")
+def background(frames: str, folder: str, model: str, truth: str | None, after: int) -> None:
+    """Write a mask for each of FRAMES, 255 where a pixel is foreground, 0 where it is as in the frames before.
+
+    FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[, channels]), or
+    generated:ripples, a body on rippling water with known masks. A frame is told first and then learned: one pass.
+    """
+    from time import process_time
+
+    from olscale.errors import DatasetError
+    from olscale.video.agreement import Agreement
+    from olscale.video.frames import write_mask
+
+    told, target, agreement = _model(model), Path(folder), Agreement()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DatasetError(f"{folder} is there already; expected a new folder for the masks")
+    seconds, number = 0.0, 0
+    for number, (frame, known) in enumerate(_sequence(frames, truth), 1):
+        begun = process_time()
+        mask = told.learn(frame)
+        seconds += process_time() - begun if number > 1 else 0.0  # the first waits for the compiler
+        target.mkdir(parents=True, exist_ok=True)
+        write_mask(mask, target, number)
+        if known is not None and number > after:
+            agreement.add(mask, known)
+    speed = f", {(number - 1) / seconds:.0f} frames/s of processor time" if seconds else ""
+    say(f"{number:,} masks in {folder}{speed}")
+    if truth or frames == GENERATED:
+        say(
+            f"frames {after + 1:,} to {number:,}: precision {agreement.precision:.3f}, recall {agreement.recall:.3f}, "
+            f"F1 {agreement.f1:.3f}, false alarms {agreement.false_alarms:.3f}"
+        )
+
+
+def _model(text: str) -> Any:
+    from olscale.errors import ParameterError, UnknownNameError
+    from olscale.named_parameters import parse_named, parse_value
+    from olscale.video.background import MODELS
+
+    name, pairs = parse_named(text)
+    if name not in MODELS:
+        raise UnknownNameError("model", name, list(MODELS))
+    try:
+        return MODELS[name](**{key: parse_value(value or "") for key, value in pairs})
+    except TypeError as error:
+        raise ParameterError(f"{name}: {error}; see olscale background --help") from None
+
+
+def _sequence(source: str, truth: str | None) -> Iterator[tuple[Any, Any]]:
+    """Yield frames with their known masks, None where there are none."""
+    from olscale.errors import DatasetError
+    from olscale.video.frames import frames, masks
+    from olscale.video.ripples import ripples
+
+    if source == GENERATED:
+        yield from ripples()
+    elif truth is None:
+        yield from ((frame, None) for frame in frames(source))
+    else:
+        try:
+            yield from zip(frames(source), masks(truth), strict=True)
+        except ValueError:
+            raise DatasetError(f"{truth} has not as many masks as {source} has frames; expected one for each") from None

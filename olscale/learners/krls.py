@@ -1,0 +1,141 @@
+"""Kernel recursive least squares (Engel, Mannor and Meir 2004)."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
+from olscale.compiled.simd.columns import multiply_dense
+from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
+from olscale.learners.gram_learner import GramLearner
+from olscale.learners.kernel_learner import KernelRegressor
+from olscale.learners.kernel_loop import learns
+from olscale.learners.kernel_model import add
+
+
+class KRLSRule(NamedTuple):
+    """Squared distance `nu` from which a row comes in, and the budget `B` (0: none)."""
+
+    nu: float
+    B: int
+
+
+@learns(KRLSRule)
+def learn_krls(rule: Any, model: Any, row: Any) -> bool:
+    """Add a row that the vectors do not span, or solve for the coefficients of those anew."""
+    count, error, share = model.support.counts[0], row.margin[0], row.other
+    inverse, P, alpha = model.matrix[0], model.matrix[1], model.alpha
+    distance = project(inverse, count, row.k, row.own, share)
+    full = 0 < rule.B <= count
+    if not full and distance > max(rule.nu, LEAST_DISTANCE * row.own):
+        row.step[0] = error / distance
+        for s in range(count):
+            alpha[s, 0] -= share[s] * row.step[0]
+        border(inverse, count, share, distance)
+        P[count, count] = 1.0
+        add(model, row, count)
+    elif count > 0:
+        _reduce(inverse, P, count, share, row.k, error, alpha)
+    else:
+        return False
+    return True
+
+
+@compiled
+def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, error: float, alpha: Any) -> None:
+    """Have a row, whose projection is `share`, move the coefficients; `q` and `share` are space then."""
+    multiply_dense(share[:count], P[:count], q)
+    inside = 1.0
+    for s in range(count):
+        inside += share[s] * q[s]
+    for s in range(count):  # symmetric to the bit, as the inverse
+        line, size = P[s], q[s]
+        for r in range(count):
+            line[r] -= (size * q[r]) / inside
+    multiply_dense(q[:count], inverse[:count], share)
+    for s in range(count):
+        alpha[s, 0] += share[s] * (error / inside)
+
+
+class KRLS(GramLearner, KernelRegressor):
+    """Kernel recursive least squares: the least squares of all rows, over a dictionary of those that others do not span.
+
+    With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the dictionary's own,
+    ``a = K k`` are the coefficients of its projection and ``delta = k(x, x) - k.a`` is the squared distance from it. A row
+    with ``delta > nu`` comes in: with ``alpha = (y - f) / delta``, of which the others give up a share a. Another moves the
+    coefficients as recursive least squares does: ``q = P a / (1 + a.P a)``, ``P -= q (P a)'``, ``alpha += K q (y - f)``.
+
+    Parameters
+    ----------
+    nu : float
+        Squared distance beyond which a row comes in (approximate linear dependence).
+    B : int, optional
+        Most rows of the dictionary: when it is full all rows are projected on it.
+    capacity : int
+        Most rows of the dictionary without `B`; a row that comes after one more ends learning with an error.
+    kernel, gamma, sigma, p, degree, coef0
+        As in `olscale.learners.kernel_learner.SupportVectorLearner`.
+
+    Notes
+    -----
+    State: ``m (d + 1)`` numbers for m rows of d features, and ``2 m^2`` of the matrices. Cost of a row: O(m d), or nnz for
+    d, and O(m^2) more.
+
+    Nothing is regularised: as long as most rows come in, it goes through noisy targets. A row nearer than 1e-8 ``k(x, x)``
+    is projected, whatever `nu`. kafbox and the package krls are met; the latter adds exact duplicates, as if delta was 1.
+
+    References
+    ----------
+    Y. Engel, S. Mannor, R. Meir, The kernel recursive least-squares algorithm, IEEE Transactions on Signal Processing 52(8),
+    2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(200, 1))
+    >>> model = KRLS(p=0.5, nu=0.001).fit(X, np.sin(3.0 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01), int(model.measures()["support_vectors"])
+    (True, 11)
+    """
+
+    name = "krls"
+    matrices: ClassVar[int] = 2
+    domains: ClassVar[dict[str, Domain]] = {
+        "nu": Real(0.0),
+        "B": Maybe(Whole(1)),
+        "capacity": Whole(1),
+        **KernelRegressor.shared_domains,
+    }
+
+    def __init__(
+        self,
+        nu: float = 0.1,
+        B: int | None = None,
+        capacity: int = 5_000,
+        kernel: str = "gaussian",
+        gamma: float | str = "auto",
+        sigma: float | None = None,
+        p: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+    ) -> None:
+        self.nu = nu
+        self.B = B
+        self.capacity = capacity
+        self.kernel = kernel
+        self.gamma = gamma
+        self.sigma = sigma
+        self.p = p
+        self.degree = degree
+        self.coef0 = coef0
+
+    def _matrix(self, slots: int) -> FloatArray:
+        return np.zeros((self.matrices, slots, slots))
+
+    def _rule(self) -> KRLSRule:
+        return KRLSRule(float(self.nu), int(self.B or 0))
+
+    def _slots(self) -> tuple[int, int]:
+        return super()._slots() if self.B is None else (int(self.B) + 1, int(self.B) + 1)
