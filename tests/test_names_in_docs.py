@@ -13,6 +13,8 @@ from pathlib import Path
 import click
 import pytest
 
+from olscale.measures import FORMS, MEASURES
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
@@ -57,7 +59,7 @@ def spans(page: Path) -> list[str]:
 @cache
 def names_of_code() -> frozenset[str]:
     """Return what code defines or calls by name: no local variables, for a page cannot mean those."""
-    found = set(dir(builtins))
+    found = set(dir(builtins)) | {form + measure for form in FORMS for measure in MEASURES}
     for folder in ("olscale", "tests"):
         for file in (ROOT / folder).rglob("*.py"):
             if file != Path(__file__):

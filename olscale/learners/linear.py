@@ -28,6 +28,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.usable_rows import unusable
+from olscale.learners.linear_fused import FusedLinear
 
 
 def step_size(rule: Any, s: int, y: float, f: float, square: float, t: int, wrong: bool) -> float:
@@ -205,8 +206,6 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
         return linear_scores(X, self.state_["W"], self.norm_limits())
 
     def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
-        from olscale.learners.linear_fused import FusedLinear
-
         return FusedLinear(learners)
 
     @property

@@ -10,7 +10,6 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.pages import aligned_copy
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner, State
-from olscale.learners.linear import LinearModel
 
 
 class FusedLinear(FusedSettings):
@@ -30,7 +29,8 @@ class FusedLinear(FusedSettings):
     """
 
     def __init__(self, learners: Sequence[Learner]) -> None:
-        self._learners = [learner for learner in learners if isinstance(learner, LinearModel)]
+        self._learners: list[Any] = list(learners)  # linear models, all of one rule: `grid_key` sees to that
+        self.task = self._learners[0].task
         states = [learner.state_ for learner in self._learners]
         self._state: State = {
             "W": aligned_copy(np.concatenate([state["W"] for state in states], axis=1)),
@@ -43,7 +43,7 @@ class FusedLinear(FusedSettings):
 
     def learn(self, X: Rows, y: NDArray[Any]) -> list[FloatArray]:
         settings = len(self._learners)
-        scores = self._learners[0]._learn(X, y, self._state, self._rule, settings)
+        scores: FloatArray = self._learners[0]._learn(X, y, self._state, self._rule, settings)
         return np.split(scores, settings, axis=1)
 
     def release(self) -> None:

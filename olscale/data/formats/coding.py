@@ -16,7 +16,7 @@ import numpy as np
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.cells import is_missing
-from olscale.errors import ParameterError
+from olscale.errors import OlscaleError, ParameterError
 
 FEATURES = 1 << 18
 """Features of a column that is hashed."""
@@ -26,8 +26,12 @@ _POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
 _ENCODE = re.compile(r"(.+?)=(\w+)(?::(?:features=)?([^:=]*))?", re.DOTALL)
 
 
-class CodingError(Exception):
-    """A cell that has no code: itself and what was expected."""
+class CodingError(OlscaleError):
+    """A cell that has no code: itself and what was expected; behind its column, once that is known."""
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__(", expected ".join(parts))
+        self.parts = parts
 
 
 class Coding(ABC):

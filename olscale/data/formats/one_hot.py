@@ -95,12 +95,12 @@ class OneHot:
         return _side_by_side([CSR(indptr, indices, data), *parts]), missing
 
     def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[str]) -> CSR:
-        """Return the features of the cells of a column that has a coding; raise `CodingError`, its column first, at one that has none."""
+        """Return the features of the cells of a column that has a coding; raise `CodingError` at one that has none."""
         coding = self._coded[j]
         try:
             X = coding.encode(values)
         except CodingError as error:
-            raise CodingError(self._names[j], *error.args) from None
+            raise CodingError(self._names[j], *error.parts) from None
         X = CSR(X.indptr, X.indices + np.int32(self._first[j]), X.data)
         taken = take_rows(X, ids.astype(np.int64))
         assert isinstance(taken, CSR)

@@ -152,7 +152,7 @@ class TableEncoder:
             try:
                 X, absent = self._one_hot.rows(numbers, ids[:count], values)
             except CodingError as error:
-                column, cell, expected = error.args
+                column, cell, expected = error.parts
                 message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
                 raise FormatError(self._source, message) from None
             missing.add(places.categorical, absent)

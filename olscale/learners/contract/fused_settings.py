@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
-from olscale.learners.contract.learner import NO_LABELS, FloatArray, Learner
+from olscale.learners.contract.learner import FloatArray, Learner, no_labels
+from olscale.task import Task
 
 
 class FusedSettings(ABC):
@@ -22,7 +23,14 @@ class FusedSettings(ABC):
     ----------
     learners : sequence of Learner
         Learners of one `FusesSettings.grid_key`, after `begin`; they are out of date until `release`.
+
+    Attributes
+    ----------
+    task : {"classification", "regression", "novelty"}
+        That of the learners.
     """
+
+    task: Task = "classification"
 
     @abstractmethod
     def __init__(self, learners: Sequence[Learner]) -> None: ...
@@ -37,7 +45,7 @@ class FusedSettings(ABC):
 
     def compile(self, X: Rows) -> None:
         """Have the compiled loops for rows like `X` ready."""
-        self.learn(slice_rows(X, 0, 0), NO_LABELS)
+        self.learn(slice_rows(X, 0, 0), no_labels(self.task))
 
 
 class FusesSettings(Capability):
