@@ -249,7 +249,14 @@ def test_learners_are_listed_shown_and_checked(tmp_path: Path, monkeypatch: pyte
     every = testing.learner_checks
     monkeypatch.setattr(testing, "learner_checks", lambda learner: every(learner)[:2])
     listed = run("learners", "list").stdout
-    assert {line.split()[0] for line in listed.splitlines()} >= {"perceptron", "pa", "pa1", "pa2", "lol", "ilol"}
+    assert {line.split()[0] for line in listed.splitlines() if line} >= {
+        "perceptron",
+        "pa",
+        "pa1",
+        "pa2",
+        "lol",
+        "ilol",
+    }
     shown = run("learners", "show", "pa1").stdout
     assert "C = 1.0: a number in (0, inf)" in shown
     assert "did you mean 'lol'?" in one_line(run("learners", "show", "loll"), 1)
@@ -321,4 +328,4 @@ def test_a_protocol_on_the_command_line_is_that_of_a_file(shelf: Path, tmp_path:
     again = run("evaluate", tmp_path / "e.toml", "--in-process", "--store", tmp_path / "s")
     assert "nothing to compute" in again.stdout, again.stderr
     there = {parameter.name for parameter in evaluate.params}
-    assert {option.name for option in fields(ProtocolSpec)} - {"passes"} <= there
+    assert {option.name for option in fields(ProtocolSpec)} - {"passes", "costs", "epsilon"} <= there

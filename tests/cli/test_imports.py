@@ -47,10 +47,12 @@ def imported(folder: Path, *arguments: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a dataset and a store."""
+    """A folder with a dataset, a store and a model."""
     made = tmp_path_factory.mktemp("imports")
     imported(made, "datasets", "generate", "rotating-xor", "xor")
     imported(made, *EVALUATE)
+    imported(made, *EVALUATE[:-1], "alone", "--order", "time")
+    imported(made, "models", "save", "alone", "", "model.olm")
     return made
 
 
@@ -67,7 +69,7 @@ MAY = {
     ("store", "forget", "store", "--learner", "pa1"): {"pyarrow"},
     EVALUATE: {"numba", "pyarrow", "pydantic"},
     ("models", "list", "store"): {"pyarrow"},
-    ("models", "save", "store", "", "model.olm"): {"numba", "pyarrow", "pydantic"},
+    ("models", "save", "alone", "", "again.olm"): {"numba", "pyarrow", "pydantic"},
     ("models", "show", "model.olm"): {"numba", "pydantic"},
     ("predict", "model.olm", "xor"): {"numba", "pyarrow", "pydantic"},
     ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pyarrow"},

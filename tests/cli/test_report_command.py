@@ -52,7 +52,7 @@ def test_a_report_has_tables_figures_and_failures(store, tmp_path):
     assert names == {f"{stem}.svg" for stem in stems}
     page = (out / "index.html").read_text()
     assert '<td class="best">20.00 &plusmn; 0.00</td>' in page
-    assert "least at C=1." in page
+    assert "best at C=1." in page
     assert "norm is inf &amp; &lt;large&gt;" in page
     assert page.count("data:image/svg+xml;base64,") == 3
 

@@ -63,7 +63,7 @@ def run_through(dataset: Dataset, learner: str, transforms: tuple[str, ...]) -> 
         going.advance()
     [record] = going.finish()
     assert record.outcome == "ok", record.reason
-    return going, final_model(run, going.states[0].learner, dataset, going.pipeline)
+    return going, final_model(run, going.states[0].learner, dataset, going.pipeline(going.states[0]))
 
 
 def raw_chunks(dataset: Dataset, split: str) -> list[tuple[Rows, Any]]:
