@@ -145,7 +145,9 @@ def compare(
         pairs = tuple(replace(pair, p=one, p_corrected=one) for pair, one in zip(pairs, p, strict=True))
     cliques = _cliques(names, pairs) if tested and baseline is None else ()
     found = friedman(ranks) if tested else Friedman()
-    return Comparison(names, tuple(datasets), values, ranks, mean_ranks, found, test, critical, pairs, cliques, baseline)
+    return Comparison(
+        names, tuple(datasets), values, ranks, mean_ranks, found, test, critical, pairs, cliques, baseline
+    )
 
 
 def compare_pairs(
@@ -156,7 +158,7 @@ def compare_pairs(
     rope: float | None = None,
     baseline: str | None = None,
 ) -> tuple[Pair, ...]:
-    """Compare each two columns of `values`; `p_of` tests their differences, None leaves tests out, as does None of `rope`."""
+    """Compare each two columns of `values`; `p_of` tests their differences; None leaves tests, or probabilities, out."""
     twos = list(combinations(range(len(names)), 2))
     if baseline is not None:
         first = list(names).index(baseline)

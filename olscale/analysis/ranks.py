@@ -11,6 +11,7 @@ import numpy as np
 from olscale.analysis.ledger import Cell
 from olscale.analysis.rank_tests import critical_difference, friedman, rank
 
+
 @dataclass(frozen=True, slots=True)
 class Ranks:
     """Ranks by the mean error, 1 for the least, equals share a mean rank.
@@ -63,4 +64,3 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     p = friedman(ours).p
     critical = critical_difference(len(methods), len(datasets)) if p == p else math.nan
     return Ranks(tuple(methods), tuple(datasets), rows[0], rows[1], agreement, p, critical)
-

@@ -1,7 +1,6 @@
 """Learners compared on one data set: over its test folds, over the models of prequential folds, or over permutations."""
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,7 +48,9 @@ Values = Mapping[str, float]
 """The figures of a setting by what tells its replicates apart, as canonical JSON."""
 
 
-def replicate_values(store: Store, metric: str, on_damage: OnDamage = "raise") -> dict[tuple[Any, ...], dict[str, float]]:
+def replicate_values(
+    store: Store, metric: str, on_damage: OnDamage = "raise"
+) -> dict[tuple[Any, ...], dict[str, float]]:
     """Return a metric of each run that ended ``ok``, by setting (`setting_of`) and replicate."""
     runs = store.read((*_KEY, "protocol", "outcome", "metrics"), on_damage)
     runs = runs.filter(pc.equal(runs["outcome"], "ok"))
@@ -99,20 +100,21 @@ def compare_within(
     n, words = len(matrix), _WORDS[over]
     if over == "fold" and split.startswith("prequential-"):
         words, test = "models of prequential folds", "Wilcoxon"
-        note = "They say whether a difference is larger than that between models that saw other rows of this stream."
+        note = "These tests say whether a difference is larger than that between models that saw other rows of this stream."
     elif over == "fold":
         test = "corrected t"
         note = "Nadeau and Bengio's corrected t accounts for the training rows that folds share."
     else:
         test = "Wilcoxon"
-        note = f"They speak of these rows in other {'orders' if over == 'permutation' else 'projections'}, not of other rows."
+        other = "orders" if over == "permutation" else "projections"
+        note = f"These tests speak of the same rows in other {other}, not of new rows."
     p_of = None
     if over == "fold" and test == "corrected t" and not metric.startswith("test_"):
-        note = f"Not tested: {metric} is of the rows trained on, of which folds share most; test_ metrics are of each fold's own."
+        note = f"Not tested: {metric} is of training rows, which folds share; a metric that begins with test_ is not."
     elif n < LEAST:
         note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
     elif test == "corrected t":
-        ratio = 1.0 if split == "half" else 1 / (n - 1)
+        ratio = 1.0 if split == "half" else 1 / (int(protocol.get("folds", n)) - 1)
 
         def p_of(step: NDArray[np.float64]) -> float:
             return corrected_t(step, ratio)
@@ -120,9 +122,12 @@ def compare_within(
         p_of = wilcoxon
     if not np.isfinite(matrix).all():
         return None
-    order = sorted(range(len(learners)), key=lambda i: math.copysign(1, -higher or 1) * matrix[:, i].mean())
+    means = matrix.mean(axis=0)
+    order = np.argsort(-means if higher else means, kind="stable")
     names = [learners[i] for i in order]
-    return Within(dataset, f"{n} {words}", compare_pairs(matrix[:, order], names, higher, p_of, None, baseline), test, note)
+    return Within(
+        dataset, f"{n} {words}", compare_pairs(matrix[:, order], names, higher, p_of, None, baseline), test, note
+    )
 
 
 def _count(parsed: Mapping[str, Mapping[str, Any]], name: str) -> int:

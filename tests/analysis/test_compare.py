@@ -40,7 +40,7 @@ def test_ranks_p_values_and_groups_are_those_of_scikit_posthocs_and_autorank(tab
         assert found.friedman.p == pytest.approx(table["friedman"], rel=1e-9)
         for pair in found.pairs:
             assert pair.p_corrected == pytest.approx(table[test][at[pair.a]][at[pair.b]], rel=1e-6, abs=1e-12)
-        theirs = [set(names[i] for i in clique) for clique in table[f"cliques_{test}"] if len(clique) > 1]
+        theirs = [{names[i] for i in clique} for clique in table[f"cliques_{test}"] if len(clique) > 1]
         ours = [set(clique) for clique in found.cliques]
         places = {name: i for i, name in enumerate(found.learners)}
         together = [one for one in theirs if max(places[n] for n in one) - min(places[n] for n in one) == len(one) - 1]
