@@ -40,7 +40,7 @@ def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     array([2.5, 1. , 2.5])
     """
     one, other = losses[..., :, None], losses[..., None, :]
-    return (one > other).sum(axis=-1) + ((one == other).sum(axis=-1) + 1) / 2
+    return np.asarray((one > other).sum(axis=-1) + ((one == other).sum(axis=-1) + 1) / 2)
 
 
 def friedman(ranks: NDArray[np.float64]) -> Friedman:

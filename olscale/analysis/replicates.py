@@ -2,8 +2,9 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,13 @@ def compare_within(
         test = "Wilcoxon"
         other = "orders" if over == "permutation" else "projections"
         note = f"These tests speak of the same rows in other {other}, not of new rows."
-    p_of = None
+    p_of: Callable[[NDArray[np.float64]], float] | None = None
     if over == "fold" and test == "corrected t" and not metric.startswith("test_"):
         note = f"Not tested: {metric} is of training rows, which folds share; a metric that begins with test_ is not."
     elif n < LEAST:
         note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
     elif test == "corrected t":
-        ratio = 1.0 if split == "half" else 1 / (int(protocol.get("folds", n)) - 1)
-
-        def p_of(step: NDArray[np.float64]) -> float:
-            return corrected_t(step, ratio)
+        p_of = partial(corrected_t, ratio=1.0 if split == "half" else 1 / (int(protocol.get("folds", n)) - 1))
     else:
         p_of = wilcoxon
     if not np.isfinite(matrix).all():

@@ -12,6 +12,7 @@ from olscale.cli.say import show
 
 if TYPE_CHECKING:
     from olscale.analysis.compare import Test
+    from olscale.results.store import OnDamage
 
 
 @click.command()
@@ -68,7 +69,8 @@ def compare(
     from olscale.report.comparison_tables import comparison_json, comparison_tables
     from olscale.results import open_store
 
-    opened, on_damage = open_store(store), "skip" if skip_damaged else "raise"
+    opened = open_store(store)
+    on_damage: OnDamage = "skip" if skip_damaged else "raise"
     found = summarise(opened, on_damage=on_damage)
     name_damaged(opened)
     chosen = select(found, metric, datasets, learners, failed=False) if found else []

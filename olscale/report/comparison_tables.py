@@ -32,7 +32,9 @@ def rank_table(one: Compared) -> Table:
             failed = any(s.failures for s in one.cells[name, outcome.datasets[j]])
             shade = 1 + round((SHADES - 1) * (place - 1) / (k - 1))
             best = place == float(outcome.ranks[j].min())
-            line.append(Entry(figure_of(one.metric, float(outcome.values[j, i])), best=best, partial=failed, shade=shade))
+            line.append(
+                Entry(figure_of(one.metric, float(outcome.values[j, i])), best=best, partial=failed, shade=shade)
+            )
         entries.append(tuple(line))
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     return Table(
@@ -100,7 +102,9 @@ def pair_table(pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[s
         entries.append(tuple(line))
     said = list(notes)
     if bayes:
-        width = f"differences up to {figure_of(metric, rope)} are the same" if rope else "no difference counts as the same"
+        width = (
+            f"differences up to {figure_of(metric, rope)} are the same" if rope else "no difference counts as the same"
+        )
         said.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
     return Table(title, tuple(columns), names, tuple(entries), tuple(said), best=_BOLD)

@@ -1,7 +1,6 @@
 """The section of a report that compares learners: ranks, groups, every two, what an error costs."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -58,7 +57,7 @@ def _tested(one: Compared, gallery: Gallery) -> list[Part]:
     ]
 
 
-def _costs(one: Compared, costs: Mapping[tuple[object, ...], float], gallery: Gallery, source: FigureSource) -> list[Part]:
+def _costs(one: Compared, costs: dict[tuple[object, ...], float], gallery: Gallery, source: FigureSource) -> list[Part]:
     """Return the figure of error against costs, of those costs that every learner has on every data set."""
     outcome, shown = one.outcome, {}
     errors = in_unit(one.metric, outcome.values.mean(axis=0))

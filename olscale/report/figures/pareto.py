@@ -37,7 +37,12 @@ def front(points: list[Point], higher: bool) -> list[Point]:
     return kept
 
 
-def pareto_figure(shown: Mapping[str, list[Point]], higher: Mapping[str, bool], metric: str, of_label: Mapping[str, Look] | None = None) -> Figure:
+def pareto_figure(
+    shown: Mapping[str, list[Point]],
+    higher: Mapping[str, bool],
+    metric: str,
+    of_label: Mapping[str, Look] | None = None,
+) -> Figure:
     """Draw a metric against each cost, a panel each, with the front as a line.
 
     Parameters
