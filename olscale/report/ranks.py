@@ -29,7 +29,7 @@ _COLOURS = "Colours are ranks on each data set: the deepest blue is the best, th
 def rank_section(source: FigureSource, gallery: Gallery) -> list[Part]:
     """Return tables and figures of each protocol with two learners or more; tests need five data sets."""
     summaries = source.summaries
-    costs = {
+    costs: dict[tuple[object, ...], float] = {
         (stream_key(s), s.learner, s.version, str(s.params), s.metric): s.mean for s in summaries if s.metric in _COSTS
     }
     parts: list[Part] = []

@@ -45,7 +45,7 @@ def test_learners_are_ranked_and_tested(fill) -> None:
     assert (first["a"], first["b"], first["wins"], first["ties"], first["losses"]) == ("arow", "pa1", 7, 0, 0)
     assert (first["p"], first["p_corrected"]) == (0.015625, 3 * 0.015625)
     assert first["difference"] == pytest.approx(-0.02)
-    assert first["posterior"]["below"] > 0.99
+    assert first["posterior"]["below"] > 0.95
     assert found["cliques"] == []
 
 
@@ -63,7 +63,7 @@ def test_a_baseline_is_compared_with_each_other_learner_only(fill) -> None:
 
 def test_five_data_sets_are_too_few_for_any_p_below_five_percent(fill) -> None:
     text = run("compare", fill(5).path).stdout
-    assert "With 5 data sets the least corrected p that there can be is 0.19: no difference can be significant." in text
+    assert "With 5 data sets the least p of 3 tests is 0.19: none can be significant." in text
 
 
 def test_on_few_data_sets_permutations_are_compared_on_each(fill) -> None:
@@ -97,12 +97,13 @@ def test_a_metric_without_a_direction_is_refused(fill) -> None:
 def test_a_report_ranks_and_tests_from_five_data_sets_on(fill, tmp_path) -> None:
     for number, figures in (
         (7, {"ranks-test_error.svg", "differences-test_error.svg", "costs-test_error.svg"}),
-        (2, set()),
+        (2, {"costs-test_error.svg"}),
     ):
         out = tmp_path / f"out-{number}"
         assert run("report", fill(number).path, "--out", out).returncode == 0
         page = (out / "index.html").read_text()
         assert "<h2>Ranks</h2>" in page
         drawn = {path.name for path in (out / "figures").glob("*test_error.svg")}
-        assert drawn == figures or drawn == {"costs-test_error.svg"}
-        assert ('class="best rank1"' in page) and ('class="rank5"' in page)
+        assert drawn == figures
+        assert 'class="best rank1"' in page
+        assert 'class="rank5"' in page
