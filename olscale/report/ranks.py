@@ -9,7 +9,7 @@ from olscale.report.choice import stream_key
 from olscale.report.comparison import Compared, compared
 from olscale.report.comparison_tables import pair_table, rank_table
 from olscale.report.figures.differences import difference_figure
-from olscale.report.figures.pareto import Point, pareto_figure
+from olscale.report.figures.pareto import CostPoint, pareto_figure
 from olscale.report.figures.ranks import rank_figure
 from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.gallery import Gallery, Part
@@ -67,7 +67,7 @@ def _costs(one: Compared, costs: dict[tuple[object, ...], float], gallery: Galle
             of = [s for column in outcome.datasets for s in one.cells[name, column]]
             found = [costs.get((stream_key(s), s.learner, s.version, str(s.params), cost), 0.0) for s in of]
             if min(found) > 0.0 and math.isfinite(max(found)):
-                points.append(Point(name, float(np.exp(np.mean(np.log(found)))), float(errors[i])))
+                points.append(CostPoint(name, float(np.exp(np.mean(np.log(found)))), float(errors[i])))
         if len(points) == len(outcome.learners):
             shown[cost] = points
     if not shown:

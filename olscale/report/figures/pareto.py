@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Point(NamedTuple):
+class CostPoint(NamedTuple):
     """A learner: what it costs, and how far it is wrong."""
 
     label: str
@@ -21,16 +21,16 @@ class Point(NamedTuple):
     error: float
 
 
-def front(points: list[Point], higher: bool) -> list[Point]:
+def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
     """Return the points to which no other is at least equal in both and better in one, by cost.
 
     Examples
     --------
-    >>> [point.label for point in front([Point("a", 1, 2), Point("b", 2, 1), Point("c", 2, 3)], higher=False)]
+    >>> [point.label for point in front([CostPoint("a", 1, 2), CostPoint("b", 2, 1), CostPoint("c", 2, 3)], higher=False)]
     ['a', 'b']
     """
     sign = -1 if higher else 1
-    kept: list[Point] = []
+    kept: list[CostPoint] = []
     for point in sorted(points, key=lambda point: (sign * point.cost, point.error)):
         if not kept or point.error < kept[-1].error:
             kept.append(point)
@@ -38,7 +38,7 @@ def front(points: list[Point], higher: bool) -> list[Point]:
 
 
 def pareto_figure(
-    shown: Mapping[str, list[Point]],
+    shown: Mapping[str, list[CostPoint]],
     higher: Mapping[str, bool],
     metric: str,
     of_label: Mapping[str, Look] | None = None,
@@ -47,7 +47,7 @@ def pareto_figure(
 
     Parameters
     ----------
-    shown : mapping of str to list of Point
+    shown : mapping of str to list of CostPoint
         By metric of cost.
     higher : mapping of str to bool
         Whether more of it is better.
