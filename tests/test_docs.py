@@ -117,6 +117,9 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     rows = [line.split() for line in printed["results choice"].splitlines()]
     assert {row[0] for row in rows if len(row) == 3} >= {"arow", "pa1", "perceptron", "scw1", "soft-lol"}
     assert "diverged" not in printed["results choice"]
+    compared = printed["compare orders --baseline arow"]
+    assert "Not tested: 1 data set, and at least 5 are needed" in compared
+    assert "Pairs on orders-ageless, over 6 permutations" in compared
 
 
 GUIDE = "docs/guides/your-own-learner.md"

@@ -9,8 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from olscale.analysis.ledger import Cell
-
-ALPHA = 0.05
+from olscale.analysis.rank_tests import critical_difference, friedman, rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +56,11 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     methods = [name for name, of in figures.items() if len(of) == len(datasets)]
     if len(methods) < 2:
         return None
-    from scipy.stats import rankdata
-
     errors = np.array([[figures[method][name] for name in datasets] for method in methods])
-    published, ours = (rankdata(errors[..., which], axis=0) for which in (0, 1))
+    published, ours = (rank(errors[..., which].T) for which in (0, 1))
     steps = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
     agreement = float(np.mean([step[:, 0] * step[:, 1] > 0 for step in steps]))
-    rows = [tuple(map(tuple, of.tolist())) for of in (published, ours)]
-    return Ranks(tuple(methods), tuple(datasets), rows[0], rows[1], agreement, *_tests(ours))
-
-
-def _tests(ranks: np.ndarray) -> tuple[float, float]:
-    from scipy.stats import friedmanchisquare, studentized_range
-
-    k, n = ranks.shape
-    if k < 3 or n < 2:
-        return math.nan, math.nan
-    p = float(friedmanchisquare(*ranks).pvalue)
-    q = float(studentized_range.ppf(1 - ALPHA, k, np.inf)) / math.sqrt(2)
-    return p, q * math.sqrt(k * (k + 1) / (6 * n))
+    rows = [tuple(map(tuple, of.T.tolist())) for of in (published, ours)]
+    p = friedman(ours).p
+    critical = critical_difference(len(methods), len(datasets)) if p == p else math.nan
+    return Ranks(tuple(methods), tuple(datasets), rows[0], rows[1], agreement, p, critical)

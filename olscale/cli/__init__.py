@@ -28,6 +28,7 @@ COMMANDS = {
     "reproduce": ("olscale.cli.reproduce", "Run a paper's experiments and set its tables beside ours."),
     "status": ("olscale.cli.results", "Show what a metrics store holds and how far experiments are."),
     "results": ("olscale.cli.results", "Print the results of a metrics store."),
+    "compare": ("olscale.cli.compare", "Compare learners: ranks, tests, every two."),
     "report": ("olscale.cli.report", "Write a page with the tables and figures of a metrics store."),
     "dashboard": ("olscale.cli.dashboard", "Show metrics stores on a page while they fill."),
     "compact": ("olscale.cli.results", "Merge the many small files of a metrics store into few large ones."),

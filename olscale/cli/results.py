@@ -81,7 +81,7 @@ def results(
         elif sys.stdout.isatty():
             print_rich(made)
         else:
-            show(plain(made, ascii_only=not _can_print("±")))
+            show(plain(made, ascii_only=not can_print("±")))
 
 
 @click.command()
@@ -134,7 +134,8 @@ def name_damaged(store: Store) -> None:
         say(left_out, err=True)
 
 
-def _can_print(text: str) -> bool:
+def can_print(text: str) -> bool:
+    """Return whether standard output has the characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):

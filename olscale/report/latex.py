@@ -20,6 +20,7 @@ _SPECIAL = {
     "±": r"$\pm$",
 } | {char: f"\\{char}" for char in "&%$#_{}"}
 _PARTIAL = "! "
+_BOLD = {"best of the column": "The best of each column is in bold"}
 
 
 def escape(text: str) -> str:
@@ -38,12 +39,17 @@ def _cell(entry: Entry) -> str:
         return "--" if entry.note == "-" else escape(entry.note)
     text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
+    text = f"{text}$^{{\\sim}}$" if entry.alike else text
     return f"{text}$^{{!}}$" if entry.partial else text
 
 
 def _caption(table: Table) -> str:
     """Return what stands above the table in a paper: title, what the figures are, what the marks mean."""
-    best = ["The best of each column is in bold"] if any(entry.best for line in table.entries for entry in line) else []
+    best = (
+        [_BOLD.get(table.best, f"In bold: {table.best}")]
+        if any(entry.best for line in table.entries for entry in line)
+        else []
+    )
     notes = [note.rstrip(".") for note in table.notes if not note.startswith(_PARTIAL)]
     left_out = [note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)]
     sentences = [escape(text) for text in (table.title, *notes, *best)]

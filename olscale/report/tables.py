@@ -33,6 +33,10 @@ class Entry:
         Whether no other entry of the column is better, at the digits shown.
     partial : bool
         Whether some of the runs failed and the figures are of the rest.
+    alike : bool
+        Whether it does not differ significantly from the best.
+    shade : int
+        From 1, the best rank of a data set, to 5; 0 for none.
     """
 
     mean: str = ""
@@ -40,6 +44,8 @@ class Entry:
     note: str = ""
     best: bool = False
     partial: bool = False
+    alike: bool = False
+    shade: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,8 @@ class Table:
         What a reader must know, a sentence each.
     advice : tuple of str
         What a user of the command line may want to type; not for a paper.
+    best : str
+        What a mark of the best means.
     """
 
     title: str
@@ -67,6 +75,7 @@ class Table:
     entries: tuple[tuple[Entry, ...], ...]
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
+    best: str = "best of the column"
 
 
 _Cells = Mapping[tuple[Row, Column], Mapping[str, Summary]]  # by metric

@@ -25,7 +25,9 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     """
     mean_width = max((len(entry.mean) for entry in column), default=0)
     std_width = max((len(entry.std) for entry in column), default=0)
-    marks = [(mark if entry.best else "") + ("!" if entry.partial else "") for entry in column]
+    marks = [
+        (mark if entry.best else "") + ("~" if entry.alike else "") + ("!" if entry.partial else "") for entry in column
+    ]
     mark_width = max(map(len, marks), default=0)
     texts = []
     for entry, marked in zip(column, marks, strict=True):
@@ -87,7 +89,7 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
             for name, line in zip(["learner", *table.rows], lines, strict=True)
         ]
         rule = "-" * max(map(width, body))
-        best = ["* best of the column."] if any(entry.best for line in table.entries for entry in line) else []
+        best = [f"* {table.best}."] if any(entry.best for line in table.entries for entry in line) else []
         blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *best, *table.notes, *table.advice]))
     text = "\n\n".join(blocks) + "\n" if blocks else ""
     return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text

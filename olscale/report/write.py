@@ -11,6 +11,7 @@ from olscale.report.figures.style import need_matplotlib
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import page_html, table_html
 from olscale.report.papers import FigureSource, paper_figures
+from olscale.report.ranks import rank_section
 from olscale.report.sections import failures, overview, stream_sections
 from olscale.report.tables import tables
 from olscale.results import Store
@@ -91,6 +92,8 @@ def write_report(
     results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in made])
     long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
     sections: list[tuple[str, list[Part]]] = [("Runs", [*overview(status)]), *([] if long else [results])]
+    if ranks := rank_section(source, gallery):
+        sections.append(("Ranks", ranks))
     for paper, figures in wanted:
         sections.append((f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures)))
     sections += stream_sections(source, gallery)

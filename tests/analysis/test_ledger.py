@@ -327,17 +327,6 @@ def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     assert [table.title for table in rank_tables(cells)] == ["Ranks by test error"]
 
 
-def test_the_tests_of_ranks_are_demsars() -> None:
-    """Demsar 2006: q at 5 % is 2.343 for three methods; the critical difference is q sqrt(k (k + 1) / (6 n))."""
-    import numpy as np
-
-    from olscale.analysis.ranks import _tests
-
-    p, critical = _tests(np.array([[1.0, 1, 1, 1], [2, 2, 2, 3], [3, 3, 3, 2]]))
-    assert critical == pytest.approx(2.343 * math.sqrt(3 * 4 / (6 * 4)), rel=1e-3)
-    assert p == pytest.approx(math.exp(-6.5 / 2))  # chi-square 6.5 with two degrees of freedom
-
-
 def test_the_published_tables_are_read() -> None:
     cells = read_published()
     assert len(cells) == 177

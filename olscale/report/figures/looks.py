@@ -41,11 +41,11 @@ class Looks:
         rows = sorted((row for s in summaries for row in rows_of(s)[:1]), key=Row.order)
         self._learners = {label: i for i, label in enumerate(dict.fromkeys(row.label for row in rows))}
 
-    def of(self, shown: Mapping[str, Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
+    def of(self, shown: Mapping[str, Summary | Curve | SegmentErrors | Sweep]) -> dict[str, Look]:
         """Return the looks of what a figure shows, by its label there."""
         found, settings = {}, Counter[str]()
         for label, one in shown.items():
-            name = one.summary.label
+            name = (one if isinstance(one, Summary) else one.summary).label
             learner = self._learners.setdefault(name, len(self._learners))
             found[label] = _look(learner, settings[name])
             settings[name] += 1

@@ -1,0 +1,118 @@
+"""Tests of paired differences: Wilcoxon's, the sign test, Nadeau and Bengio's corrected t; and Holm's correction of many."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.analysis.rank_tests import rank
+
+_EXACT = 50
+"""Differences up to which the distribution of Wilcoxon's statistic is counted out."""
+
+
+def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `one` minus `other`, such that what is equal but for rounding in the last digits is equal.
+
+    Examples
+    --------
+    >>> a, b = differences_of(np.array([0.3, 0.8]), np.array([0.1, 0.6]))
+    >>> a == b, 0.3 - 0.1 == 0.8 - 0.6
+    (np.True_, False)
+    """
+    scale = max(float(np.abs(one).max()), float(np.abs(other).max())) or 1.0
+    return np.asarray(np.round((one - other) / scale, 12) * scale)
+
+
+def wilcoxon(differences: NDArray[np.float64]) -> float:
+    """Return the two-sided p of Wilcoxon's signed-rank test; differences of zero are left out.
+
+    Of up to 50 differences it is exact, also where some are equal; of more it is that of the normal approximation.
+
+    References
+    ----------
+    F. Wilcoxon, Individual comparisons by ranking methods, Biometrics Bulletin 1, 1945.
+
+    Examples
+    --------
+    >>> wilcoxon(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    0.03125
+    """
+    kept = differences[differences != 0]
+    if len(kept) == 0:
+        return 1.0
+    ranks = rank(np.abs(kept))
+    above = float(ranks[kept > 0].sum())
+    least = min(above, float(ranks.sum()) - above)
+    if len(kept) > _EXACT:
+        z = (least - float(ranks.sum()) / 2) / math.sqrt(float((ranks**2).sum()) / 4)
+        return math.erfc(-z / math.sqrt(2))
+    # Chances of each sum of ranks up to the least, doubled so that shared ranks are whole numbers; signs are coins.
+    chances = np.zeros(round(2 * least) + 1)
+    chances[0] = 1.0
+    for step in np.round(2 * ranks).astype(int):
+        halves = chances / 2
+        chances = halves.copy()
+        chances[step:] += halves[: max(0, len(halves) - step)]
+    return min(1.0, 2 * float(chances.sum()))
+
+
+def sign_test(differences: NDArray[np.float64]) -> float:
+    """Return the two-sided p of the sign test; differences of zero are left out.
+
+    Examples
+    --------
+    >>> sign_test(np.array([1.0, 2.0, 0.5, 3.0, -1.0, 0.0]))
+    0.375
+    """
+    wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
+    n = wins + losses
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / float(2**n))
+
+
+def corrected_t(differences: NDArray[np.float64], ratio: float) -> float:
+    """Return the two-sided p of Nadeau and Bengio's corrected resampled t test.
+
+    Folds share training rows, so their differences vary less than those of fresh data would: the correction adds `ratio`
+    to ``1 / n``.
+
+    Parameters
+    ----------
+    differences : array of shape (n_folds,)
+    ratio : float
+        Rows tested on over rows trained on: ``1 / (folds - 1)`` of cross-validation.
+
+    References
+    ----------
+    C. Nadeau, Y. Bengio, Inference for the generalization error, Machine Learning 52, 2003.
+
+    Examples
+    --------
+    >>> round(corrected_t(np.array([0.02, 0.01, 0.03, 0.02, 0.02]), 1 / 4), 4)
+    0.0135
+    """
+    from scipy.special import stdtr
+
+    n, mean = len(differences), float(differences.mean())
+    variance = float(differences.var(ddof=1)) * (1 / n + ratio)
+    if variance == 0.0:
+        return 1.0 if mean == 0.0 else 0.0
+    return 2 * float(stdtr(n - 1, -abs(mean) / math.sqrt(variance)))
+
+
+def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p values corrected by Holm's step-down method for that there are many.
+
+    References
+    ----------
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.04, 0.03]))
+    array([0.03, 0.06, 0.06])
+    """
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return corrected

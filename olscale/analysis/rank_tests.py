@@ -1,0 +1,94 @@
+"""Ranks of learners over data sets, and the tests that look at ranks alone: Friedman's and Nemenyi's.
+
+References
+----------
+J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+ALPHA = 0.05
+
+
+class Friedman(NamedTuple):
+    """Friedman's test that all learners have the same mean rank; NaN for fewer than three learners or two data sets.
+
+    Parameters
+    ----------
+    statistic, p : float
+        Chi-square with ties accounted for, and its p.
+    f, f_p : float
+        The less cautious F statistic of Iman and Davenport, and its p.
+    """
+
+    statistic: float = math.nan
+    p: float = math.nan
+    f: float = math.nan
+    f_p: float = math.nan
+
+
+def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks along the last axis, 1 for the least; equals share the mean of theirs.
+
+    Examples
+    --------
+    >>> rank(np.array([0.2, 0.1, 0.2]))
+    array([2.5, 1. , 2.5])
+    """
+    one, other = losses[..., :, None], losses[..., None, :]
+    return np.asarray((one > other).sum(axis=-1) + ((one == other).sum(axis=-1) + 1) / 2)
+
+
+def friedman(ranks: NDArray[np.float64]) -> Friedman:
+    """Test whether learners differ at all.
+
+    Parameters
+    ----------
+    ranks : array of shape (n_datasets, n_learners)
+
+    Examples
+    --------
+    >>> found = friedman(rank(np.array([[1.0, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2]])))
+    >>> round(found.statistic, 3), round(found.p, 4), round(found.f, 3), round(found.f_p, 4)
+    (6.5, 0.0388, 13.0, 0.0066)
+    """
+    from scipy.special import chdtrc, fdtrc
+
+    n, k = ranks.shape
+    if k < 3 or n < 2:
+        return Friedman()
+    # The variance of the ranks of a data set, that of 1 ... k where none are equal.
+    spread = float(((ranks - (k + 1) / 2) ** 2).sum()) / (n * (k - 1))
+    if spread == 0.0:
+        return Friedman(0.0, 1.0, 0.0, 1.0)
+    statistic = n * float(((ranks.mean(axis=0) - (k + 1) / 2) ** 2).sum()) / spread
+    p = float(chdtrc(k - 1, statistic))
+    most = n * (k - 1)
+    if most - statistic < 1e-9 * most:  # all data sets agree
+        return Friedman(statistic, p, math.inf, 0.0)
+    f = (n - 1) * statistic / (most - statistic)
+    return Friedman(statistic, p, f, float(fdtrc(k - 1, (k - 1) * (n - 1), f)))
+
+
+def critical_difference(k: int, n: int) -> float:
+    """Return by how much mean ranks of two of `k` learners on `n` data sets must differ, by Nemenyi, at the 5 % level.
+
+    Examples
+    --------
+    >>> round(critical_difference(4, 14), 2)
+    1.25
+    """
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(1 - ALPHA, k, np.inf)) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
+
+
+def nemenyi(distance: float, k: int, n: int) -> float:
+    """Return the p of a distance of two mean ranks, already corrected for all pairs of `k` learners."""
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.sf(distance * math.sqrt(12 * n / (k * (k + 1))), k, np.inf))

@@ -1,0 +1,92 @@
+"""``olscale compare``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from olscale.cli.results import can_print, name_damaged, skip_damaged_option
+from olscale.cli.say import show
+
+if TYPE_CHECKING:
+    from olscale.analysis.compare import Test
+    from olscale.results.store import OnDamage
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--metric", metavar="NAME", help="Compare by this metric (default: the test error, else the cumulative one)."
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["table", "json", "latex"]),
+    default="table",
+    show_default=True,
+    help="How to print.",
+)
+@click.option("--baseline", metavar="LEARNER", help="Compare this learner with each other one, and no others.")
+@click.option(
+    "--test",
+    type=click.Choice(["wilcoxon", "nemenyi"]),
+    default="wilcoxon",
+    show_default=True,
+    help="How each two are tested over data sets.",
+)
+@click.option(
+    "--rope",
+    type=click.FloatRange(min=0.0),
+    metavar="R",
+    help="Differences up to R are the same in practice (default: 0.01 of errors, else 0).",
+)
+@click.option("--dataset", "datasets", metavar="NAME", multiple=True, help="Only this dataset (may be repeated).")
+@click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
+@skip_damaged_option
+def compare(
+    store: str,
+    metric: str | None,
+    format_: str,
+    baseline: str | None,
+    test: Test,
+    rope: float | None,
+    datasets: tuple[str, ...],
+    learners: tuple[str, ...],
+    skip_damaged: bool,
+) -> None:
+    """Compare the learners in the metrics store STORE: ranks, tests, every two.
+
+    Over data sets, of which five are needed; on fewer, over folds or permutations of each.
+    """
+    if baseline and test == "nemenyi":
+        raise click.UsageError("--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs")
+    from olscale.analysis import summarise
+    from olscale.errors import ReportError
+    from olscale.report import latex, plain, print_rich, select
+    from olscale.report.comparison import compared, within_each
+    from olscale.report.comparison_tables import comparison_json, comparison_tables
+    from olscale.results import open_store
+
+    opened = open_store(store)
+    on_damage: OnDamage = "skip" if skip_damaged else "raise"
+    found = summarise(opened, on_damage=on_damage)
+    name_damaged(opened)
+    chosen = select(found, metric, datasets, learners, failed=False) if found else []
+    made = compared(chosen, metric, test, rope, baseline)
+    if not made:
+        raise ReportError(
+            f"nothing to compare in {store}: expected two learners or more with figures on a common data set"
+        )
+    all_ = [(one, [] if one.outcome.tested else within_each(one, opened, on_damage)) for one in made]
+    if format_ == "json":
+        show(comparison_json(all_))
+        return
+    tables = [table for one, within in all_ for table in comparison_tables(one, within)]
+    if format_ == "latex":
+        show(latex(tables))
+    elif sys.stdout.isatty():
+        print_rich(tables)
+    else:
+        show(plain(tables, ascii_only=not can_print("±")))

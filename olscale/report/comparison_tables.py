@@ -1,0 +1,165 @@
+"""A comparison of learners as tables and as JSON."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from olscale.analysis.compare import LEAST, Comparison, Pair
+from olscale.analysis.rank_tests import ALPHA
+from olscale.analysis.replicates import Within
+from olscale.measures import figure_of, measure_of
+from olscale.report.comparison import Compared
+from olscale.report.tables import Entry, Table
+from olscale.report.wording import metric_text, protocol_text
+
+SHADES = 5
+_SURE = 0.95
+_BOLD = "corrected p at most 0.05, or probability above 0.95"
+
+
+def rank_table(one: Compared) -> Table:
+    """Return learners by data sets, the best mean rank first, with what the tests say below."""
+    outcome = one.outcome
+    alike = set(outcome.alike()) if outcome.tested else set()
+    k = len(outcome.learners)
+    entries = []
+    for i, name in enumerate(outcome.learners):
+        first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
+        line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike and name != _against(outcome))]
+        for j in range(len(outcome.datasets)):
+            place = float(outcome.ranks[j, i])
+            failed = any(s.failures for s in one.cells[name, outcome.datasets[j]])
+            shade = 1 + round((SHADES - 1) * (place - 1) / (k - 1))
+            best = place == float(outcome.ranks[j].min())
+            line.append(
+                Entry(figure_of(one.metric, float(outcome.values[j, i])), best=best, partial=failed, shade=shade)
+            )
+        entries.append(tuple(line))
+    title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
+    return Table(
+        title, ("mean rank", *outcome.datasets), outcome.learners, tuple(entries), (*one.notes, *verdicts(one))
+    )
+
+
+def _against(outcome: Comparison) -> str:
+    return outcome.baseline or outcome.learners[0]
+
+
+def verdicts(one: Compared) -> list[str]:
+    """Return what the tests over data sets say, a sentence each."""
+    outcome = one.outcome
+    n, pairs = len(outcome.datasets), len(outcome.pairs)
+    if not outcome.tested:
+        few = f"Not tested: {n} data {'set' if n == 1 else 'sets'}, and at least {LEAST} are needed"
+        return [f"{few}; of {n} no test over data sets can tell a difference from chance."]
+    notes = []
+    found = outcome.friedman
+    if found.p == found.p:
+        davenport = f"Iman-Davenport: F {found.f:.2f}, p {p_text(found.f_p, '= ')}"
+        notes.append(f"Friedman: chi-square {found.statistic:.2f}, p {p_text(found.p, '= ')}; {davenport}.")
+    if outcome.test == "nemenyi" and outcome.baseline is None:
+        notes.append(f"Nemenyi: mean ranks differ at 5 % if by {outcome.critical:.2f} or more.")
+    else:
+        what = f"{outcome.baseline} with each other" if outcome.baseline else "each two"
+        notes.append(f"Tests of {what}: Wilcoxon's signed ranks, Holm's correction of {pairs}, level 5 %.")
+        if (least := pairs * 2.0 ** (1 - n)) > ALPHA:
+            notes.append(
+                f"With {n} data sets the least p of {pairs} tests is {p_text(min(1.0, least))}: none can be significant."
+            )
+    if len(outcome.alike()) > 1:
+        than = f"from {outcome.baseline}" if outcome.baseline else "from the best"
+        notes.append(f"~ does not differ significantly {than}; that is no proof that they are equal.")
+    if outcome.baseline is None:
+        groups = "; ".join(", ".join(clique) for clique in outcome.cliques)
+        notes.append(f"No significant difference within: {groups}." if groups else "Every two differ significantly.")
+    return notes
+
+
+def p_text(p: float, sign: str = "") -> str:
+    """Return a p value."""
+    if p < 1e-4:
+        return "< 0.0001"
+    return "-" if math.isnan(p) else f"{sign}{p:.2g}" if p < 0.1 else f"{sign}{p:.2f}"
+
+
+def pair_table(pairs: Sequence[Pair], metric: str, title: str, notes: Sequence[str] = (), rope: float = 0.0) -> Table:
+    """Return the pairs, a row each: wins, ties and losses, differences, p values, probabilities."""
+    tested = any(not math.isnan(pair.p) for pair in pairs)
+    bayes = any(pair.posterior for pair in pairs)
+    columns = ["wins/ties/losses", "difference", *(["p", "corrected p", "sign p"] if tested else [])]
+    columns += ["better", "same", "worse"] if bayes else []
+    entries = []
+    for pair in pairs:
+        line = [Entry(f"{pair.wins}/{pair.ties}/{pair.losses}"), Entry(figure_of(metric, pair.difference))]
+        if tested:
+            line += [Entry(p_text(pair.p)), Entry(p_text(pair.p_corrected), best=pair.p_corrected <= ALPHA)]
+            line.append(Entry(p_text(pair.p_sign)))
+        if pair.posterior:
+            below, within, above = pair.posterior
+            better, worse = (above, below) if measure_of(metric).better == "higher" else (below, above)
+            line += [Entry(f"{share:.2f}", best=share > _SURE) for share in (better, within, worse)]
+        entries.append(tuple(line))
+    said = list(notes)
+    if bayes:
+        width = (
+            f"differences up to {figure_of(metric, rope)} are the same" if rope else "no difference counts as the same"
+        )
+        said.append(f"better, same, worse: probabilities by Bayesian signed ranks; {width}.")
+    names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
+    return Table(title, tuple(columns), names, tuple(entries), tuple(said), best=_BOLD)
+
+
+def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Table]:
+    """Return all tables of a comparison."""
+    made = [rank_table(one)]
+    if one.outcome.pairs:
+        made.append(pair_table(one.outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", (), one.rope))
+    for each in within:
+        title = f"Pairs on {each.dataset}, over {each.over}"
+        notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
+        made.append(pair_table(each.pairs, one.metric, title, notes))
+    return made
+
+
+def comparison_json(found: Sequence[tuple[Compared, Sequence[Within]]]) -> str:
+    """Return a JSON object of the first comparison, with those of other protocols under ``others``."""
+    objects = [_object(one, within) for one, within in found]
+    return json.dumps(objects[0] | {"others": objects[1:]}, indent=1, allow_nan=False) + "\n" if objects else "{}\n"
+
+
+def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
+    o = one.outcome
+    return {
+        "metric": one.metric,
+        "protocol": dict(one.protocol),
+        "datasets": list(o.datasets),
+        "learners": list(o.learners),
+        "values": o.values.tolist(),
+        "mean_ranks": dict(zip(o.learners, o.mean_ranks.tolist(), strict=True)),
+        "friedman_statistic": _finite(o.friedman.statistic),
+        "friedman_p": _finite(o.friedman.p),
+        "iman_davenport_f": _finite(o.friedman.f),
+        "iman_davenport_p": _finite(o.friedman.f_p),
+        "test": o.test if o.tested else None,
+        "critical_difference": _finite(o.critical),
+        "cliques": [list(clique) for clique in o.cliques],
+        "baseline": o.baseline,
+        "rope": one.rope,
+        "pairs": [_pair(pair) for pair in o.pairs],
+        "within": [
+            {"dataset": w.dataset, "over": w.over, "test": w.test, "note": w.note, "pairs": list(map(_pair, w.pairs))}
+            for w in within
+        ],
+        "notes": [*one.notes, *verdicts(one)],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    made: dict[str, Any] = {name: getattr(pair, name) for name in ("a", "b", "wins", "ties", "losses", "difference")}
+    made |= {name: _finite(getattr(pair, name)) for name in ("p", "p_corrected", "p_sign")}
+    return made | {"posterior": pair.posterior._asdict() if pair.posterior else None}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,77 @@
+"""Error against cost, and its front: the learners than which no other is both better and cheaper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from olscale.report.figures.looks import Look, looks
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text, metric_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class CostPoint(NamedTuple):
+    """A learner: what it costs, and how far it is wrong."""
+
+    label: str
+    cost: float
+    error: float
+
+
+def front(points: list[CostPoint], higher: bool) -> list[CostPoint]:
+    """Return the points to which no other is at least equal in both and better in one, by cost.
+
+    Examples
+    --------
+    >>> [point.label for point in front([CostPoint("a", 1, 2), CostPoint("b", 2, 1), CostPoint("c", 2, 3)], higher=False)]
+    ['a', 'b']
+    """
+    sign = -1 if higher else 1
+    kept: list[CostPoint] = []
+    for point in sorted(points, key=lambda point: (sign * point.cost, point.error)):
+        if not kept or point.error < kept[-1].error:
+            kept.append(point)
+    return kept
+
+
+def pareto_figure(
+    shown: Mapping[str, list[CostPoint]],
+    higher: Mapping[str, bool],
+    metric: str,
+    of_label: Mapping[str, Look] | None = None,
+) -> Figure:
+    """Draw a metric against each cost, a panel each, with the front as a line.
+
+    Parameters
+    ----------
+    shown : mapping of str to list of CostPoint
+        By metric of cost.
+    higher : mapping of str to bool
+        Whether more of it is better.
+    metric : str
+        What `error` is of, a metric of which less is better.
+    of_label : mapping of str to Look, optional
+        Looks of the learners in other figures too; by their order when left out.
+    """
+    labels = list(dict.fromkeys(point.label for points in shown.values() for point in points))
+    of_label = of_label or looks(labels)
+    with styled():
+        figure, axes = panels(len(shown), width=2.9, height=2.6, beside=labels)
+        for panel, (cost, points) in zip(axes, shown.items(), strict=True):
+            best = front(points, higher[cost])
+            panel.plot([p.cost for p in best], [p.error for p in best], color="#8a8a8a", zorder=1)
+            for label in labels:
+                at = next((point for point in points if point.label == label), None)
+                if at is not None:
+                    look = of_label[label] | {"linestyle": "", "markersize": 6}
+                    face = look["color"] if at in best else "white"
+                    panel.plot(at.cost, at.error, markerfacecolor=face, label=figure_text(label), **look)
+            panel.set_xscale("log")
+            panel.set(xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)")
+            panel.set(ylabel=f"{metric_text(metric)} (less is better)")
+        handles, _ = axes[0].get_legend_handles_labels()
+        figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")
+    return figure

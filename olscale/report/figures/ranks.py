@@ -1,0 +1,65 @@
+"""Mean ranks on one axis, with bars over learners that do not differ significantly: the critical-difference diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from olscale.analysis.compare import Comparison
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
+    """Draw the critical-difference diagram of each comparison in a panel of its own.
+
+    Parameters
+    ----------
+    shown : mapping of str to Comparison
+        By title of the panel.
+    title : str
+
+    References
+    ----------
+    J. Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006, figure 1.
+    """
+    most = max(len(one.learners) for one in shown.values())
+    bars = max(len(one.cliques) for one in shown.values())
+    with styled():
+        height = 0.75 + 0.2 * ((most + 1) // 2) + 0.12 * bars
+        figure, axes = panels(len(shown), width=5.6, height=height, across=1)
+        for panel, (name, one) in zip(axes, shown.items(), strict=True):
+            _draw(panel, one)
+            panel.set_title(figure_text(name), pad=18)
+        if title:
+            figure.suptitle(title)
+    return figure
+
+
+def _draw(panel: Axes, one: Comparison) -> None:
+    k, ranks = len(one.learners), one.mean_ranks.tolist()
+    half = (k + 1) // 2
+    first = 0.3 + 0.3 * len(one.cliques)
+    panel.set(xlim=(0.4, k + 0.6), ylim=(first + 0.5 * half + 0.2, -0.1))
+    panel.xaxis.tick_top()
+    panel.set_xticks(range(1, k + 1))
+    panel.grid(False)
+    panel.yaxis.set_visible(False)
+    for side in ("left", "bottom"):
+        panel.spines[side].set_visible(False)
+    panel.spines["top"].set(visible=True, bounds=(1, k))
+    for i, (name, mean) in enumerate(zip(one.learners, ranks, strict=True)):
+        left = i < half
+        down = first + 0.5 * (i if left else k - 1 - i) + 0.2
+        edge = 0.9 if left else k + 0.1
+        panel.plot([mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False)
+        text = f"{figure_text(name)}  {mean:.2f}" if left else f"{mean:.2f}  {figure_text(name)}"
+        panel.text(edge, down, f" {text} ", ha="right" if left else "left", va="center")
+    for level, clique in enumerate(one.cliques):
+        ends = [ranks[one.learners.index(name)] for name in (clique[0], clique[-1])]
+        at = 0.25 + 0.3 * level
+        panel.plot([ends[0] - 0.04, ends[1] + 0.04], [at, at], color="#0072b2", linewidth=3.2, solid_capstyle="butt")
