@@ -153,6 +153,7 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
         check_support(
             {name: state[name] for name in SupportVectors._fields if name in state}, len(self.state_["place"])
         )
+        empty = self.state_["matrix"].shape  # which may have columns beside the square of the vectors
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]
@@ -160,7 +161,8 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
                 self.state_[name] = np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
-        if len(self.state_["alpha"]) != slots or not {*beside[-2:]} <= {slots, 0}:
+        expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]
+        if len(self.state_["alpha"]) != slots or beside[-2:] != expected:
             raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:

@@ -70,7 +70,7 @@ MAY = {
     EVALUATE: {"numba", "pyarrow", "pydantic"},
     ("models", "list", "store"): {"pyarrow"},
     ("models", "save", "alone", "", "again.olm"): {"numba", "pyarrow", "pydantic"},
-    ("models", "show", "model.olm"): {"numba", "pydantic"},
+    ("models", "show", "model.olm"): {"numba", "pyarrow", "pydantic"},
     ("predict", "model.olm", "xor"): {"numba", "pyarrow", "pydantic"},
     ("report", "store", "--out", "page"): {"jinja2", "matplotlib", "pyarrow"},
 }
