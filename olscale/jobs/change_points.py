@@ -1,0 +1,139 @@
+"""Change points of a series: the piecewise constant fit of least absolute deviation, each step with a price.
+
+With absolute deviations a single night that is far off costs what it is off and no more, so it makes no step; and the level
+of a part is its median, one of its own values, which makes the search exact and short (`l1_parts`).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LEAST_NIGHTS = 8
+"""Below so many values nothing is said of a series."""
+
+MOST_NIGHTS = 200
+"""The last values that are looked at."""
+
+_CORRELATED = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A series cut where its level changes.
+
+    Parameters
+    ----------
+    starts : tuple of int
+        Where each part begins; the first is 0.
+    levels : tuple of float
+        Median of each part.
+    correlation : float
+        Of neighbours, after the levels are taken off.
+    """
+
+    starts: tuple[int, ...]
+    levels: tuple[float, ...]
+    correlation: float
+
+    @property
+    def unstable(self) -> bool:
+        """Whether neighbours are so alike that slow drifts pass for steps."""
+        return self.correlation > _CORRELATED
+
+
+def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[int]:
+    """Return where the parts begin that have the least sum of absolute deviations and prices of steps.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n,)
+    price : float
+        Of one more part.
+    least : int
+        Values of a part.
+
+    Notes
+    -----
+    A dynamic programme over the end of the last part and its level. Only the series' own values need to be tried as levels:
+    a median is among those of least deviation. Time and memory are those of n times n.
+
+    Examples
+    --------
+    >>> l1_parts(np.array([1.0, 1.0, 9.0, 1.0, 5.0, 5.0, 5.0]), price=2.0)
+    [0, 4]
+    """
+    n = len(values)
+    off = np.abs(values[:, None] - np.unique(values))  # of each value from each level
+    cost, start = np.full(off.shape[1], np.inf), np.zeros(off.shape[1], np.int64)  # of the last part, by its level
+    best, begins = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
+    best[0] = -price
+    for end in range(least, n + 1):
+        cost += off[end - 1]
+        fresh = best[end - least] + price + off[end - least : end].sum(axis=0)
+        shorter = fresh < cost
+        cost[shorter], start[shorter] = fresh[shorter], end - least
+        level = int(cost.argmin())
+        best[end], begins[end] = cost[level], start[level]
+    starts = [int(begins[n])]
+    while starts[0]:
+        starts.insert(0, int(begins[starts[0]]))
+    return starts
+
+
+def find_parts(values: NDArray[np.float64], change: float, least: int, relative: bool = True) -> Parts:
+    """Cut a series where its level changes by at least `change`.
+
+    Parameters
+    ----------
+    values : float64 array of shape (n,)
+    change : float
+        The least step, as a share of the level before it, or as it stands if not `relative`.
+    least : int
+        Values of a part.
+    relative : bool
+    """
+    n = len(values)
+    if n < 2 * least:
+        return Parts((0,), (float(np.median(values)),), 0.0)
+    price, noise = 2.0 * np.log(n), _noise(np.diff(values)) / np.sqrt(2.0)
+    floor = 1e-3 * abs(float(np.median(values))) or 1e-12
+    for _ in range(2):
+        starts = l1_parts(values / max(noise, floor), price, least)
+        # Differences of neighbours underestimate noise that is not independent.
+        if (seen := _noise(_residuals(values, starts))) <= noise:
+            break
+        noise = seen
+    starts = _join(values, starts, change, relative)
+    left = _residuals(values, starts)
+    left = left.clip(
+        *(3.0 * _noise(left) * np.array([-1.0, 1.0]))
+    )  # one night that is far off hides what neighbours share
+    spread = float(left @ left)
+    correlation = float(left[:-1] @ left[1:]) / spread if spread else 0.0
+    return Parts(tuple(starts), tuple(_levels(values, starts)), correlation)
+
+
+def _noise(deviations: NDArray[np.float64]) -> float:
+    """Return the standard deviation of normal noise with this median absolute deviation."""
+    return 1.4826 * float(np.median(np.abs(deviations - np.median(deviations))))
+
+
+def _levels(values: NDArray[np.float64], starts: list[int]) -> list[float]:
+    return [float(np.median(part)) for part in np.split(values, starts[1:])]
+
+
+def _residuals(values: NDArray[np.float64], starts: list[int]) -> NDArray[np.float64]:
+    return np.concatenate([part - np.median(part) for part in np.split(values, starts[1:])])
+
+
+def _join(values: NDArray[np.float64], starts: list[int], change: float, relative: bool) -> list[int]:
+    """Join neighbours, the most alike first, until all steps are large enough."""
+    while len(starts) > 1:
+        levels = np.array(_levels(values, starts))
+        steps = np.abs(np.diff(levels)) / (np.abs(levels[:-1]) if relative else 1.0)
+        least = int(steps.argmin())
+        if steps[least] >= change:
+            break
+        starts = starts[: least + 1] + starts[least + 2 :]
+    return starts
