@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 class OneUlp:
     """Predicts by the first feature alone; `edge` is one of the values that it has."""
 
-    version = 1
     edge = 0.0
 
     def __init__(self, offset: float = 0.0) -> None:
