@@ -18,9 +18,10 @@ from olscale.errors import StoreError
 from olscale.jobs.home import JobHome, write_file
 
 _TEXT, _FLOAT = pa.string(), pa.float64()
+_WHICH = ("night", "state", "job", "code", "machine")
 HISTORY_SCHEMA = pa.schema(
     [
-        *[(name, _TEXT) for name in ("night", "state", "job", "kind", "code", "machine")],
+        *[(name, _TEXT) for name in (*_WHICH, "kind")],
         ("began", pa.timestamp("ms", tz="UTC")),
         ("load", _FLOAT),
         ("made_by", pa.map_(_TEXT, _TEXT)),
@@ -95,10 +96,12 @@ def read_history(
         raise StoreError(f"{_first_damaged(files)}: cannot be read: {fault}; move it out of the history") from None
 
 
-def night_rows(home: JobHome) -> list[dict[str, Any]]:
-    """Return the row of each night, in order."""
+def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """Return the row of each night, or of some, in order."""
     columns = ("night", "state", "job", "code", "machine", "began", "load", "made_by", "seconds", "calls")
-    rows: list[dict[str, Any]] = read_history(home, [*columns, "failures", "alarms", "changed"], ["night"]).to_pylist()
+    rows: list[dict[str, Any]] = read_history(
+        home, [*columns, "failures", "alarms", "changed"], ["night"], nights
+    ).to_pylist()
     return [row | {"made_by": dict(row["made_by"] or ())} for row in rows]
 
 

@@ -81,13 +81,14 @@ def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", 
     StoreError
         If no night has ended yet.
     """
-    if not history_nights(home):
+    nights = history_nights(home)
+    if not nights:
         raise StoreError(f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE")
-    last = night_rows(home)[-1]
+    [last] = night_rows(home, nights[-1:])
     lines = [f"night {last['night']}: {last['state']}"]
     for what in ("failures", "alarms", "changed"):
         lines += [f"{what.removesuffix('s') if what != 'changed' else what}: {line}" for line in last[what] or ()]
-    verdicts = [judge(series, job.alarm) for series in read_series(home)]
+    verdicts = [judge(series, job.alarm) for series in read_series(home, whole=False)]
     unstable = [verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"]
     few = sum(verdict.verdict == "not enough" for verdict in verdicts)
     lines += [f"unstable, and watched by nobody: {name}" for name in unstable]

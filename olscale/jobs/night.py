@@ -20,7 +20,8 @@ from typing import Any, Literal
 from olscale.errors import ExperimentError, OlscaleError, StoppedError
 from olscale.execution.progress import Progress, Silent
 from olscale.jobs.alarms import NightAlarm, by_outcome, result_alarms, series_alarms
-from olscale.jobs.history import night_rows, read_history, write_night
+from olscale.jobs.change_points import MOST_NIGHTS
+from olscale.jobs.history import history_nights, night_rows, read_history, write_night
 from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.made_by import load_of_a_core, made_by
@@ -28,7 +29,7 @@ from olscale.jobs.notify import tell_state
 from olscale.jobs.page import write_page
 from olscale.jobs.prune import prune
 from olscale.jobs.results import result_rows
-from olscale.jobs.series import SERIES_COLUMNS, series_of
+from olscale.jobs.series import series_of, series_rows
 from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
 from olscale.results.record import run_id
 from olscale.results.store import open_store
@@ -200,9 +201,8 @@ def _finish(
     }
     whole = [same | row for row in rows]
     alarms: list[NightAlarm] = result_alarms(home, whole, job.alarm, night)
-    earlier = [
-        row for row in read_history(home, SERIES_COLUMNS, ["results", "bench"]).to_pylist() if row["night"] < night
-    ]
+    later = [name for name in history_nights(home) if name >= night]
+    earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
     now = [row | {"state": "good"} for row in whole if row["kind"] in ("results", "bench")]
     of_series, changed, _ = series_alarms(series_of([*earlier, *now]), job.alarm, night)
     alarms += of_series

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
-from olscale.jobs.history import read_history
+from olscale.jobs.history import history_nights, read_history
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import AlarmRules
 
@@ -51,8 +51,8 @@ class NightSeries:
     loaded: list[bool] = field(default_factory=list)
 
     def counted(self) -> list[int]:
-        """Return the positions of the nights that count."""
-        return [i for i, loaded in enumerate(self.loaded) if not loaded][-MOST_NIGHTS:]
+        """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
+        return [i for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights)) if not self.loaded[i]]
 
     def marks(self) -> list[tuple[str, str]]:
         """Return the nights with other code or rows than the night before, and which of both."""
@@ -99,10 +99,19 @@ class SeriesVerdict:
         return f"{name}: {self.verdict} since {self.begins[-1]}: {before:.4g} -> {now:.4g}{share}"
 
 
-def read_series(home: JobHome, metric: str | None = None) -> list[NightSeries]:
-    """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out."""
-    table = read_history(home, SERIES_COLUMNS, ["results", "bench"])
-    return series_of(table.to_pylist(), metric)
+def read_series(home: JobHome, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
+    """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out.
+
+    Without `whole`, of as many nights as are judged.
+    """
+    return series_of(series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), metric)
+
+
+def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return the rows of history that series are made of, but for those of some nights."""
+    nights = [night for night in history_nights(home) if night not in without]
+    rows: list[dict[str, Any]] = read_history(home, SERIES_COLUMNS, ["results", "bench"], nights).to_pylist()
+    return rows
 
 
 def series_of(rows: Iterable[dict[str, Any]], metric: str | None = None) -> list[NightSeries]:

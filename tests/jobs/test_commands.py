@@ -108,7 +108,6 @@ def test_four_hundred_nights_of_two_hundred_series_stay_in_bounds(file: Path, ho
         begin, work = perf_counter(), process_time()
         assert run("jobs", *words).returncode == 0
         seconds.append((perf_counter() - begin, process_time() - work))
-    print(size, seconds)
     assert size < 100e6
     assert seconds[0][1] < 10
     assert seconds[1][1] < 3
