@@ -46,7 +46,7 @@ class Parts:
     @property
     def unstable(self) -> bool:
         """Whether neighbours are so alike that slow drifts pass for steps; of few nights chance may say so."""
-        return self.correlation > max(_CORRELATED, 2.0 / self.nights**0.5)
+        return bool(self.correlation > max(_CORRELATED, 2.0 / self.nights**0.5))
 
 
 def l1_parts(values: NDArray[np.float64], price: float, least: int = 3) -> list[int]:

@@ -6,11 +6,12 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from olscale.errors import ExecutionError
 from olscale.storage.local import LocalStorage
@@ -66,15 +67,24 @@ class JobHome:
                 f"cannot write to {self.path}: {fault.strerror}; name another folder by --home"
             ) from None
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not _lock(file):
                 yield False
                 return
             file.truncate()
             file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}))
             file.flush()
             yield True
+
+
+def _lock(file: IO[str]) -> bool:
+    """Lock a file, unless somebody holds it for longer than a look at who does."""
+    for seconds in (0.1, 0.2, 0.4, 0.0):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(seconds)
+    return False
 
 
 def read_json(file: Path) -> dict[str, Any]:

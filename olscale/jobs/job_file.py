@@ -55,10 +55,22 @@ class IngestStep(_Section):
     dest: str
     options: dict[str, Any] = Field(default_factory=dict)
 
+    @model_validator(mode="after")
+    def _local(self) -> IngestStep:
+        if "://" in self.dest:
+            raise ValueError("expected a folder of this machine as dest: a dataset is replaced by a rename")
+        return self
+
     @property
     def sources(self) -> tuple[str, ...]:
         """The sources as a tuple."""
         return (self.source,) if isinstance(self.source, str) else self.source
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The sources of the test split, which are among the options."""
+        test = self.options.get("test", ())
+        return (test,) if isinstance(test, str) else tuple(test)
 
 
 class WhereSpec(_Section):
@@ -247,7 +259,12 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
     base = folder or Path.cwd()
     ingests = tuple(
         step.model_copy(
-            update={"source": tuple(_absolute(base, one) for one in step.sources), "dest": _absolute(base, step.dest)}
+            update={
+                "source": tuple(_absolute(base, one) for one in step.sources),
+                "dest": _absolute(base, step.dest),
+                "options": step.options
+                | ({"test": [_absolute(base, one) for one in step.tests]} if step.tests else {}),
+            }
         )
         for step in job.ingest
     )

@@ -99,11 +99,10 @@ def run_night(
             night or _unfinished(job, home, ended, clock()) or datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
         )
         if name in ended and ended[name]["state"] != "failed":
-            if read_json(home.path / "told.json").get("night", "") < name:
-                _settle(job, home, ended[name])  # killed behind the last step
+            _settle_rest(job, home, ended[name])
             return NightEnd("done", name)
         end = _run(job, home, name, progress or Silent(), clock)
-        if end.state != "stopped":
+        if end.state not in ("stopped", "done"):
             _settle(job, home, next(row for row in night_rows(home) if row["night"] == name))
         return end
 
@@ -137,6 +136,8 @@ def _run(job: JobFile, home: JobHome, night: str, progress: Progress, clock: Cal
     left = begun["at"] + 3600 * job.max_hours - clock()
     if left <= 0:
         line = f"night {night} took more than its {job.max_hours:g} hours; the next one begins anew (or give --night)"
+        if night in history_nights(home):  # as failed: that stands
+            return NightEnd("done", night, (line,))
         return _finish(job, home, night, begun, [], [line], clock)
     rows: list[dict[str, Any]] = []
     with _stoppable(left) as late:
@@ -207,8 +208,6 @@ def _finish(
     of_series, changed, _ = series_alarms(series_of([*earlier, *now]), job.alarm, night)
     alarms += of_series
     state: State = "failed" if failures else "alarm" if alarms else "good"
-    for step in range(1, max((step.repeat for step in job.evaluate), default=1)):
-        shutil.rmtree(store_of(home.night(night), step), ignore_errors=state == "failed")
     entry = same | {
         "kind": "night",
         "seconds": clock() - begun["at"],
@@ -220,6 +219,8 @@ def _finish(
         "alarm_keys": [alarm.key for alarm in alarms],
     }
     write_night(home, night, [row | {"state": state} for row in (entry, *whole)])
+    for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
+        shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
     return NightEnd(state, night, (*failures, *entry["alarms"], *(f"changed: {line}" for line in changed)))
 
 
@@ -231,6 +232,16 @@ def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
     )
     prune(job, home)
     write_page(job, home, home.path / "page")
+
+
+def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
+    """Do what a process that was killed behind the history of a night has left undone."""
+    page, written = home.path / "page" / "index.html", home.history / f"{entry['night']}.parquet"
+    told = read_json(home.path / "told.json").get("night", "") >= entry["night"]
+    if not told:
+        _settle(job, home, entry)
+    elif not page.exists() or page.stat().st_mtime < written.stat().st_mtime:
+        write_page(job, home, page.parent)
 
 
 @contextmanager

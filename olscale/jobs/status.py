@@ -9,6 +9,9 @@ from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile, parse_age
 from olscale.jobs.notify import tell_late
+from olscale.results.live import LiveReader
+from olscale.results.store import Store
+from olscale.system.sizes import speed_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,17 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
         lines.append(
             f"running now: process {holder.get('pid')} on {holder.get('host')}, since {since:%Y-%m-%d %H:%M} UTC"
         )
-    if late and tell and tell_late(job, home, lines[-1]):
+        lines += _going_on(home, now)
+    if late and tell and tell_late(job, home, "; ".join(lines)):
         lines.append("told of it")
     return JobStatus(late, tuple(lines))
+
+
+def _going_on(home: JobHome, now: float) -> list[str]:
+    """Return a line for each evaluation that is going on in the last night, from its live journal."""
+    stores = [store for name in home.nights()[-1:] for store in sorted(home.night(name).iterdir()) if store.is_dir()]
+    found = [one for store in stores for one in LiveReader(Store(str(store))).read() if one.state(now) == "running"]
+    return [f"{one.name}: {one.done} of {one.total} runs, {speed_text(one.rows_per_second)}" for one in found]
 
 
 def _hours(age: timedelta) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
@@ -33,7 +32,7 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
         return row
     dest, known = Path(step.dest), read_json(home.path / "ingested.json")
     mine = known.get(step.dest, {})
-    stamps = [[source.path, source.file and stamp(source.file)] for source in _sources(step)]
+    stamps = [[source.path, source.file and stamp(source.file)] for source in expand([*step.sources, *step.tests])]
     there = (dest / MANIFEST).exists()
     key = mine.get("key", "") if mine.get("stamps") == stamps and mine.get("options") == step.options else _key(step)
     seconds = None
@@ -54,14 +53,12 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     return row
 
 
-def _sources(step: IngestStep) -> Iterator[Any]:
-    test = step.options.get("test", ())
-    yield from expand([*step.sources, *([test] if isinstance(test, str) else test)])
-
-
 def _key(step: IngestStep) -> str:
     """Return a digest of what a dataset is made from: names and bytes of the sources, and the options."""
-    found = [[source.name, source.file and sha256_and_size(source.file)[0]] for source in _sources(step)]
+    found = [
+        [source.name, source.file and sha256_and_size(source.file)[0]]
+        for source in expand([*step.sources, *step.tests])
+    ]
     return hashlib.sha256(json.dumps([found, step.options], sort_keys=True).encode()).hexdigest()[:16]
 
 

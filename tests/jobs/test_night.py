@@ -105,9 +105,33 @@ def test_an_unfinished_night_goes_on_and_one_that_is_too_old_does_not(make_job: 
     left = home.night("2026-01-01") / "store" / "checkpoints"
     left.mkdir(exist_ok=True)
     end = run_night(job, home, "2026-01-01", clock=lambda: noon + 13.6 * 3600)
-    assert (end.state, "took more than its 2 hours" in end.lines[0]) == ("failed", True)
+    assert (end.state, "took more than its 2 hours" in end.lines[0]) == ("done", True)
+    assert read_history(home, ["kind"], ["results"]).num_rows == 3
     assert run_night(job, home, clock=lambda: noon + 13.6 * 3600).night == "2026-01-02"
     assert not left.exists()
+
+
+def test_a_night_that_takes_too_long_stops_by_itself_and_has_failed(
+    make_job: MakeJob, home: JobHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sleep(*_: object) -> None:
+        time.sleep(30)
+
+    monkeypatch.setattr("olscale.jobs.night.evaluate_step", sleep)
+    end = run_night(make_job(max_hours=0.5 / 3600), home, "1")
+    assert (end.state, "took more than its" in end.lines[0]) == ("failed", True)
+    assert [row["state"] for row in night_rows(home)] == ["failed"]
+
+
+def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(make_job: MakeJob, home: JobHome) -> None:
+    assert run_night(make_job(), home, "1").state == "good"
+    page, told = home.path / "page" / "index.html", home.path / "told.json"
+    for gone in ([page], [page, told]):
+        for file in gone:
+            file.unlink()
+        assert run_night(make_job(), home, "1").state == "done"
+        assert page.exists()
+        assert told.exists()
 
 
 def command(tmp_path: Path, home: JobHome, *more: str) -> list[str]:
