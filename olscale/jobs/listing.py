@@ -18,15 +18,15 @@ Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 """A head and rows."""
 
 
-def history_table(home: JobHome, metric: str | None = None) -> Rows:
-    """Return a row for each night of each series."""
-    head = ("metric", "series", "machine", "night", "value", "code", "fingerprint", "loaded")
+def history_table(home: JobHome, metric: str | None = None, brief: bool = False) -> Rows:
+    """Return a row for each night of each series; a `brief` one for people."""
+    head = ("night", "value", "metric", "series", "machine", "code", "fingerprint", "loaded")
     rows = [
-        (one.metric, one.name, one.machine, *of_night)
+        (night, value, one.metric, one.name, one.machine, *made)
         for one in read_series(home, metric)
-        for of_night in zip(one.nights, one.values, one.codes, one.fingerprints, one.loaded, strict=True)
+        for night, value, *made in zip(one.nights, one.values, one.codes, one.fingerprints, one.loaded, strict=True)
     ]
-    return head, rows
+    return (head[:4], [row[:4] for row in rows]) if brief else (head, rows)
 
 
 def query_history(home: JobHome, query: str) -> Rows:

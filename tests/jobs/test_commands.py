@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter, process_time, sleep
 
 import numpy as np
 import pytest
@@ -149,8 +150,6 @@ def test_lines_of_cron_run_in_the_environment_of_cron(file: Path, tmp_path: Path
     lines = [line for line in units(job, "cron").splitlines() if not line.startswith("#")]
     assert len(lines) == 2
     command = lines[0].split(" ", 5)[5].replace("\\%", "%")
-    import os
-
     environment = {"PATH": "/usr/bin:/bin", "SHELL": "/bin/sh", "HOME": str(tmp_path), "LOGNAME": "nobody"}
     environment |= {"PYTHONPATH": os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))}  # of an installation
     done = subprocess.run(["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True)
@@ -165,6 +164,24 @@ def test_a_cron_job_of_kubernetes_and_a_script_of_slurm_are_well_formed(file: Pa
     assert container["command"][-3:] == ["jobs", "run", str(file)]
     (tmp_path / "slurm.sh").write_text(units(file, "slurm"))
     assert subprocess.run(["bash", "-n", str(tmp_path / "slurm.sh")]).returncode == 0
+
+
+def test_the_script_of_slurm_passes_the_end_of_its_time_on_and_asks_to_be_called_again(
+    file: Path, tmp_path: Path
+) -> None:
+    text = units(file, "slurm")
+    [line] = [line for line in text.splitlines() if line.endswith("&")]
+    night = f"sh -c 'trap \"exit 75\" TERM; touch {tmp_path}/began; while :; do sleep 0.05; done' &"
+    (tmp_path / "slurm.sh").write_text(text.replace(line, night))
+    (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "$@" >{tmp_path}/asked\n')
+    (tmp_path / "scontrol").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+    job = subprocess.Popen(["bash", str(tmp_path / "slurm.sh")], env=environment)
+    while not (tmp_path / "began").exists():
+        sleep(0.01)
+    job.terminate()
+    assert job.wait(timeout=30) == 75
+    assert (tmp_path / "asked").read_text() == "requeue 7\n"
 
 
 def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) -> None:
