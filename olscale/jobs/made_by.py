@@ -30,6 +30,7 @@ def made_by() -> dict[str, str]:
         "machine": f"{host['processor']}, {host['cores']} cores",
         "memory": f"{memory_bytes() / 2**30:.0f} GiB",
         "system": host["system"],
+        "usable cores": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
         "host": socket.gethostname(),
         "container": "yes" if _in_container() else "no",
     }

@@ -88,8 +88,10 @@ def run_night(
     KeyboardInterrupt
         After Ctrl-C; the same call goes on.
     """
-    if night is not None and not re.fullmatch(r"[\w.-]+", night):
-        raise ExperimentError(f"night was {night!r}: expected letters, digits, points and dashes")
+    if night is not None and not re.fullmatch(r"\w[\w.-]*", night):
+        raise ExperimentError(
+            f"night was {night!r}: expected a letter or digit, then letters, digits, points and dashes"
+        )
     with home.held(clock()) as mine:
         if not mine:
             who = home.holder() or {}

@@ -15,7 +15,7 @@ from olscale.data.dataset import open_dataset
 from olscale.data.ingest.ingest import ingest
 from olscale.data.ingest.sources import expand, sha256_and_size, stamp
 from olscale.data.manifest import MANIFEST
-from olscale.errors import ExecutionError
+from olscale.errors import DatasetError, ExecutionError
 from olscale.evaluation.experiment import load_experiment
 from olscale.execution.evaluate import evaluate
 from olscale.execution.progress import Progress
@@ -31,7 +31,12 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     if row := read_json(done):
         return row
     dest, known = Path(step.dest), read_json(home.path / "ingested.json")
-    mine = known.get(step.dest, {})
+    if step.dest not in known:
+        if dest.exists():
+            raise DatasetError(f"{dest} is there and was not made by this job; remove it, or name another dest")
+        known[step.dest] = {}  # from here on what is there is ours to replace
+        write_json(home.path / "ingested.json", known)
+    mine = known[step.dest]
     stamps = [[source.path, source.file and stamp(source.file)] for source in expand([*step.sources, *step.tests])]
     there = (dest / MANIFEST).exists()
     key = mine.get("key", "") if mine.get("stamps") == stamps and mine.get("options") == step.options else _key(step)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from olscale.errors import ExperimentError
 from olscale.jobs.history import TIMES, history_nights, night_rows, read_history
 from olscale.jobs.home import JobHome, read_json
 from olscale.jobs.job_file import JobFile
@@ -85,6 +86,22 @@ def test_sources_are_ingested_anew_only_when_their_bytes_change(
         ("rows", 41, False),
     ]
     assert [entry.name for entry in (tmp_path / "made").iterdir()] == ["rows"]
+
+
+def test_a_folder_that_the_job_has_not_made_is_not_replaced(make_job: MakeJob, home: JobHome, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("x,y\n" + "1,0\n2,1\n" * 20)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("dear")
+    job = make_job(ingest=[{"source": "rows.csv", "dest": "mine", "options": {"label": "y"}}])
+    end = run_night(job, home, "1")
+    assert (end.state, "was not made by this job" in end.lines[0]) == ("failed", True)
+    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+
+
+@pytest.mark.parametrize("night", ["..", ".hidden", "a/b", ""])
+def test_a_night_is_named_by_a_name(make_job: MakeJob, home: JobHome, night: str) -> None:
+    with pytest.raises(ExperimentError, match="expected a letter or digit"):
+        run_night(make_job(), home, night)
 
 
 def test_a_second_caller_leaves_at_once(make_job: MakeJob, home: JobHome) -> None:
