@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import olscale
 from olscale.cli import olscale as cli
 from olscale.evaluation.experiment import load_experiment
+from olscale.jobs import load_job
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -122,6 +123,21 @@ def test_the_guide_from_a_csv_goes_through(tmp_path: Path, monkeypatch: pytest.M
     assert "Pairs on orders-ageless, over 6 permutations" in compared
 
 
+def test_the_page_on_jobs_goes_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands, given one after another, print what stands there; its job files are valid."""
+    monkeypatch.chdir(tmp_path)
+    experiment, job, *more = blocks("docs/jobs.md", "toml")
+    Path("experiment.toml").write_text(experiment)
+    Path("watch.toml").write_text("\n".join([job, more[1]]))
+    assert len(load_job("watch.toml").notify) == 3
+    Path("watch.toml").write_text("\n".join([job, more[0]]))
+    assert load_job("watch.toml").bench[0].names == ("linear", "local")
+    Path("watch.toml").write_text(job)
+    for block in blocks("docs/jobs.md", "console"):
+        for command, expected in _commands(block):
+            _check_output(command, expected)
+
+
 GUIDE = "docs/guides/your-own-learner.md"
 
 
@@ -185,7 +201,8 @@ def test_experiments_in_the_pages_are_valid(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "pipelines").glob("*.toml")), ids=lambda path: path.name)
 def test_pipelines_are_valid(file: Path) -> None:
-    assert load_experiment(file).name == file.stem
+    load = load_job if file.stem == "nightly" else load_experiment
+    assert load(file).name == file.stem
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -35,6 +35,7 @@ COMMANDS = {
     "models": ("olscale.cli.models", "Save, show and export the final models of runs."),
     "predict": ("olscale.cli.predict", "Predict rows with a saved model."),
     "store": ("olscale.cli.store", "Remove runs from a metrics store."),
+    "jobs": ("olscale.cli.jobs", "Run what a job file asks for every night, and tell of changes."),
     "bench": ("olscale.cli.bench", "Run speed benchmarks, as ratios against peers."),
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""

@@ -2,7 +2,8 @@
 
 They are in the folder ``pipelines``: of the package where it was installed from a wheel, else of the repository. A pipeline
 that reproduces published tables, ``NAME.toml``, may have two more beside it: ``NAME-quick.toml``, a shorter one to run in
-its place, and ``NAME-causes.toml``, which tries what may account for figures that differ.
+its place, and ``NAME-causes.toml``, which tries what may account for figures that differ. ``nightly.toml`` is no experiment
+but a job file (`olscale jobs`).
 """
 
 from pathlib import Path
@@ -23,7 +24,8 @@ def pipeline_names() -> list[str]:
     These are the ones that take all their datasets from the catalogue, so that they run anywhere.
     """
     files = {path.stem: path for folder in reversed(FOLDERS) for path in folder.glob("*.toml")}
-    main = [name for name in sorted(files) if not name.endswith((QUICK, CAUSES))]
+    experiments = [name for name in sorted(files) if "[[datasets]]" in files[name].read_text(encoding="utf-8")]
+    main = [name for name in experiments if not name.endswith((QUICK, CAUSES))]
     return [name for name in main if all(spec.name for spec in load_experiment(files[name]).datasets)]
 
 

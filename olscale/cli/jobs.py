@@ -1,0 +1,154 @@
+"""``olscale jobs``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from olscale.cli.group import Group
+from olscale.cli.modules_here import find_modules_here
+from olscale.cli.say import say, show
+
+if TYPE_CHECKING:
+    from olscale.jobs.home import JobHome
+    from olscale.jobs.job_file import JobFile
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_CODES = {"good": 0, "failed": 1, "alarm": 3, "stopped": 75, "done": 0, "busy": 0}
+
+
+@click.group(cls=Group, short_help="Run what a job file asks for every night, and tell of changes.")
+def jobs() -> None:
+    """Run what a job file asks for every night, keep the history, and tell of changes.
+
+    A scheduler of yours (systemd, cron, Kubernetes, SLURM) calls `olscale jobs run FILE`; `units` prints what to give it.
+    """
+
+
+def _of_job(command: Command) -> Command:
+    """Give a command the job file and where its nights are."""
+    home = click.option("--home", metavar="DIR", help="Folder of nights and history, in place of the file's own.")
+    return click.argument("file", type=click.Path(dir_okay=False))(home(command))
+
+
+def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
+    from olscale.jobs.home import JobHome
+    from olscale.jobs.job_file import load_job
+
+    job = load_job(file)
+    return job, JobHome(Path(home or job.home).absolute())
+
+
+@jobs.command(short_help="Run a night, or go on with it.")
+@_of_job
+@click.option("--night", metavar="NAME", help="Name of the night; the date (UTC) of its begin when left out.")
+def run(file: str, home: str | None, night: str | None) -> None:
+    """Run a night of the job FILE: ingest what changed, evaluate, run benchmarks, compare, notify.
+
+    The same command goes on with a night that was interrupted; after one that ended it has nothing to do. A second caller
+    leaves at once. Exits with 0 if all is well, 1 if something failed, 3 on an alarm, 75 if it was stopped and is to be
+    called again.
+    """
+    from olscale.cli.progress import progress_for
+    from olscale.jobs.night import run_night
+
+    job, where = _open(file, home)
+    find_modules_here()
+    with progress_for(sys.stderr) as progress:
+        end = run_night(job, where, night, progress=progress)
+    for line in end.lines:
+        say(line)
+    said = {"done": f"nothing to do: night {end.night} has ended", "busy": "nothing to do", "stopped": "call it again"}
+    say(said.get(end.state, f"night {end.night}: {end.state}; {where.path / 'page' / 'index.html'}"))
+    sys.exit(_CODES[end.state])
+
+
+@jobs.command(short_help="Print the history.")
+@_of_job
+@click.option("--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True)
+@click.option(
+    "--metric",
+    type=click.Choice(["ratio", "rows_per_second", "error"]),
+    help="Series to print: ratios of benchmarks, speeds or errors; all when left out.",
+)
+@click.option("--sql", metavar="QUERY", help="Query the table `history` by DuckDB.")
+def history(file: str, home: str | None, form: str, metric: str | None, sql: str | None) -> None:
+    """Print the series of the job FILE, a line a night and series.
+
+    With --sql the whole history is the table `history`: "select night, state, alarms from history where kind = 'night'".
+    """
+    from olscale.jobs.listing import history_table, query_history, text_of_table
+
+    _, where = _open(file, home)
+    rows = query_history(where, sql) if sql else history_table(where, metric, brief=form == "table")
+    show(text_of_table(rows, form))
+
+
+@jobs.command(short_help="Print the alarms of the last night.")
+@_of_job
+def check(file: str, home: str | None) -> None:
+    """Print the alarms of the last night of the job FILE as text; exits with 3 if there are any, 1 if it failed."""
+    from olscale.jobs.listing import check_lines
+
+    state, lines = check_lines(*_open(file, home))
+    for line in lines:
+        say(line)
+    sys.exit(_CODES[state])
+
+
+@jobs.command(short_help="Say whether the job runs as it should.")
+@_of_job
+@click.option("--tell", is_flag=True, help='Notify of a late job, once, as [[notify]] with "late" says.')
+def status(file: str, home: str | None, tell: bool) -> None:
+    """Print when the job FILE last had a night without failures, and whether one runs now; exits with 1 if it is late.
+
+    For a second timer, or a health check: whatever ended the first one, this notices.
+    """
+    import time
+
+    from olscale.jobs.status import job_status
+
+    found = job_status(*_open(file, home), time.time(), tell)
+    for line in found.lines:
+        say(line)
+    sys.exit(int(found.late))
+
+
+@jobs.command(short_help="Write the page.")
+@_of_job
+@click.option("--out", metavar="DIR", required=True, help="Folder for index.html, made if it is missing.")
+def report(file: str, home: str | None, out: str) -> None:
+    """Write the page of the job FILE into DIR: nights, series with what changed, failures, machines."""
+    from olscale.jobs.page import write_page
+
+    say(f"wrote {write_page(*_open(file, home), Path(out))}")
+
+
+@jobs.command(short_help="Print files for a scheduler.")
+@_of_job
+@click.option("--for", "scheduler", type=click.Choice(["systemd", "cron", "slurm", "kubernetes"]), required=True)
+def units(file: str, home: str | None, scheduler: str) -> None:
+    """Print what a scheduler needs to run the job FILE every night; nothing is installed."""
+    from olscale.jobs.units import unit_text
+
+    job, where = _open(file, home)
+    show(unit_text(job, Path(file), where.path, scheduler))
+
+
+@jobs.command(short_help="Remove nights that need not be kept.")
+@_of_job
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+def prune(file: str, home: str | None, dry_run: bool) -> None:
+    """Remove the stores of nights of the job FILE that its `keep` does not ask for; their history stays.
+
+    The first night stays, so do those beside a change, those with other bytes, unfinished ones, and any with a file `tag`.
+    """
+    from olscale.jobs.prune import prune as remove
+
+    gone = remove(*_open(file, home), dry_run)
+    say(f"{'would remove' if dry_run else 'removed'} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}")

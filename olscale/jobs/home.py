@@ -1,0 +1,109 @@
+"""The home of a job: its folder of nights, of history, of the page, and the lock that one caller holds."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from olscale.errors import ExecutionError
+from olscale.storage.local import LocalStorage
+
+
+@dataclass(frozen=True, slots=True)
+class JobHome:
+    """The folder of a job.
+
+    Parameters
+    ----------
+    path : Path
+        Made when the first night begins.
+    """
+
+    path: Path
+
+    @property
+    def history(self) -> Path:
+        """Folder of what came of each night."""
+        return self.path / "history"
+
+    def night(self, name: str) -> Path:
+        """Return the folder of a night."""
+        return self.path / "nights" / name
+
+    def nights(self) -> list[str]:
+        """Return the nights that have a folder, in order."""
+        folder = self.path / "nights"
+        return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+
+    def holder(self) -> dict[str, Any] | None:
+        """Return who runs a night now: host, process and since when; None if nobody does."""
+        try:
+            with (self.path / "lock").open() as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    found: dict[str, Any] = json.loads(file.read() or "{}")
+                    return found
+        except OSError:
+            pass
+        return None
+
+    @contextmanager
+    def held(self, now: float) -> Iterator[bool]:
+        """Hold the lock, which the system takes back from a process that dies; yields whether it was free."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            file = os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644), "r+")
+        except OSError as fault:
+            raise ExecutionError(
+                f"cannot write to {self.path}: {fault.strerror}; name another folder by --home"
+            ) from None
+        with file:
+            if not _lock(file):
+                yield False
+                return
+            file.truncate()
+            file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}))
+            file.flush()
+            yield True
+
+
+def _lock(file: IO[str]) -> bool:
+    """Lock a file, unless somebody holds it for longer than a look at who does."""
+    for seconds in (0.1, 0.2, 0.4, 0.0):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(seconds)
+    return False
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Return what a file holds; an empty dictionary if it is not there or not whole."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_file(file: Path, data: bytes) -> None:
+    """Write a file by a rename, so that it is there whole or not at all."""
+    folder = LocalStorage(str(file.parent))
+    folder.make()
+    with folder.writing(file.name) as out:
+        out.write(data)
+
+
+def write_json(file: Path, content: Any) -> None:
+    """Write plain JSON by a rename."""
+    write_file(file, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())

@@ -1,0 +1,280 @@
+"""Job files: what a night does, in TOML.
+
+::
+
+    name = "nightly"
+    at = "02:00"                           # UTC; what `olscale jobs units` prints
+    max_age = "26h"                        # `olscale jobs status` fails when the last good night is older
+    max_hours = 6
+    keep = { stores = 14, failed = 7 }     # nights whose stores stay; the history stays for ever
+
+    [[ingest]]
+    source = "claims.csv"                  # relative to this file, like every path here
+    dest = "data/claims"
+    options = { label = "fraud" }
+
+    [[evaluate]]
+    experiment = "experiment.toml"
+    repeat = 3                             # speeds: the best of three passes
+    where = { workers = 2 }
+
+    [[bench]]
+    names = ["linear", "local"]
+
+    [alarm]
+    speed = { change = 0.05, nights = 3 }
+
+    [[notify]]
+    on = ["failed", "alarm", "recovered", "late"]
+    command = ["/usr/local/bin/tell-the-team"]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from olscale.errors import ExperimentError
+from olscale.evaluation.explain import explain
+
+Event = Literal["failed", "alarm", "recovered", "late"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class IngestStep(_Section):
+    """Sources that are ingested anew when their bytes have changed; `options` are those of `olscale.ingest`."""
+
+    source: str | tuple[str, ...]
+    dest: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _local(self) -> IngestStep:
+        if "://" in self.dest:
+            raise ValueError("expected a folder of this machine as dest: a dataset is replaced by a rename")
+        return self
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The sources as a tuple."""
+        return (self.source,) if isinstance(self.source, str) else self.source
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The sources of the test split, which are among the options."""
+        test = self.options.get("test", ())
+        return (test,) if isinstance(test, str) else tuple(test)
+
+
+class WhereSpec(_Section):
+    """Where an experiment runs, as the options of ``olscale evaluate`` say it."""
+
+    workers: int | None = Field(default=None, ge=1)
+    scheduler: str | None = None
+    tls: str | None = None
+    in_process: bool = False
+
+
+class EvaluateStep(_Section):
+    """An experiment that is evaluated into the store of the night, `repeat` times for its speeds."""
+
+    experiment: str
+    repeat: int = Field(default=1, ge=1)
+    where: WhereSpec = WhereSpec()
+
+
+class BenchStep(_Section):
+    """Benchmarks of ``olscale bench``."""
+
+    names: tuple[str, ...] = Field(min_length=1)
+    rows: int | None = Field(default=None, ge=1000)
+
+
+class SpeedRule(_Section):
+    """A change of speed that counts: at least so large, for at least so many nights."""
+
+    change: float = Field(default=0.05, gt=0, lt=1)
+    nights: int = Field(default=3, ge=2)
+
+
+class ErrorRule(_Section):
+    """A change of the error of a dataset whose rows change, as a fraction of all rows."""
+
+    change: float = Field(default=0.02, gt=0, lt=1)
+    nights: int = Field(default=2, ge=2)
+
+
+class AlarmRules(_Section):
+    """What raises an alarm.
+
+    Attributes
+    ----------
+    results : {"exact", "ignore"}
+        Whether a run may have other bytes than on the first night that had it.
+    since : str, optional
+        A night: results and speeds of the nights before it are no longer what later ones are held against.
+    """
+
+    results: Literal["exact", "ignore"] = "exact"
+    since: str = ""
+    speed: SpeedRule = SpeedRule()
+    error: ErrorRule = ErrorRule()
+
+
+class KeepRule(_Section):
+    """How many nights keep their stores: the last ones that ended, and the last ones that failed."""
+
+    stores: int = Field(default=14, ge=1)
+    failed: int = Field(default=7, ge=0)
+
+
+class MailSpec(_Section):
+    """A message by e-mail; the password is in the variable of the environment that `password_in` names."""
+
+    to: tuple[str, ...] = Field(min_length=1)
+    sender: str = Field(default="olscale@localhost", alias="from")
+    host: str = "localhost"
+    port: int = Field(default=25, ge=1, le=65535)
+    starttls: bool = False
+    user: str | None = None
+    password_in: str | None = None
+
+
+class NotifyRule(_Section):
+    """Who is told of what: by one of a command, a webhook and an e-mail."""
+
+    on: tuple[Event, ...] = ("failed", "alarm", "recovered", "late")
+    command: tuple[str, ...] | None = None
+    webhook: str | None = None
+    email: MailSpec | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> NotifyRule:
+        if sum(way is not None for way in (self.command, self.webhook, self.email)) != 1:
+            raise ValueError("expected one of command, webhook and email in each [[notify]]")
+        if self.command == ():
+            raise ValueError("expected a program and its arguments in command")
+        if self.webhook is not None and not self.webhook.startswith(("http://", "https://")):
+            raise ValueError(f"webhook was {self.webhook!r}, expected an address with http:// or https://")
+        return self
+
+
+def parse_age(text: str) -> float:
+    """Return the seconds of an age such as ``26h``, ``90m`` or ``2d``.
+
+    Examples
+    --------
+    >>> parse_age("26h")
+    93600.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text)
+    if match is None:
+        raise ValueError("expected a number and a unit of s, m, h or d, such as 26h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
+def _checked_age(text: str) -> str:
+    parse_age(text)
+    return text
+
+
+class JobFile(_Section):
+    """What a night does, read from a file by `load_job`."""
+
+    name: str = Field(pattern=r"^[\w.-]+$")
+    home: str = ""
+    at: str = Field(default="02:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    max_age: Annotated[str, AfterValidator(_checked_age)] = "26h"
+    max_hours: float = Field(default=20.0, gt=0)
+    keep: KeepRule = KeepRule()
+    ingest: tuple[IngestStep, ...] = ()
+    evaluate: tuple[EvaluateStep, ...] = ()
+    bench: tuple[BenchStep, ...] = ()
+    alarm: AlarmRules = AlarmRules()
+    notify: tuple[NotifyRule, ...] = ()
+
+    @model_validator(mode="after")
+    def _does_something(self) -> JobFile:
+        if not (self.ingest or self.evaluate or self.bench):
+            raise ValueError(
+                "expected at least one of [[ingest]], [[evaluate]] and [[bench]]: the night would do nothing"
+            )
+        return self
+
+
+_SECTIONS: dict[str, type] = {
+    "ingest": IngestStep,
+    "evaluate": EvaluateStep,
+    "where": WhereSpec,
+    "bench": BenchStep,
+    "alarm": AlarmRules,
+    "speed": SpeedRule,
+    "error": ErrorRule,
+    "keep": KeepRule,
+    "notify": NotifyRule,
+    "email": MailSpec,
+}
+
+
+def load_job(path: str | Path) -> JobFile:
+    """Read a job file; its paths are relative to it.
+
+    Raises
+    ------
+    ExperimentError
+        If the file is missing, is no TOML or has a value that does not fit.
+    """
+    path = Path(path)
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ExperimentError(f"{path}: not a TOML file: {error}") from None
+    content.setdefault("name", path.stem)
+    return parse_job(content, str(path), path.parent.resolve())
+
+
+def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None = None) -> JobFile:
+    """Check the content of a job file; `source` names it in error messages, `folder` is what paths are relative to.
+
+    Examples
+    --------
+    >>> parse_job({"name": "nightly", "bensh": [{"names": ["linear"]}]})
+    Traceback (most recent call last):
+    ...
+    olscale.errors.ExperimentError: job: unknown key 'bensh'; did you mean 'bench'? there are: ...
+    """
+    try:
+        job = JobFile.model_validate(content)
+    except ValidationError as error:
+        raise explain(error, source, JobFile, _SECTIONS) from None
+    base = folder or Path.cwd()
+    ingests = tuple(
+        step.model_copy(
+            update={
+                "source": tuple(_absolute(base, one) for one in step.sources),
+                "dest": _absolute(base, step.dest),
+                "options": step.options
+                | ({"test": [_absolute(base, one) for one in step.tests]} if step.tests else {}),
+            }
+        )
+        for step in job.ingest
+    )
+    evaluates = tuple(step.model_copy(update={"experiment": _absolute(base, step.experiment)}) for step in job.evaluate)
+    home = _absolute(base, job.home or f"{job.name}-nights")
+    return job.model_copy(update={"ingest": ingests, "evaluate": evaluates, "home": home})
+
+
+def _absolute(folder: Path, path: str) -> str:
+    """Return a path that does not depend on where the command is given; addresses and ``sklearn:NAME`` stay."""
+    if re.match(r"[a-z][a-z0-9+_-]*:", path, re.I) or Path(path).is_absolute():
+        return path
+    return str(folder / path)

@@ -1,0 +1,271 @@
+"""A night: everything a job file asks for, once, resumed wherever it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import time
+from types import FrameType
+from typing import Any, Literal
+
+from olscale.errors import ExperimentError, OlscaleError, StoppedError
+from olscale.execution.progress import Progress, Silent
+from olscale.jobs.alarms import NightAlarm, by_outcome, result_alarms, series_alarms
+from olscale.jobs.change_points import MOST_NIGHTS
+from olscale.jobs.history import history_nights, night_rows, read_history, write_night
+from olscale.jobs.home import JobHome, read_json, write_json
+from olscale.jobs.job_file import JobFile
+from olscale.jobs.made_by import load_of_a_core, made_by
+from olscale.jobs.notify import tell_state
+from olscale.jobs.page import write_page
+from olscale.jobs.prune import prune
+from olscale.jobs.results import result_rows
+from olscale.jobs.series import series_of, series_rows
+from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
+from olscale.results.record import run_id
+from olscale.results.store import open_store
+from olscale.system.interrupts import UserInterrupt, let_interrupt_out, text_of
+
+State = Literal["good", "failed", "alarm", "stopped", "done", "busy"]
+
+
+@dataclass(frozen=True, slots=True)
+class NightEnd:
+    """How a call of `run_night` ended.
+
+    Attributes
+    ----------
+    state : str
+        ``"good"``, ``"failed"``, ``"alarm"``, ``"stopped"`` (call again), ``"done"`` (the night had ended before) or
+        ``"busy"`` (another process is at it).
+    night : str
+    lines : tuple of str
+        What failed, what changed, what is to be done.
+    """
+
+    state: State
+    night: str
+    lines: tuple[str, ...] = ()
+
+
+class _AskedToStop(UserInterrupt):
+    """SIGTERM, where no evaluation is there to hear it."""
+
+
+def run_night(
+    job: JobFile,
+    home: JobHome,
+    night: str | None = None,
+    *,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time,
+) -> NightEnd:
+    """Run a night, or go on with one that was interrupted; a night that has ended is left alone.
+
+    Parameters
+    ----------
+    job : JobFile
+    home : JobHome
+    night : str, optional
+        Its name; the date (UTC) of its begin when left out.
+    progress : Progress, optional
+    clock : callable
+        Seconds since 1970.
+
+    Raises
+    ------
+    OlscaleError
+        If the home cannot be written to. What fails within a night is in its `NightEnd`.
+    KeyboardInterrupt
+        After Ctrl-C; the same call goes on.
+    """
+    if night is not None and not re.fullmatch(r"\w[\w.-]*", night):
+        raise ExperimentError(
+            f"night was {night!r}: expected a letter or digit, then letters, digits, points and dashes"
+        )
+    with home.held(clock()) as mine:
+        if not mine:
+            who = home.holder() or {}
+            return NightEnd("busy", night or "", (f"process {who.get('pid')} on {who.get('host')} is running a night",))
+        ended = {row["night"]: row for row in night_rows(home)}
+        name = (
+            night or _unfinished(job, home, ended, clock()) or datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
+        )
+        if name in ended and ended[name]["state"] != "failed":
+            _settle_rest(job, home, ended[name])
+            return NightEnd("done", name)
+        end = _run(job, home, name, progress or Silent(), clock)
+        if end.state not in ("stopped", "done"):
+            _settle(job, home, next(row for row in night_rows(home) if row["night"] == name))
+        return end
+
+
+def _unfinished(job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], now: float) -> str | None:
+    """Return the last night, if it may go on; those before it never will, and their checkpoints are removed."""
+    last = None
+    for name in home.nights():
+        begun = read_json(home.night(name) / "begun.json")
+        if begun and ended.get(name, {"state": "failed"})["state"] == "failed":
+            if now < begun["at"] + 3600 * job.max_hours:
+                last = name
+            else:
+                for checkpoints in home.night(name).glob("*/checkpoints"):
+                    shutil.rmtree(checkpoints)
+    return last
+
+
+def _run(job: JobFile, home: JobHome, night: str, progress: Progress, clock: Callable[[], float]) -> NightEnd:
+    folder, host = home.night(night), made_by()
+    file = folder / "begun.json"
+    definition = run_id(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
+    begun = read_json(file)
+    if begun and begun["made_by"]["code"] != host["code"]:
+        progress.note(f"olscale's code has changed since night {night} began: it begins anew")
+        shutil.rmtree(folder)
+        begun = {}
+    begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "job": definition, "calls": 0}
+    begun["calls"] += 1
+    write_json(file, begun)
+    left = begun["at"] + 3600 * job.max_hours - clock()
+    if left <= 0:
+        line = f"night {night} took more than its {job.max_hours:g} hours; the next one begins anew (or give --night)"
+        if night in history_nights(home):  # as failed: that stands
+            return NightEnd("done", night, (line,))
+        return _finish(job, home, night, begun, [], [line], clock)
+    rows: list[dict[str, Any]] = []
+    with _stoppable(left) as late:
+        try:
+            failures = _do_steps(job, home, folder, rows, progress)
+        except (StoppedError, _AskedToStop) as stopped:
+            if not late.is_set():
+                return NightEnd("stopped", night, (f"night {night} was stopped; the same command goes on with it",))
+            failures = [f"night {night} took more than its {job.max_hours:g} hours: {stopped}"]
+    return _finish(job, home, night, begun, rows, failures, clock)
+
+
+def _do_steps(job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, Any]], progress: Progress) -> list[str]:
+    """Do what is left to do, add to `rows`, and return what failed; one step that fails does not keep others from it."""
+    failures: list[str] = []
+
+    def attempt(what: str, step: Callable[[], Any]) -> Any:
+        try:
+            return step()
+        except StoppedError:
+            raise
+        except Exception as fault:
+            let_interrupt_out(fault)
+            failures.append(f"{what}: {fault if isinstance(fault, OlscaleError) else text_of(fault)}")
+
+    for number, one in enumerate(job.ingest):
+        row = attempt(f"ingest of {one.dest}", partial(ingest_step, one, home, folder / f"ingest-{number}.json"))
+        rows += [row] if row else []
+    for step in job.evaluate:
+        failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
+    for number, bench in enumerate(job.bench):
+        found = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
+        rows += found or []
+    stores = [store_of(folder, number) for number in range(max((step.repeat for step in job.evaluate), default=0))]
+    opened = [open_store(store) for store in stores if (store / "store.json").exists()]
+    if opened:
+        results, unlike = result_rows(opened[0], opened[1:])
+        rows += results
+        failures += [f"run {id} gave other bytes in two passes of this night" for id in unlike]
+    return failures
+
+
+def _finish(
+    job: JobFile,
+    home: JobHome,
+    night: str,
+    begun: dict[str, Any],
+    rows: list[dict[str, Any]],
+    failures: list[str],
+    clock: Callable[[], float],
+) -> NightEnd:
+    """Compare a night with those before it and write its history, which ends it."""
+    host = begun["made_by"]
+    same = {
+        "night": night,
+        "job": begun["job"],
+        "code": host["code"],
+        "machine": host["machine"],
+        "began": datetime.fromtimestamp(begun["at"], UTC),
+        "load": begun["load"],
+        "made_by": sorted(host.items()),
+    }
+    whole = [same | row for row in rows]
+    alarms: list[NightAlarm] = result_alarms(home, whole, job.alarm, night)
+    later = [name for name in history_nights(home) if name >= night]
+    earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
+    now = [row | {"state": "good"} for row in whole if row["kind"] in ("results", "bench")]
+    of_series, changed, _ = series_alarms(series_of([*earlier, *now]), job.alarm, night)
+    alarms += of_series
+    state: State = "failed" if failures else "alarm" if alarms else "good"
+    entry = same | {
+        "kind": "night",
+        "seconds": clock() - begun["at"],
+        "calls": begun["calls"],
+        "outcomes": sorted(by_outcome(whole).items()),
+        "failures": failures,
+        "alarms": [alarm.text for alarm in alarms],
+        "changed": changed,
+        "alarm_keys": [alarm.key for alarm in alarms],
+    }
+    write_night(home, night, [row | {"state": state} for row in (entry, *whole)])
+    for number in range(1, max((step.repeat for step in job.evaluate), default=1)):
+        shutil.rmtree(store_of(home.night(night), number), ignore_errors=True)
+    return NightEnd(state, night, (*failures, *entry["alarms"], *(f"changed: {line}" for line in changed)))
+
+
+def _settle(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
+    """Tell of a night, prune and write the page: behind the history, and done again if it was interrupted."""
+    keys = read_history(home, ["alarm_keys"], ["night"], [entry["night"]])["alarm_keys"][0].as_py()
+    tell_state(
+        job, home, entry["night"], entry["state"], keys or [], [*(entry["failures"] or ()), *(entry["alarms"] or ())]
+    )
+    prune(job, home)
+    write_page(job, home, home.path / "page")
+
+
+def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
+    """Do what a process that was killed behind the history of a night has left undone."""
+    page, written = home.path / "page" / "index.html", home.history / f"{entry['night']}.parquet"
+    told = read_json(home.path / "told.json").get("night", "") >= entry["night"]
+    if not told:
+        _settle(job, home, entry)
+    elif not page.exists() or page.stat().st_mtime < written.stat().st_mtime:
+        write_page(job, home, page.parent)
+
+
+@contextmanager
+def _stoppable(seconds: float) -> Iterator[threading.Event]:
+    """Let SIGTERM stop what goes on, and send it after so many seconds; yields whether that was the reason."""
+    late = threading.Event()
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        raise _AskedToStop(signal.Signals(number).name)
+
+    def end() -> None:
+        late.set()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield late
+        return
+    before, timer = signal.signal(signal.SIGTERM, ask), threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGTERM, before)

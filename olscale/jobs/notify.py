@@ -1,0 +1,155 @@
+"""Messages: one for each change of a job's state, by a command, a webhook or e-mail.
+
+A way that leads nowhere costs ten seconds at most, all ways together, and never fails a night.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import smtplib
+import subprocess
+import threading
+from collections.abc import Sequence
+from email.message import EmailMessage
+from time import monotonic
+from typing import Any
+from urllib.request import Request, urlopen
+
+from olscale.errors import one_line
+from olscale.jobs.home import JobHome, read_json, write_json
+from olscale.jobs.job_file import Event, JobFile, MailSpec, NotifyRule
+from olscale.system.interrupts import text_of
+
+_SECONDS = 10.0
+_MOST_LINES = 20
+
+
+def tell_state(
+    job: JobFile,
+    home: JobHome,
+    night: str,
+    state: str,
+    keys: Sequence[str],
+    lines: Sequence[str],
+    seconds: float = _SECONDS,
+) -> str:
+    """Tell of a night that ended, if it changed the state of the job or has an alarm that nobody was told of.
+
+    Parameters
+    ----------
+    job : JobFile
+    home : JobHome
+    night, state : str
+        The state is ``"good"``, ``"failed"`` or ``"alarm"``.
+    keys : sequence of str
+        What tells the night's alarms apart.
+    lines : sequence of str
+        What failed or changed.
+    seconds : float
+        For all messages together.
+
+    Returns
+    -------
+    str
+        The event that was told of; empty if there was nothing to tell.
+    """
+    told = read_json(home.path / "told.json")
+    before = str(told.get("state", "good"))
+    before = "late" if told.get("late") else before
+    event = _event(before, state, set(keys) - set(told.get("keys", ())))
+    faults = list(told.get("faults", ()))
+    if event:
+        faults = _send(job, event, _message(job, home, event, night, before, lines), seconds)
+    write_json(
+        home.path / "told.json", {"night": night, "state": state, "keys": sorted(keys), "faults": faults, "late": False}
+    )
+    return event or ""
+
+
+def tell_late(job: JobFile, home: JobHome, line: str, seconds: float = _SECONDS) -> bool:
+    """Tell, once, that no night has ended well for too long; return whether it was told now."""
+    told = read_json(home.path / "told.json")
+    if told.get("late") or not any("late" in rule.on for rule in job.notify):
+        return False
+    message = _message(job, home, "late", str(told.get("night", "")), str(told.get("state", "good")), [line])
+    write_json(home.path / "told.json", told | {"late": True, "faults": _send(job, "late", message, seconds)})
+    return True
+
+
+def _event(before: str, state: str, new: set[str]) -> Event | None:
+    if state == "good":
+        return "recovered" if before != "good" else None
+    if state == "alarm":
+        return "alarm" if new or before != "alarm" else None
+    return "failed" if before != "failed" or new else None
+
+
+def _message(job: JobFile, home: JobHome, event: str, night: str, before: str, lines: Sequence[str]) -> dict[str, Any]:
+    shown = [
+        *lines[: _MOST_LINES - 3],
+        *([f"and {len(lines) - _MOST_LINES + 3} more"] if len(lines) > _MOST_LINES - 3 else []),
+    ]
+    page = str(home.path / "page" / "index.html")
+    text = "\n".join([f"{job.name}: {event}, night {night or '-'} (before: {before})", *map(one_line, shown), page])
+    return {
+        "job": job.name,
+        "event": event,
+        "night": night,
+        "before": before,
+        "lines": list(lines),
+        "page": page,
+        "text": text,
+    }
+
+
+def _send(job: JobFile, event: Event, message: dict[str, Any], seconds: float) -> list[str]:
+    """Send a message in all ways that ask for the event, at once, and return what went wrong."""
+    rules = [rule for rule in job.notify if event in rule.on]
+    faults: list[str | None] = [f"{_way(rule)} did not answer within {seconds:g} s" for rule in rules]
+
+    def send(number: int, rule: NotifyRule) -> None:
+        try:
+            _send_one(rule, message, seconds)
+            faults[number] = None
+        except Exception as fault:  # whatever a network, a program or a server does
+            faults[number] = f"{_way(rule)}: {text_of(fault)}"
+
+    threads = [threading.Thread(target=send, args=each, daemon=True) for each in enumerate(rules)]
+    for thread in threads:
+        thread.start()
+    end = monotonic() + seconds
+    for thread in threads:
+        thread.join(max(0.0, end - monotonic()))
+    return [fault for fault in faults if fault is not None]
+
+
+def _way(rule: NotifyRule) -> str:
+    if rule.command is not None:
+        return f"command {rule.command[0]}"
+    return f"webhook {rule.webhook}" if rule.webhook is not None else "email"
+
+
+def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None:
+    data = json.dumps(message).encode()
+    if rule.command is not None:
+        subprocess.run(rule.command, input=data, timeout=0.9 * seconds, check=True, stdout=subprocess.DEVNULL)
+    elif rule.webhook is not None:
+        request = Request(rule.webhook, data, {"Content-Type": "application/json"}, method="POST")
+        with urlopen(request, timeout=0.9 * seconds) as answer:
+            answer.read(1)
+    elif rule.email is not None:
+        _mail(rule.email, message, seconds)
+
+
+def _mail(mail: MailSpec, message: dict[str, Any], seconds: float) -> None:
+    letter = EmailMessage()
+    letter["Subject"] = f"olscale {message['job']}: {message['event']}"
+    letter["From"], letter["To"] = mail.sender, ", ".join(mail.to)
+    letter.set_content(message["text"])
+    with smtplib.SMTP(mail.host, mail.port, timeout=0.9 * seconds) as server:
+        if mail.starttls:
+            server.starttls()
+        if mail.user is not None:
+            server.login(mail.user, os.environ.get(mail.password_in or "", ""))
+        server.send_message(letter)

@@ -1,0 +1,178 @@
+"""The page of a job: its nights, what changed and where, failures, machines."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+
+from olscale.jobs.history import night_rows
+from olscale.jobs.home import JobHome, read_json, write_file
+from olscale.jobs.job_file import JobFile
+from olscale.jobs.series import SeriesVerdict, judge, read_series
+from olscale.printable import printable
+from olscale.report.html import escape, page_html, paragraphs, rows_html
+
+_MOST_NIGHTS, _MOST_SERIES = 60, 200
+_ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
+_WIDTH, _LEFT, _TOP, _HEIGHT = 580, 55, 8, 84
+
+
+def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
+    """Write ``index.html`` into a folder, and return its path."""
+    nights = night_rows(home)
+    verdicts = sorted((judge(series, job.alarm) for series in read_series(home)), key=_place)
+    sections = [
+        ("Nights", _nights(nights)),
+        ("Alarms of the last night", _lines(nights[-1]["alarms"] if nights else [], "There is none.")),
+        ("Changes", _changes(verdicts)),
+        *_series_sections(verdicts),
+        ("Failures", _failures(nights, home)),
+        ("Code and machines", _machines(nights)),
+    ]
+    write_file(folder / "index.html", page_html(f"Nights of {job.name}", sections).encode())
+    return folder / "index.html"
+
+
+def _place(verdict: SeriesVerdict) -> tuple[int, int, str]:
+    metrics = ("ratio", "rows_per_second", "error")
+    return metrics.index(verdict.series.metric), _ORDER.index(verdict.verdict), verdict.series.name
+
+
+def _lines(lines: list[str] | None, otherwise: str) -> list[str]:
+    return [paragraphs(lines)] if lines else [paragraphs([otherwise], "note")]
+
+
+def _nights(nights: list[dict[str, Any]]) -> list[str]:
+    head = ("night", "state", "code", "machine", "load a core", "hours", "calls", "alarms", "failures")
+    rows = [
+        (
+            row["night"],
+            row["state"],
+            row["made_by"].get("commit") or row["code"],
+            row["machine"],
+            f"{row['load']:.2f}",
+            f"{row['seconds'] / 3600:.2f}",
+            str(row["calls"]),
+            str(len(row["alarms"] or ())),
+            str(len(row["failures"] or ())),
+        )
+        for row in reversed(nights[-_MOST_NIGHTS:])
+    ]
+    note = (
+        f"The last {_MOST_NIGHTS} of {len(nights):,} nights; `olscale jobs history` has all."
+        if len(nights) > _MOST_NIGHTS
+        else ""
+    )
+    return [rows_html(head, rows, (0, 1, 2, 3)), *([paragraphs([note], "note")] if note else [])]
+
+
+def _changes(verdicts: list[SeriesVerdict]) -> list[str]:
+    found = []
+    for verdict in verdicts:
+        marks = dict(verdict.series.marks())
+        for begin, (before, after) in zip(verdict.begins, pairwise(verdict.levels), strict=True):
+            if verdict.verdict != "unstable":
+                why = f"{marks[begin]} changed" if begin in marks else ""
+                found.append((begin, verdict.series.name, verdict.series.metric, f"{before:.4g}", f"{after:.4g}", why))
+    if not found:
+        return _lines([], "No level has changed.")
+    head = ("since", "series", "metric", "before", "after", "that night")
+    return [rows_html(head, sorted(found, reverse=True), (0, 1, 2, 5))]
+
+
+def _series_sections(verdicts: list[SeriesVerdict]) -> list[tuple[str, list[str]]]:
+    sections: dict[str, list[str]] = {}
+    for verdict in verdicts[:_MOST_SERIES]:
+        aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
+        title = (
+            aside.get(verdict.verdict)
+            or {
+                "ratio": "Ratios of benchmarks",
+                "rows_per_second": "Rows a second",
+                "error": "Errors",
+            }[verdict.series.metric]
+        )
+        parts = sections.setdefault(title, [])
+        parts.append(f"<h3>{escape(verdict.text)}</h3>{_drawing(verdict)}")
+    if len(verdicts) > _MOST_SERIES:
+        sections["More series"] = [
+            paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: `olscale jobs history` has them."])
+        ]
+    return list(sections.items())
+
+
+@cache
+def _template() -> Any:
+    loader = FileSystemLoader(Path(__file__).parent / "templates")
+    return Environment(loader=loader, autoescape=True).get_template("series.svg")
+
+
+def _drawing(verdict: SeriesVerdict) -> str:
+    series = verdict.series
+    low, high = min(series.values), max(series.values)
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    across = {night: _LEFT + i * _WIDTH / max(1, len(series.nights) - 1) for i, night in enumerate(series.nights)}
+
+    def up(value: float) -> str:
+        return f"{_TOP + _HEIGHT * (high - value) / (high - low):.1f}"
+
+    counted = [series.nights[i] for i in series.counted()]
+    edges = [counted[0], *verdict.begins, counted[-1]] if counted else []
+    levels = [
+        (f"{across[a]:.1f}", f"{across[b]:.1f}", up(level))
+        for (a, b), level in zip(pairwise(edges), verdict.levels, strict=False)
+    ]
+    points = [
+        (f"{across[night]:.1f}", up(value), loaded)
+        for night, value, loaded in zip(series.nights, series.values, series.loaded, strict=True)
+    ]
+    marks = [f"{across[night]:.1f}" for night, _ in series.marks()]
+    said = "; ".join(f"{what} changed on {night}" for night, what in series.marks())
+    return str(
+        _template().render(
+            title=printable(f"{series.name}{f': {said}' * bool(said)}"),
+            marks=marks,
+            points=points,
+            levels=levels,
+            highest=f"{high:.4g}",
+            lowest=f"{low:.4g}",
+            first=printable(series.nights[0]),
+            last=printable(series.nights[-1]),
+        )
+    )
+
+
+def _failures(nights: list[dict[str, Any]], home: JobHome) -> list[str]:
+    rows = [(row["night"], line) for row in reversed(nights) for line in row["failures"] or ()]
+    rows += [("message", line) for line in read_json(home.path / "told.json").get("faults", ())]
+    return [rows_html(("night", "what failed"), rows, (0, 1))] if rows else _lines([], "There is none.")
+
+
+def _machines(nights: list[dict[str, Any]]) -> list[str]:
+    found: dict[tuple[str, ...], list[str]] = {}
+    for row in nights:
+        made = row["made_by"]
+        of = (
+            row["machine"],
+            *(made.get(name, "") for name in ("olscale", "commit", "python", "numpy", "numba", "pyarrow")),
+        )
+        found.setdefault((*of, row["code"]), []).append(row["night"])
+    head = (
+        "machine",
+        "olscale",
+        "commit",
+        "Python",
+        "NumPy",
+        "Numba",
+        "PyArrow",
+        "code",
+        "first night",
+        "last night",
+        "nights",
+    )
+    rows = [(*key, of[0], of[-1], str(len(of))) for key, of in found.items()]
+    return [rows_html(head, rows, (0, 1, 2, 3, 4, 5, 6, 7, 8, 9))] if rows else []

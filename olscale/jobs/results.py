@@ -1,0 +1,117 @@
+"""The results of a night: a row of history for the runs of each setting, and a digest of each record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from olscale.analysis.summary import without_replicate
+from olscale.results.rows import RUN_SCHEMA
+from olscale.results.store import Store
+
+_ERRORS = ("test_error", "cumulative_error", "test_rmse", "rmse")
+_ARRAYS = ("curve_rows", "curve_mistakes")
+
+
+def record_parts(store: Store) -> dict[str, dict[str, bytes]]:
+    """Return each run's record as the bytes of its columns, whatever the library that wrote them: id -> column -> bytes."""
+    table = store.read()
+    arrays = {name: table[name] for name in _ARRAYS}
+    rows = table.drop_columns(list(_ARRAYS)).to_pylist()
+    found = {}
+    for i, row in enumerate(rows):
+        parts = {name: json.dumps(row[name]).encode() for name in RUN_SCHEMA.names if name in row and name != "metrics"}
+        parts |= {f"metric {name}": float(value).hex().encode() for name, value in row["metrics"]}
+        parts |= {name: arrays[name][i].values.to_numpy().tobytes() for name in _ARRAYS}
+        found[row["id"]] = parts
+    return found
+
+
+def digest_of(parts: Mapping[str, bytes]) -> str:
+    """Return the digest of a record."""
+    digest = hashlib.sha256()
+    for name in sorted(parts):
+        digest.update(b"%s\0%d\0" % (name.encode(), len(parts[name])))
+        digest.update(parts[name])
+    return digest.hexdigest()[:16]
+
+
+def result_rows(store: Store, repeats: Sequence[Store] = ()) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the rows of history of a night's store, and ids of runs whose bytes differ between its passes.
+
+    Parameters
+    ----------
+    store : Store
+        Of the first pass.
+    repeats : sequence of Store
+        Of further ones, for the speeds: the best of all passes counts.
+    """
+    digests = {id: digest_of(parts) for id, parts in record_parts(store).items()}
+    timings: dict[str, dict[str, float]] = {}
+    unlike = []
+    for one in (store, *repeats):
+        if one is not store:
+            again = {id: digest_of(parts) for id, parts in record_parts(one).items()}
+            unlike += sorted(id for id, digest in again.items() if digests.get(id, digest) != digest)
+        for row in one.timings(columns=["id", "timings"]).to_pylist():
+            now = dict(row["timings"])
+            if now.get("rows_per_second", 0.0) >= timings.get(row["id"], {}).get("rows_per_second", 0.0):
+                timings[row["id"]] = now
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    columns = (
+        "id",
+        "dataset",
+        "fingerprint",
+        "transforms",
+        "learner",
+        "version",
+        "params",
+        "protocol",
+        "outcome",
+        "metrics",
+    )
+    for run in store.read(columns).to_pylist():
+        run["transforms"] = ", ".join(run["transforms"])
+        run["protocol"] = without_replicate(run["protocol"])
+        groups[tuple(run[name] for name in columns[1:8])].append(run)
+    return [
+        _row(dict(zip(columns[1:8], key, strict=True)), groups[key], digests, timings) for key in sorted(groups)
+    ], unlike
+
+
+def _row(
+    setting: dict[str, Any],
+    runs: list[dict[str, Any]],
+    digests: Mapping[str, str],
+    timings: Mapping[str, Mapping[str, float]],
+) -> dict[str, Any]:
+    ids = [run["id"] for run in runs]
+    of_runs = [digests[id] for id in ids]
+    ok = [dict(run["metrics"]) for run in runs if run["outcome"] == "ok"]
+    metric = next((name for name in _ERRORS if ok and all(name in metrics for metrics in ok)), None)
+    errors = np.array([metrics[metric] for metrics in ok]) if metric else np.empty(0)
+
+    def mean(name: str) -> float | None:
+        values = [timings[run["id"]].get(name) for run in runs if run["outcome"] == "ok" and run["id"] in timings]
+        known = [value for value in values if value is not None]
+        return float(np.mean(known)) if known else None
+
+    sizes = [metrics["model_bytes"] for metrics in ok if "model_bytes" in metrics]
+    return setting | {
+        "kind": "results",
+        "ids": ids,
+        "digests": of_runs,
+        "digest": hashlib.sha256("".join(ids + of_runs).encode()).hexdigest()[:16],
+        "n": len(ids),
+        "outcomes": sorted(Counter(run["outcome"] for run in runs).items()),
+        "error_metric": metric,
+        "error": float(errors.mean()) if len(errors) else None,
+        "error_std": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0 if len(errors) else None,
+        "model_bytes": float(np.mean(sizes)) if sizes else None,
+        **{name: mean(name) for name in ("rows_per_second", "fit_seconds", "read_seconds")},
+    }

@@ -1,0 +1,181 @@
+"""Series over the nights: ratios of benchmarks, rows a second and errors, and what each says of its last nights."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
+from olscale.jobs.history import history_nights, read_history
+from olscale.jobs.home import JobHome
+from olscale.jobs.job_file import AlarmRules
+
+MOST_LOAD = 0.5
+"""Of a core, before a night begins: under more, its speeds are shown and left out."""
+
+Verdict = Literal["steady", "slower", "faster", "higher", "lower", "unstable", "not enough"]
+
+_SETTING = ("dataset", "transforms", "learner", "params", "protocol")
+SERIES_COLUMNS = (
+    *("night", "state", "kind", "code", "machine", "load", "fingerprint", *_SETTING),
+    *("benchmark", "figure", "peer", "ratio", "rows_per_second", "error"),
+)
+
+
+@dataclass(slots=True)
+class NightSeries:
+    """A quantity along the nights, of one machine where it is a speed.
+
+    Attributes
+    ----------
+    metric : str
+        ``"ratio"``, ``"rows_per_second"`` or ``"error"``.
+    name, machine : str
+    nights, values, codes, fingerprints : list
+        One entry a night.
+    loaded : list of bool
+        Nights that began under load, whose speeds do not count.
+    """
+
+    metric: str
+    name: str
+    machine: str = ""
+    nights: list[str] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    fingerprints: list[str] = field(default_factory=list)
+    loaded: list[bool] = field(default_factory=list)
+
+    def counted(self) -> list[int]:
+        """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
+        return [i for i in range(max(0, len(self.nights) - MOST_NIGHTS), len(self.nights)) if not self.loaded[i]]
+
+    def marks(self) -> list[tuple[str, str]]:
+        """Return the nights with other code or rows than the night before, and which of both."""
+        found = []
+        for i in range(1, len(self.nights)):
+            what = [
+                word
+                for word, of in (("code", self.codes), ("data", self.fingerprints))
+                if of[i - 1] and of[i] and of[i - 1] != of[i]
+            ]
+            if what:
+                found.append((self.nights[i], " and ".join(what)))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVerdict:
+    """What a series says.
+
+    Attributes
+    ----------
+    verdict : str
+        ``"slower"`` and ``"higher"`` (of an error) hold as long as the last part of the series is worse than the one before;
+        ``"faster"`` and ``"lower"`` likewise.
+    begins : tuple of str
+        The nights in which a part begins, but for the first part.
+    levels : tuple of float
+        Of the parts.
+    """
+
+    series: NightSeries
+    verdict: Verdict
+    begins: tuple[str, ...] = ()
+    levels: tuple[float, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """A line for people."""
+        name = f"{self.series.name} ({self.series.metric}{f' on {self.series.machine}' * bool(self.series.machine)})"
+        if len(self.levels) < 2:
+            return f"{name}: {self.verdict}"
+        before, now = self.levels[-2:]
+        share = f" ({100 * (now / before - 1):+.0f} %)" if before and self.series.metric != "error" else ""
+        return f"{name}: {self.verdict} since {self.begins[-1]}: {before:.4g} -> {now:.4g}{share}"
+
+
+def read_series(home: JobHome, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
+    """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out.
+
+    Without `whole`, of as many nights as are judged.
+    """
+    return series_of(series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), metric)
+
+
+def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return the rows of history that series are made of, but for those of some nights."""
+    nights = [night for night in history_nights(home) if night not in without]
+    rows: list[dict[str, Any]] = read_history(home, SERIES_COLUMNS, ["results", "bench"], nights).to_pylist()
+    return rows
+
+
+def series_of(rows: Iterable[dict[str, Any]], metric: str | None = None) -> list[NightSeries]:
+    """Return the series of rows of history, which come in the order of nights."""
+    found: dict[tuple[str, ...], NightSeries] = {}
+    names = _Names()
+    for row in rows:
+        if row["state"] == "failed":
+            continue
+        for kind, value, name, machine in _quantities(row, names):
+            if value is None or not np.isfinite(value) or metric not in (None, kind):
+                continue
+            series = found.setdefault((kind, name, machine), NightSeries(kind, name, machine))
+            if series.nights and series.nights[-1] == row["night"]:
+                continue  # one setting on two versions of a learner in a night: the first counts
+            series.nights.append(row["night"])
+            series.values.append(float(value))
+            series.codes.append(row["code"] or "")
+            series.fingerprints.append(row.get("fingerprint") or "")
+            series.loaded.append(kind != "error" and (row["load"] or 0.0) > MOST_LOAD)
+    order = ("ratio", "rows_per_second", "error")
+    return sorted(found.values(), key=lambda series: (order.index(series.metric), series.name, series.machine))
+
+
+class _Names(defaultdict[tuple[str, ...], str]):
+    """Names of settings, made once."""
+
+    def __missing__(self, key: tuple[str, ...]) -> str:
+        dataset, transforms, learner, params, protocol = key
+        parts = [dataset, learner, transforms, params if params != "{}" else "", protocol]
+        self[key] = " ".join(part for part in parts if part)
+        return self[key]
+
+
+def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float | None, str, str]]:
+    if row["kind"] == "bench":
+        yield "ratio", row.get("ratio"), f"{row['benchmark']}: {row['figure']} to {row['peer']}", row["machine"]
+        return
+    name = names[tuple(row.get(part) or "" for part in _SETTING)]
+    yield "rows_per_second", row.get("rows_per_second"), name, row["machine"]
+    yield "error", row.get("error"), name, ""
+
+
+def judge(series: NightSeries, rules: AlarmRules) -> SeriesVerdict:
+    """Say whether a series changed, from the nights that count."""
+    places = series.counted()
+    is_error = series.metric == "error"
+    rule = rules.error if is_error else rules.speed
+    if len(places) < LEAST_NIGHTS:
+        return SeriesVerdict(series, "not enough")
+    values = np.array([series.values[i] for i in places])
+    if (values == values[0]).all():
+        return SeriesVerdict(series, "steady", (), (float(values[0]),))
+    parts = find_parts(values, rule.change, rule.nights, relative=not is_error)
+    begins = tuple(series.nights[places[start]] for start in parts.starts[1:])
+    return SeriesVerdict(series, _verdict(parts, is_error), begins, parts.levels)
+
+
+def _verdict(parts: Parts, is_error: bool) -> Verdict:
+    if parts.unstable:
+        return "unstable"
+    if len(parts.levels) < 2:
+        return "steady"
+    rises = parts.levels[-1] > parts.levels[-2]
+    if is_error:
+        return "higher" if rises else "lower"
+    return "faster" if rises else "slower"

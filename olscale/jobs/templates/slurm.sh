@@ -1,0 +1,22 @@
+#!/bin/bash
+#SBATCH --job-name=olscale-{{ name }}
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=2
+#SBATCH --time={{ "%d" % (seconds // 60) }}
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@90
+#SBATCH --output={{ home }}.log
+#SBATCH --open-mode=append
+# Give it to sbatch. Where the site has scrontab, `scrontab -e` with
+#   #SCRON --time={{ "%d" % (seconds // 60) }}
+#   {{ cron_minute }} {{ cron_hour }} * * * bash THIS-FILE
+# repeats it every night; else a line of cron on the login node that calls sbatch.
+{{ command }} &
+night=$!
+# bash hears of the end of its time first, and passes it on.
+trap 'kill -TERM "$night"' TERM
+wait "$night"; code=$?
+if [ "$code" -gt 128 ]; then wait "$night"; code=$?; fi
+# 75: stopped in time, to be continued.
+if [ "$code" -eq 75 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit "$code"
