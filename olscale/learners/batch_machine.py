@@ -94,6 +94,7 @@ class BatchMachine(Learner, EstimatesCost):
                 f"learner {self.name} keeps all rows, and {total:,} are more than its parameter capacity allows; raise "
                 "that, or take a one-pass learner"
             )
+        y = np.zeros_like(y) if self.task == "novelty" else y  # not even kept
         rows = stack_rows([CSR(state["indptr"], state["indices"], state["data"]), to_csr(X)])
         assert isinstance(rows, CSR)
         state.update(rows._asdict(), y=np.concatenate([state["y"], y]))

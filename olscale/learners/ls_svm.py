@@ -76,7 +76,8 @@ class _LeastSquares:
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        f: FloatArray = self._kernel(X) @ self._alpha + self._b
+        # Sums of BLAS would depend on how many rows are predicted at once.
+        f: FloatArray = np.sum(self._kernel(X) * self._alpha, axis=1) + self._b
         return f
 
     def _kernel(self, X: Any) -> FloatArray:

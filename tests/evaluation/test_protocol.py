@@ -282,6 +282,9 @@ def test_what_was_asked_for_is_in_the_id_and_the_rest_is_not(shelf: Path) -> Non
 
 
 CHANGES: dict[str, dict[str, Any]] = {
+    "measures": {"measures": ("kappa",)},
+    "costs": {"costs": (1.0, 5.0)},
+    "epsilon": {"measures": ("epsilon_loss",), "epsilon": 0.5},
     "order": {"order": "time"},
     "permutations": {"permutations": 3},
     "projections": {"order": "time", "projections": 2},

@@ -43,7 +43,18 @@ def test_contract(check: Callable[[], None]) -> None:
     check()
 
 
-@parametrize_with_checks([*(learner_class(name)() for name in learner_names()), SoftLOL(averaging="adaptive")])
+def not_for(estimator: object) -> dict[str, str]:
+    """Return the checks of scikit-learn that a learner cannot pass, and why."""
+    if getattr(estimator, "name", "") != "norma-n":
+        return {}
+    why = "wants a novelty among rows that were learned from: each of them has raised the score of rows like itself"
+    return dict.fromkeys(["check_outliers_train", "check_outliers_fit_predict"], why)
+
+
+@parametrize_with_checks(
+    [*(learner_class(name)() for name in learner_names()), SoftLOL(averaging="adaptive")],
+    expected_failed_checks=not_for,
+)
 def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
     check(estimator)
 

@@ -75,7 +75,7 @@ def test_dates_and_words_among_numbers_are_told(tmp_path: Path) -> None:
     made = table(tmp_path, "day,price,key,class\n" + "\n".join(lines) + "\n")
     date, price, key = column_hints(made.manifest)
     assert "column 'day' holds dates or times, 2 of them" in date
-    assert "--drop day (--segments day shows the error in each)" in date
+    assert "--drop day or --encode day=date (--segments day shows the error in each)" in date
     assert "column 'price' is text because of 'lots'" in price
     assert "column 'key' holds whole numbers that are all different" in key
     assert column_hints(table(tmp_path, "a,b,y\n1,x,0\n2,z,1\n", dest="few").manifest) == []

@@ -92,7 +92,9 @@ def test_sparse_stays_sparse_sorted_and_right_in_a_slice(steps: list[str], start
 
 
 def test_every_transform_is_tried() -> None:
-    assert {make_transform(text).name for text in EVERY} == set(TRANSFORMS)
+    """Those for missing values, and that learn as rows come, are tried in tests/evaluation/test_stream_transforms.py."""
+    ahead = {name for name in TRANSFORMS if not TRANSFORMS.load(name).streams}
+    assert {make_transform(text).name for text in EVERY} == ahead - {"missing-indicator"}
 
 
 def test_meaning_of_each() -> None:
