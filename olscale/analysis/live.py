@@ -23,6 +23,8 @@ class LiveLearner:
         All runs, those that have ended, and those of them without a result.
     error : float
         Mean error so far of the runs heard of; NaN where there is none.
+    metric : str
+        What the error is: ``cumulative_error``, or ``rmse`` in a regression.
     stream : str
         The stream whose curve this is.
     rows, errors : sequence
@@ -34,6 +36,7 @@ class LiveLearner:
     done: int
     failed: int
     error: float
+    metric: str
     stream: str
     rows: Sequence[int]
     errors: Sequence[float]
@@ -58,7 +61,7 @@ def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
     done = [run for run in runs if run.outcome]
     failed = sum(run.outcome != "ok" for run in done)
     mean = sum(heard) / len(heard) if heard else nan
-    return LiveLearner(label, len(runs), len(done), failed, mean, stream, shown.rows, shown.errors)
+    return LiveLearner(label, len(runs), len(done), failed, mean, shown.metric, stream, shown.rows, shown.errors)
 
 
 def _stream(settings: dict[str, list[LiveRun]]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import isfinite, nan
+from math import isfinite
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
@@ -185,10 +185,9 @@ class GroupPass:
         return sum(errors) / len(errors) if errors else 0.0
 
     def errors(self) -> list[tuple[str, int, float]]:
-        """Return id, rows learned from and the error rate so far of each run; NaN in a regression, which has none."""
+        """Return id, rows learned from and the error so far of each run, or its RMSE in a regression."""
         going = [state for state in self.states if state.outcome == "ok" and state.position]
-        rate = self._stream.dataset.task != "regression"
-        return [(state.run.id, state.position, state.error() if rate else nan) for state in going]
+        return [(state.run.id, state.position, state.error()) for state in going]
 
     def finish(self) -> list[Record]:
         """Run the test split through the final models and return the records."""

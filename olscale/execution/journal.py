@@ -181,11 +181,12 @@ class LiveJournal:
 def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
     """Return what the journal says of groups: each setting of a learner once."""
     settings: dict[str, int] = {}
-    of: dict[str, tuple[int, str, str]] = {}
+    of: dict[str, tuple[int, str, str, str]] = {}
     for work in groups.values():
         for run in work.runs:
             setting = json.dumps([run.learner, run.params], sort_keys=True)
-            of[run.id] = settings.setdefault(setting, len(settings)), run.stream.dataset, _stream(run)
+            number = settings.setdefault(setting, len(settings))
+            of[run.id] = number, run.stream.dataset, _stream(run), work.metric
     return {
         "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
         "settings": [json.loads(setting) for setting in settings],

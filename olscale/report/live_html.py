@@ -9,7 +9,7 @@ from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
 from olscale.printable import printable
-from olscale.report.live_text import error_text, state_text
+from olscale.report.live_text import error_heading, error_text, state_text
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text, speed_text
 
@@ -67,13 +67,13 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     looks = {learner.label: i for i, learner in enumerate(learner for learner in learners if learner in best)}
     rows = "".join(
         f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
-        f"<td>{error_text(learner.error)}</td><td>{learner.done}/{learner.runs}"
+        f"<td>{error_text(learner.error, learner.metric)}</td><td>{learner.done}/{learner.runs}"
         f"{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
         for learner in sorted(learners, key=lambda learner: (isnan(learner.error), learner.error))[: 2 * _MOST_LINES]
     )
     more = len(learners) - 2 * _MOST_LINES
     hidden = f'<p class="small">{more} more settings</p>' if more > 0 else ""
-    head = '<tr><th class="text">learner</th><th>error so far (%)</th><th>runs done</th></tr>'
+    head = '<tr><th class="text">learner</th><th>' + error_heading(learners[0].metric) + "</th><th>runs done</th></tr>"
     return (
         f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll"><table>{head}{rows}</table>{hidden}</div>'
         f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
@@ -97,7 +97,8 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     lines = [learner for learner in learners if len(learner.rows) > 1]
     if not lines:
         return ""
-    most = max(learner.rows[-1] for learner in lines)
+    most, heading = max(learner.rows[-1] for learner in lines), error_heading(lines[0].metric)
+    scale = 100 if heading.endswith("%)") else 1
     # The first rows of a stream tell of chance: the scale is that of the later ones.
     later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
     low, high = min(later), max(later)
@@ -115,11 +116,11 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     )
     ticks = "".join(
         f'<path d="M{_LEFT} {y:.1f}H{_WIDE - 6}" stroke="#8884"/>'
-        f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{100 * error:.3g}</text>'
+        f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{scale * error:.3g}</text>'
         for error in (low, (low + high) / 2, high)
         for y in (_HIGH - _BELOW - (error - low) * up,)
     )
-    words = f"error so far (%) of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
+    words = f"{heading} of {len(lines)} learners along {lines[0].stream} of {name}, up to row {most:,}"
     axis = f'<text x="{_WIDE - 6}" y="{_HIGH - 4}" text-anchor="end">row {most:,}, {_text(lines[0].stream)}</text>'
     size = f'width="{_WIDE}" height="{_HIGH}" viewBox="0 0 {_WIDE} {_HIGH}"'
     axis += f'<text x="{_LEFT}" y="{_HIGH - 4}">0</text>'

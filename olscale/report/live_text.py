@@ -7,6 +7,7 @@ from math import isnan
 from time import time
 
 from olscale.analysis.live import learners_of
+from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text, speed_text
@@ -26,9 +27,15 @@ def state_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
     return f"silent for {ago}: its process ({evaluation.pid} on {evaluation.host}) is gone; evaluate again to go on"
 
 
-def error_text(error: float) -> str:
-    """Return an error in percent, or a dash."""
-    return "-" if isnan(error) else f"{100 * error:.2f}"
+def error_text(error: float, metric: str) -> str:
+    """Return an error, percent without their sign; a dash where there is none yet."""
+    return "-" if isnan(error) else figure_of(metric, error)
+
+
+def error_heading(metric: str) -> str:
+    """Return what stands over errors."""
+    unit = " (%)" if measure_of(metric).unit == "percent" else ""
+    return f"{'error' if metric == 'cumulative_error' else metric_words(metric)} so far{unit}"
 
 
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
@@ -49,9 +56,9 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     ]
     for dataset, learners in learners_of(evaluation).items():
         room = max(width(learner.label) for learner in learners)
-        lines.append(f"{dataset}: error so far (%), runs done")
+        lines.append(f"{dataset}: {error_heading(learners[0].metric)}, runs done")
         lines += [
-            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error):>6}  "
+            f"  {learner.label}{' ' * (room - width(learner.label))}  {error_text(learner.error, learner.metric):>6}  "
             f"{learner.done}/{learner.runs}" + (f", {learner.failed} failed" if learner.failed else "")
             for learner in learners
         ]

@@ -47,6 +47,7 @@ class LiveRun:
     learner: str
     params: dict[str, Any]
     stream: str = ""
+    metric: str = "cumulative_error"
     outcome: str = ""
     rows: list[int] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
@@ -148,8 +149,8 @@ class LiveEvaluation:
         }
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
         self.runs = {
-            run: LiveRun(run, str(dataset), settings[setting][0], settings[setting][1], str(stream))
-            for run, (setting, dataset, stream) in start["of"].items()
+            run: LiveRun(run, str(dataset), settings[setting][0], settings[setting][1], str(stream), str(metric))
+            for run, (setting, dataset, stream, metric) in start["of"].items()
         }
 
     def state(self, now: float | None = None) -> str:

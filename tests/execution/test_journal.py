@@ -77,7 +77,11 @@ def test_a_reader_takes_what_is_added_and_no_half_lines(tmp_path: Path) -> None:
     reader, now = LiveReader(store), time()
     start = {"name": "e", "runs": 1, "done": 0, "groups": {"g": [100, 5.0, ["r"]]}, "settings": [["pa", {}]]}
     lines = [
-        {"t": now, "begin": {"host": "here", "pid": 1, "version": "0"}, "start": start | {"of": {"r": [0, "d", "s"]}}},
+        {
+            "t": now,
+            "begin": {"host": "here", "pid": 1, "version": "0"},
+            "start": start | {"of": {"r": [0, "d", "s", "cumulative_error"]}},
+        },
         {"t": now + 1, "at": {"g": [50, "w", 7]}, "errors": {"r": [50, 0.25]}},
     ]
     content = "".join(json.dumps(line) + "\n" for line in lines)

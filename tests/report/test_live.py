@@ -21,7 +21,7 @@ def going(**more: float) -> LiveEvaluation:
     one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, moved=101.0, heard=111.0)
     one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"), 500, "w1", 3_000_000, 111.0)}
     one.runs = {
-        name: LiveRun(name, "d&d", "pa", {"C": C}, "time order", "", [100, 200], [0.5, error])
+        name: LiveRun(name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error])
         for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
     }
     one.notes = ["a worker was lost"]
@@ -35,6 +35,15 @@ def test_text_says_how_far_how_long_and_who_is_best() -> None:
     assert "worker w1: g, 50 %, 3.0 MB" in text
     assert "silent for 1:30" in live_text([going()], now=201.0)
     assert live_text([]) == "nothing goes on\n"
+
+
+def test_a_regression_shows_its_rmse() -> None:
+    one = going()
+    for run in one.runs.values():
+        run.metric = "rmse"
+    assert "d&d: RMSE so far, runs done" in live_text([one], now=112.0)
+    assert "pa C=0.5   0.125  0/1" in live_text([one], now=112.0)
+    assert "<th>RMSE so far</th>" in live_html([one], now=112.0)
 
 
 def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None:
