@@ -71,7 +71,7 @@ def pareto_figure(
                     panel.plot(at.cost, at.error, markerfacecolor=face, label=figure_text(label), **look)
             panel.set_xscale("log")
             panel.set(xlabel=f"{metric_text(cost)} ({'more' if higher[cost] else 'less'} is better)")
-            panel.set(ylabel=f"{metric_text(metric)} (less is better)")
+            panel.set(ylabel=metric_text(metric))
         handles, _ = axes[0].get_legend_handles_labels()
         figure.legend(handles, [figure_text(label) for label in labels], loc="outside right upper")
     return figure
