@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     "--transform",
     "transforms",
     metavar="NAMES",
-    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias.",
+    multiple=True,
+    help="Transforms in order, e.g. standardize,bias or project:features=100,kind=sparse,bias; repeatable.",
 )
 @cluster_options
 @click.option(
@@ -66,7 +67,7 @@ def evaluate(
     datasets: tuple[str, ...],
     learners: tuple[str, ...],
     seed: int | None,
-    transforms: str | None,
+    transforms: tuple[str, ...],
     class_shards: int | None,
     memory_limit: str | None,
     max_seconds: float | None,
@@ -146,7 +147,7 @@ def _experiment(
     learners: tuple[str, ...],
     protocol: dict[str, Any],
     seed: int | None,
-    transforms: str | None,
+    transforms: tuple[str, ...],
 ) -> Experiment:
     from olscale.data.transforms.pipeline import split_transforms
     from olscale.evaluation.experiment import parse_experiment
@@ -154,7 +155,7 @@ def _experiment(
     content: dict[str, Any] = {
         "name": "evaluate",
         "protocol": {key: value for key, value in protocol.items() if value is not None},
-        "transforms": split_transforms(transforms or ""),
+        "transforms": split_transforms(",".join(transforms)),
         "datasets": [_dataset(path) for path in datasets],
         "learners": [parse_learner(text) for text in learners],
         "seed": seed or 0,

@@ -30,6 +30,9 @@ def models() -> None:
 @click.option("--learner", "learners", metavar="NAME", multiple=True, help="Only this learner (may be repeated).")
 def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]) -> None:
     """List the runs of STORE that ended well, those with the least error first, and whether STORE keeps their models."""
+    from math import nan
+
+    from olscale.measures import HEADLINES, figure_of, measure_of, metric_words
     from olscale.results.kept_models import kept_ids
     from olscale.results.store import open_store
 
@@ -41,14 +44,16 @@ def list_models(store: str, datasets: tuple[str, ...], learners: tuple[str, ...]
         wanted = (not datasets or row["dataset"] in datasets) and (not learners or row["learner"] in learners)
         if row["outcome"] == "ok" and wanted:
             metrics = dict(row["metrics"])
-            error = float(metrics.get("test_error", metrics.get("cumulative_error", 1.0)) or 0.0)
-            rows.append((row["dataset"], error, row))
-    for dataset, error, row in sorted(rows, key=lambda each: (*each[:2], each[2]["id"])):
+            metric = next((name for name in HEADLINES if name in metrics), "")
+            rows.append((row["dataset"], metric, float(metrics.get(metric, nan)), row))
+    for dataset, metric, error, row in sorted(rows, key=lambda each: (*each[:3], each[3]["id"])):
         params = ", ".join(f"{name}={value}" for name, value in _object(row["params"]).items())
         protocol = _object(row["protocol"])
         order = f"permutation {protocol['permutation']}" if "permutation" in protocol else "time order"
         more = ", kept" if row["id"] in kept else ""
-        say(f"{row['id'][:_SHOWN]}  {100 * error:6.2f} %  {dataset}, {row['learner']} ({params}), {order}{more}")
+        figure = f"{figure_of(metric, error)}{' %' if measure_of(metric).unit == 'percent' else ''}"
+        words = f"{metric_words(metric)} {figure}" if metric else "no error"
+        say(f"{row['id'][:_SHOWN]}  {words}  {dataset}, {row['learner']} ({params}), {order}{more}")
     if not rows:
         say(f"the metrics store {store} has no such run that ended well", err=True)
 

@@ -290,6 +290,15 @@ def test_a_word_that_is_no_directory_may_name_a_set_of_the_catalogue(
     assert done.stdout == "1 of 1 runs computed, results in s\n"
 
 
+def test_transforms_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> None:
+    words = ["--transform", "standardize", "--transform", "project:features=2,kind=sparse,bias"]
+    args = ["--dataset", str(shelf / "dense"), "--learner", "pa", "--order", "time", "--in-process", *words]
+    done = CliRunner().invoke(evaluate, [*args, "--store", str(tmp_path / "s")])
+    assert done.exit_code == 0, done.output
+    [transforms] = open_store(str(tmp_path / "s")).read(["transforms"])["transforms"].to_pylist()
+    assert [name.partition(":")[0] for name in transforms] == ["standardize", "project", "bias"]
+
+
 def test_the_delay_is_a_number_or_a_column(late: Path, tmp_path: Path) -> None:
     words = (
         "evaluate",

@@ -78,3 +78,22 @@ def test_from_a_store_to_predictions(tmp_path: Path) -> None:
     assert len(rows) == made.rows("test" if "test" in made.splits else "train")
     assert "with a label that the model knows" in shown.stderr
     assert run("models", "show", "lol.olm", cwd=tmp_path).stdout.startswith("learner      lol (")
+
+
+def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(shelf: Path, tmp_path: Path) -> None:
+    experiment = olscale.Experiment(
+        datasets=[{"path": str(shelf / "targets")}],
+        learners=[{"name": "rls"}, {"name": "mean"}],
+        transforms=["running-standardize", "bias"],
+        protocol={"order": "time", "keep_model": True},
+    )
+    store = olscale.evaluate(experiment, tmp_path / "store", in_process=True).store
+    listed = run("models", "list", store.path).stdout.splitlines()
+    assert ["RMSE" in line and "%" not in line for line in listed] == [True, True]
+    assert "rls" in listed[0], "the one with the least error comes first"
+    [best] = [id for id in store.done() if listed[0].startswith(id[:12])]
+    model = olscale.load_model(f"{store.path}/{kept_name(best)}")
+    rows = np.random.default_rng(0).normal(size=(5, model.n_features_in_))
+    before = model.predict(rows)
+    assert np.isfinite(before).all()
+    assert (model.partial_fit(rows, before + 1.0).predict(rows) > before).all()
