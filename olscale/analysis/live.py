@@ -75,17 +75,17 @@ def _stream(settings: dict[str, list[LiveRun]]) -> str:
 
 def _labels(evaluation: LiveEvaluation) -> dict[str, str]:
     """Return the label of each run: the learner, and those of its parameters that differ."""
+    # A journal has each setting once, for however many runs.
+    settings = {id(run.params): run for run in evaluation.runs.values()}
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for run in evaluation.runs.values():
-        values[run.learner]  # also of one without parameters
+    for run in settings.values():
         for name, value in run.params.items():
             values[run.learner][name].add(json.dumps(value))
-    differing: dict[str, list[str]] = {
-        learner: sorted(name for name, found in params.items() if len(found) > 1) for learner, params in values.items()
-    }
-    return {
-        run.id: " ".join([run.learner, *_settings(run, differing[run.learner])]) for run in evaluation.runs.values()
-    }
+    labels = {}
+    for key, run in settings.items():
+        differing = sorted(name for name, found in values[run.learner].items() if len(found) > 1)
+        labels[key] = " ".join([run.learner, *_settings(run, differing)])
+    return {run.id: labels[id(run.params)] for run in evaluation.runs.values()}
 
 
 def _settings(run: LiveRun, names: Sequence[str]) -> list[str]:
