@@ -14,6 +14,7 @@ from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation.dataset_fit import check_classes, check_learner
 from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
 from olscale.evaluation.roster import Roster
@@ -27,7 +28,6 @@ from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
-from olscale.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class _Input:
     def learner(self, spec: LearnerSpec, params: Mapping[str, Any]) -> Learner:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
-        _check_task(spec.name, learner.task, self.dataset)
+        check_learner(spec.name, learner.task, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
@@ -275,7 +275,7 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
         if spec.path is None:
             raise ExperimentError(f"data set {spec.name} has no path yet; resolve the experiment before planning it")
         dataset = open_dataset(spec.path)
-        _check_classes(dataset)
+        check_classes(dataset)
         learners = [learner for learner in experiment.learners if learner.meets(dataset.name)]
         ways = dict.fromkeys(experiment.transforms_of(spec, learner) for learner in (None, *learners))
         for transforms in ways:
@@ -287,25 +287,3 @@ def _check_names(experiment: Experiment, known: set[str]) -> None:
         for name in spec.datasets or ():
             if name not in known:
                 raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
-
-
-_LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
-_HAS = {
-    "classification": "has classes; ingest it with --target real to keep numbers, or with --novel LABEL",
-    "regression": "has real-valued targets; ingest it with --target classes to make a class of each value",
-    "novelty": "is for novelty detection; ingest it without --novel for classes",
-}
-
-
-def _check_task(name: str, task: Task, dataset: Dataset) -> None:
-    if task != dataset.task:
-        raise ExperimentError(
-            f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for it: "
-            f"olscale learners list --task {dataset.task}"
-        )
-
-
-def _check_classes(dataset: Dataset) -> None:
-    classes = dataset.classes or ()
-    if dataset.task == "classification" and len(classes) < 2:
-        raise ExperimentError(f"dataset {dataset.path} has only the class {classes[0]!r}; two are needed")
