@@ -12,8 +12,9 @@ from hypothesis import settings
 
 from tests.cluster import Cluster, running
 
-# Learners as users wrote them for version 0.1: imported by their tests alone, which expect the warnings.
-collect_ignore_glob = ["learners/version_0_1/*"]
+# Learners as users wrote them for version 0.1: imported by their tests alone, which expect the warnings. And what made the
+# figures of other programs, with these programs.
+collect_ignore_glob = ["learners/version_0_1/*", "analysis/fixtures/*"]
 
 # The same examples in every run: a red run is then the fault of the change it tests. `--hypothesis-profile=default` searches
 # anew.

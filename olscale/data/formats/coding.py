@@ -73,7 +73,7 @@ class Hash(_Hashed):
     Examples
     --------
     >>> Hash(8).encode(["cook", "", "cook"])
-    CSR(indptr=array([0, 1, 1, 2]), indices=array([3, 3], dtype=int32), data=array([1., 1.]))
+    CSR(indptr=array([0, 1, 1, 2]), indices=array([3, 3], dtype=int32), data=array([-1., -1.]))
     """
 
     def _transform(self, cells: Sequence[str]) -> Any:
@@ -98,7 +98,7 @@ class Date(Coding):
     Examples
     --------
     >>> Date().encode(["2024-01-31 10:30"]).data
-    array([2024.,    1.,   31.,    2.,   10.,   30.])
+    array([2.024e+03, 1.000e+00, 3.100e+01, 2.000e+00, 1.000e+01, 3.000e+01])
     """
 
     parts: ClassVar[Sequence[str]] = ("year", "month", "day", "weekday", "hour", "minute", "second")  # type: ignore[misc]
