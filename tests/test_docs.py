@@ -6,7 +6,7 @@ import importlib
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +136,24 @@ def test_the_page_on_jobs_goes_through(tmp_path: Path, monkeypatch: pytest.Monke
     for block in blocks("docs/jobs.md", "console"):
         for command, expected in _commands(block):
             _check_output(command, expected)
+
+
+@pytest.mark.long
+def test_the_guide_to_predictions_goes_through_on_real_streams(
+    shared_data: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commands print what stands there; what the saved model predicts are labels of the stream."""
+    monkeypatch.chdir(tmp_path)
+    files = {"electricity.arff": "electricity/electricity.arff", "secom.csv.xz": "secom/secom_431of590.csv.xz"}
+    files["kddcup.data_10_percent.gz"] = "kdd99/kddcup.data_10_percent.gz"
+    for name, real in files.items():
+        Path(name).symlink_to(shared_data(real))
+    for block in blocks("docs/guides/from-streams-to-predictions.md", "console"):
+        for command, expected in _commands(block):
+            _check_output(command, expected)
+    head, *lines = Path("predictions.csv").read_text().splitlines()
+    assert (head, len(lines)) == ("prediction,label", 494_021)
+    assert sum(line.split(",")[0] != line.split(",")[1] for line in lines) < 0.02 * len(lines)
 
 
 GUIDE = "docs/guides/your-own-learner.md"
