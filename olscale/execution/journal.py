@@ -1,8 +1,8 @@
 """The writer of the live journal (`olscale.results.live`): it passes progress on, and writes down what it hears.
 
 Nothing of an evaluation depends on it: where it cannot write, it stops writing, and says so once. Lines are written by a
-thread, at most once a second, so that no event waits for a disk; one of a long evaluation is written less often, so that a
-journal of days stays small.
+thread, at most once a second, and every ten seconds to object stores, which ask a price for each: no event waits for a disk.
+Those of a long evaluation are written less often, so that a journal of days stays small.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from olscale.errors import StoppedError, one_line
 from olscale.evaluation.run import Run
 from olscale.execution.progress import Progress, Work
 from olscale.execution.task_report import Stand
-from olscale.results.live import FOLDER, LiveReader, journal_of
+from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of
 from olscale.results.store_runs import StoreRuns
 from olscale.version import __version__
 
-_LINE_SECONDS, _LATER_SHARE, _HEARTBEAT_SECONDS = 1.0, 1 / 2000, 20.0
+_LINE_SECONDS, _OBJECT_SECONDS, _LATER_SHARE, _HEARTBEAT_SECONDS = 1.0, 10.0, 1 / 2000, 20.0
+_MOST_SECONDS = SILENT_SECONDS / 2
 _POINTS = 200
 """Of the error of a run along its stream, so many positions are written at most."""
 
@@ -138,7 +139,8 @@ class LiveJournal:
             self._line |= more
 
     def _write_on(self) -> None:
-        while not self._ended.wait(max(_LINE_SECONDS, (monotonic() - self._began) * _LATER_SHARE)):
+        least = _LINE_SECONDS if self._files.local is not None else _OBJECT_SECONDS
+        while not self._ended.wait(min(_MOST_SECONDS, max(least, (monotonic() - self._began) * _LATER_SHARE))):
             if self._line or monotonic() - self._written > _HEARTBEAT_SECONDS:
                 self._flush()
 
