@@ -25,7 +25,7 @@ def test_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
         printed[line] = done
         if words[:2] == ["models", "list"]:
             best = done.stdout.split()[0]
-            error = done.stdout.split()[1]
+            error = done.stdout.split()[3]  # behind "test error"
     assert "2: no, yes" in printed["models show visits.olm"].stdout
     tested = printed["predict visits.olm visits --labels --out tested.csv"].stderr
     assert f"200 rows, error {error} %" in tested
