@@ -65,14 +65,16 @@ class Labels:
         DatasetError
             When some sources have text labels and others numbers.
         """
-        if self._novel is not None:
-            target = _normal(target, self._novel)
-        if self._target == "real" and isinstance(target, list):
-            raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
         kind = str if isinstance(target, list) else float
         if self._kind not in (None, kind):
             raise DatasetError(f"{source} has {_WORDS[kind]} but the sources before it had {_WORDS[self._kind]}")
         self._kind = kind
+        if not isinstance(target, list) and not np.isfinite(np.asarray(target, dtype=np.float64)).all():
+            raise FormatError(source, "a label is not a finite number; every row needs one")
+        if self._novel is not None:
+            target = _normal(target, self._novel)
+        if self._target == "real" and isinstance(target, list):
+            raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
         rows = self._rows.setdefault(self._split, {})
         if isinstance(target, list):
             positions = self._positions
@@ -82,8 +84,6 @@ class Labels:
             return np.array([positions[name] for name in target], dtype=np.float64)
         self._regression = self._regression or regression
         values = np.ascontiguousarray(target, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise FormatError(source, "a label is not a finite number; every row needs one")
         if self._counting:
             new, counts = np.unique(values, return_counts=True)
             self._whole = self._whole and bool((new == np.trunc(new)).all())
@@ -99,11 +99,16 @@ class Labels:
         return None if classes is None else tuple(rows.get(label, 0) for label in classes)
 
     @property
+    def _text(self) -> bool:
+        """Whether labels are stored as positions among texts; those of novelty detection are numbers, whatever they were."""
+        return self._kind is str and self._novel is None
+
+    @property
     def task(self) -> Task:
         """What the labels seen so far make of the dataset."""
         if self._novel is not None:
             return "novelty"
-        if self._kind is str:
+        if self._text:
             return "classification"
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
@@ -113,7 +118,7 @@ class Labels:
     @property
     def distinct(self) -> int | None:
         """Number of different labels, None where it is more than was worth counting (10,000)."""
-        if self._kind is str:
+        if self._text:
             return len(self._positions)
         return len(self._values) if self._counting else None
 
@@ -139,12 +144,12 @@ class Labels:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Text labels in the order first seen."""
-        return tuple(self._positions) if self._kind is str else None
+        return tuple(self._positions) if self._text else None
 
     @property
     def classes(self) -> tuple[float | int | str, ...] | None:
         """Sorted class labels; None for a regression."""
-        if self._kind is str:
+        if self._text:
             return tuple(sorted(self._positions))
         if self.task == "regression":
             return None

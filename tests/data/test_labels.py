@@ -120,3 +120,51 @@ def test_codes_of_the_classes_are_made_once_for_a_dataset(tmp_path, monkeypatch)
     (tmp_path / "a.csv").write_text("x,y\n" + "1,p\n2,q\n" * 20)
     assert len(list(ingest(tmp_path / "a.csv", tmp_path / "d", chunk_rows=4).chunks())) == 10
     assert made == [1]
+
+
+@pytest.mark.parametrize("target", [["ok", "bad", "fine", "bad"], [2.0, 1.0, 3.0, 1.0]])
+def test_one_label_is_that_of_novelties_and_all_others_are_normal(target) -> None:
+    labels = Labels(novel="bad" if isinstance(target[0], str) else "1")
+    labels.begin("train")
+    stored = labels.encode(target if isinstance(target[0], str) else np.array(target), "source")
+    labels.check()
+    assert stored.tolist() == [1.0, -1.0, 1.0, -1.0]
+    assert (labels.task, labels.classes, labels.names) == ("novelty", (-1, 1), None)
+    assert labels.class_rows("train") == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("novel", "targets", "said"),
+    [
+        ("bad", [["ok", "fine"]], "no row has the label 'bad'"),
+        ("bad", [["bad"]], "every row has the label 'bad'"),
+        ("bad", [np.array([1.0, 2.0])], "'bad' of --novel is none"),
+        ("1", [np.array([1.0, np.nan])], "not a finite number"),
+        ("1", [np.array([1.0, 2.0]), ["1"]], "text labels but the sources before it had numbers"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_no_novelty_detection(novel, targets, said) -> None:
+    def encode_all() -> None:
+        labels = Labels(novel=novel)
+        for target in targets:
+            labels.encode(target, "source")
+        labels.check()
+
+    with pytest.raises((DatasetError, FormatError), match=said):
+        encode_all()
+
+
+def test_what_labels_are_can_be_said() -> None:
+    """Whole numbers as targets, and numbers as classes where there are not too many."""
+    real = Labels(target="real")
+    real.encode(np.arange(5.0), "source")
+    assert (real.task, real.classes) == ("regression", None)
+    with pytest.raises(FormatError, match="the label 'ok' is no number"):
+        Labels(target="real").encode(["ok"], "source")
+    few, many = Labels(target="classes"), Labels(target="classes")
+    few.encode(np.arange(20.0) / 7, "source", regression=True)
+    few.check()
+    assert few.task == "classification"
+    many.encode(np.arange(40.0) / 7, "source")
+    with pytest.raises(DatasetError, match="32 fractions; use --target real"):
+        many.check()
