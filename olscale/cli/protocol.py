@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import wraps
+from itertools import chain
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
@@ -23,6 +24,10 @@ class _Names(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
         return tuple(name.strip() for name in str(value).split(","))
+
+
+def _joined(context: click.Context, option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> Any:
+    return tuple(chain.from_iterable(given)) or None
 
 
 def _click_type(hint: Any, limits: Mapping[str, Any]) -> Any:
@@ -55,6 +60,10 @@ def protocol_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(declared):
         about = option.metadata
         flag, hint = f"--{option.name.replace('_', '-')}", hints[option.name]
-        kind = {"is_flag": True, "default": None} if hint is bool else {"type": _click_type(hint, about)}
+        kind: dict[str, Any] = (
+            {"type": _click_type(hint, about)} if hint is not bool else {"is_flag": True, "default": None}
+        )
+        if isinstance(kind.get("type"), _Names):  # a list in one flag, or in several: none is dropped
+            kind |= {"multiple": True, "callback": _joined}
         called = click.option(flag, metavar=about["metavar"], help=about["description"], **kind)(called)
     return called

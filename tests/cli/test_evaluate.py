@@ -299,6 +299,15 @@ def test_transforms_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> N
     assert [name.partition(":")[0] for name in transforms] == ["standardize", "project", "bias"]
 
 
+def test_measures_given_one_by_one_all_count(shelf: Path, tmp_path: Path) -> None:
+    words = ["--measures", "auc,accuracy", "--measures", "weighted_f1"]
+    args = ["--dataset", str(shelf / "dense"), "--learner", "pa", "--order", "time", "--in-process", *words]
+    done = CliRunner().invoke(evaluate, [*args, "--store", str(tmp_path / "s")])
+    assert done.exit_code == 0, done.output
+    [metrics] = open_store(str(tmp_path / "s")).read(["metrics"])["metrics"].to_pylist()
+    assert {"auc", "accuracy", "weighted_f1"} <= dict(metrics).keys()
+
+
 def test_the_delay_is_a_number_or_a_column(late: Path, tmp_path: Path) -> None:
     words = (
         "evaluate",
