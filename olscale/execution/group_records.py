@@ -8,7 +8,6 @@ from olscale.data.dataset import open_dataset
 from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import StoreError
-from olscale.evaluation.final_models import final_model
 from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -69,6 +68,8 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
     StoreError
         If the store cannot be written to.
     """
+    from olscale.evaluation.final_models import final_model  # most evaluations keep none
+
     dataset = open_dataset(group.path)
     for state, pipeline in ends:
         if state.outcome == "ok" and state.learner.restorable:
