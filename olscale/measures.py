@@ -145,13 +145,28 @@ def figure_of(metric: str, value: float) -> str:
     --------
     >>> figure_of("test_error", 0.0312), figure_of("mistakes", 1234.0), figure_of("rmse", 2.25678)
     ('3.12', '1,234', '2.257')
+    >>> figure_of("auc", 0.9)
+    '0.9000'
     """
     unit = measure_of(metric).unit
     if unit == "percent":
         return f"{100 * value:.2f}"
     if unit == "count":
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
-    return f"{value:.4g}"
+    return f"{value:#.4g}".removesuffix(".")
+
+
+def deviation_of(metric: str, value: float, mean: str) -> str:
+    """Return a standard deviation with as many decimals as its mean is shown with.
+
+    Examples
+    --------
+    >>> deviation_of("auc", 0.010957, mean=figure_of("auc", 0.9327))
+    '0.0110'
+    """
+    if measure_of(metric).unit or "e" in mean or "." not in mean:
+        return figure_of(metric, value)
+    return f"{value:.{len(mean.partition('.')[2])}f}"
 
 
 def distance_from_best(metric: str, value: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
-from olscale.measures import HEADLINES, distance_from_best, figure_of, measure_of
+from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
 from olscale.report.wording import heading, protocol_text
@@ -200,9 +200,10 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
         return Entry(note=", ".join(group.failures) if group.metric == "outcome" and group.failures else "-")
     if math.isnan(summary.mean):
         return Entry(note="nan")
+    mean = figure_of(metric, summary.mean)
     return Entry(
-        mean=figure_of(metric, summary.mean),
-        std=figure_of(metric, summary.std) if summary.n > 1 else "",
+        mean=mean,
+        std=deviation_of(metric, summary.std, mean) if summary.n > 1 else "",
         partial=bool(summary.failures),
     )
 

@@ -42,7 +42,7 @@ def test_a_regression_shows_its_rmse() -> None:
     for run in one.runs.values():
         run.metric = "rmse"
     assert "d&d: RMSE so far, runs done" in live_text([one], now=112.0)
-    assert "pa C=0.5   0.125  0/1" in live_text([one], now=112.0)
+    assert "pa C=0.5  0.1250  0/1" in live_text([one], now=112.0)
     assert "<th>RMSE so far</th>" in live_html([one], now=112.0)
 
 
