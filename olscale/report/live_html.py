@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import isnan
+from math import isfinite, isnan
 from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
@@ -73,7 +73,11 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     )
     more = len(learners) - 2 * _MOST_LINES
     hidden = f'<p class="small">{more} more settings</p>' if more > 0 else ""
-    head = '<tr><th class="text">learner</th><th>' + error_heading(learners[0].metric) + "</th><th>runs done</th></tr>"
+    head = (
+        '<tr><th class="text">learner</th><th>'
+        + _text(error_heading(learners[0].metric))
+        + "</th><th>runs done</th></tr>"
+    )
     return (
         f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll"><table>{head}{rows}</table>{hidden}</div>'
         f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
@@ -101,6 +105,7 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
     scale = 100 if heading.endswith("%)") else 1
     # The first rows of a stream tell of chance: the scale is that of the later ones.
     later = [error for learner in lines for error in learner.errors[len(learner.errors) // 4 :]]
+    later = [error for error in later if isfinite(error)] or [0.0]
     low, high = min(later), max(later)
     low, high = max(0.0, low - 0.1 * (high - low)), high + 0.1 * (high - low) or 1e-3
     across, up = (_WIDE - _LEFT - 6) / most, (_HIGH - _BELOW - 6) / ((high - low) or 1.0)
@@ -109,11 +114,12 @@ def _picture(name: str, learners: Sequence[LiveLearner], looks: dict[str, int]) 
         y = _HIGH - _BELOW - (min(max(error, low), high) - low) * up
         return f"{_LEFT + row * across:.1f},{y:.1f}"
 
-    paths = "".join(
-        f'<polyline {_stroke(looks[learner.label])} points="'
-        f'{" ".join(map(place, learner.rows, learner.errors))}"><title>{_text(learner.label)}</title></polyline>'
-        for learner in lines
-    )
+    def path(learner: LiveLearner) -> str:
+        points = [place(*at) for at in zip(learner.rows, learner.errors, strict=True) if isfinite(at[1])]
+        title = f"<title>{_text(learner.label)}</title>"
+        return f'<polyline {_stroke(looks[learner.label])} points="{" ".join(points)}">{title}</polyline>'
+
+    paths = "".join(map(path, lines))
     ticks = "".join(
         f'<path d="M{_LEFT} {y:.1f}H{_WIDE - 6}" stroke="#8884"/>'
         f'<text x="{_LEFT - 5}" y="{y + 4:.1f}" text-anchor="end">{scale * error:.3g}</text>'

@@ -118,20 +118,21 @@ class LiveEvaluation:
         """Take in a line of the journal."""
         self.heard = max(self.heard, float(line["t"]))
         if begin := line.get("begin"):
-            self.began, self.host, self.pid = float(line["t"]), str(begin["host"]), int(begin["pid"])
+            self.began, self.host, self.pid = float(line["t"]), str(begin["host"]), _count(begin["pid"])
             self.version = str(begin["version"])
         if start := line.get("start"):
             self._start(start)
         for name, (rows, worker, memory) in line.get("at", {}).items():
             if (group := self.groups.get(name)) is None:  # half of a group whose workers died
-                group = self.groups[name] = LiveGroup(name, int(rows), 0.0, ())
+                group = self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
             if rows and not self.moved:
                 self.moved, self._begun_with = self.heard, self.share_done
-            group.rows_done, group.worker, group.memory, group.heard = int(rows), str(worker), int(memory), self.heard
+            group.rows_done, group.worker, group.memory, group.heard = _count(rows), str(worker), _count(memory), self.heard
         for run, (rows, error) in line.get("errors", {}).items():
-            if (known := self.runs.get(run)) is not None and (not known.rows or rows > known.rows[-1]):
-                known.rows.append(int(rows))
-                known.errors.append(float(error))
+            position, value = _count(rows), float(error)
+            if (known := self.runs.get(run)) is not None and (not known.rows or position > known.rows[-1]):
+                known.rows.append(position)
+                known.errors.append(value)
         self.notes = [*self.notes, *map(str, line.get("notes", ()))][-_MOST_NOTES:]
         for run, outcome in line.get("ended", {}).items():
             self.done += 1
@@ -141,10 +142,10 @@ class LiveEvaluation:
         self.end = str(line.get("end", self.end))
 
     def _start(self, start: dict[str, Any]) -> None:
-        self.name, self.total, self.done, self.failed = str(start["name"]), int(start["runs"]), int(start["done"]), 0
+        self.name, self.total, self.done, self.failed = str(start["name"]), _count(start["runs"]), _count(start["done"]), 0
         self.moved = 0.0
         self.groups = {
-            name: LiveGroup(name, int(rows), float(cost), tuple(runs))
+            name: LiveGroup(name, _count(rows), float(cost), tuple(runs))
             for name, (rows, cost, runs) in start["groups"].items()
         }
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
@@ -178,6 +179,10 @@ class LiveEvaluation:
         """Row-passes a second since the first; one row learned by one learner is one."""
         seconds = self.heard - self.moved or self.heard - self.began  # of a short one: all of it
         return sum(group.rows_done for group in self.groups.values()) / seconds if self.moved and seconds else 0.0
+
+
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What a line raises that is no JSON, or not that of a journal: numbers without end and lists without end among them."""
 
 
 class LiveReader:
@@ -226,7 +231,7 @@ class LiveReader:
         for line in whole.splitlines():
             try:
                 evaluation.add(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError, IndexError):  # of a power cut, or another version
+            except _UNREADABLE:  # of a power cut, or another version
                 continue
         self._read[name] = before + len(whole) if last else -1
 
@@ -246,6 +251,13 @@ def going_on(evaluations: list[LiveEvaluation], most: int = 3) -> list[LiveEvalu
     """Return those evaluations that go on, or else the newest."""
     running = [evaluation for evaluation in evaluations if evaluation.state() == "running"]
     return (running or evaluations[:1])[:most]
+
+
+def _count(value: Any) -> int:
+    count = int(value)
+    if not 0 <= count < 2**63:
+        raise ValueError(f"{count} is no count")
+    return count
 
 
 def journal_of(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from time import time
@@ -20,6 +21,8 @@ from olscale.execution.journal import LiveJournal
 from olscale.execution.progress import Silent, Tally, Work
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
+from olscale.report.live_html import live_html
+from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveEvaluation, LiveReader, journal_of
 from olscale.results.store import open_store
 
@@ -107,6 +110,45 @@ def test_no_journal_is_too_broken_to_be_read(lines: list[bytes]) -> None:
     store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", b"\n".join(lines) + b"\n")
     for live in LiveReader(store).read():
         assert isinstance(live, LiveEvaluation)
+
+
+WHOLE = [
+    {"t": 1.0, "begin": {"host": "h", "pid": 1, "version": "0"}},
+    {"t": 2.0, "start": {"name": "e", "runs": 1, "done": 0, "groups": {"g": [100, 5.0, ["r"]]},
+                         "settings": [["pa", {"C": 1.0}]], "of": {"r": [0, "d", "s", "cumulative_error"]}}},
+    {"t": 3.0, "at": {"g": [50, "w", 7]}, "errors": {"r": [50, 0.25]}, "notes": ["n"], "ended": {"r": "ok"}},
+]  # fmt: skip
+
+
+def _places(value: Any) -> list[tuple[Any, ...]]:
+    """Return the paths to all values within `value`."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [(key, *rest) for key, below in inner for rest in ((), *_places(below))]
+
+
+@pytest.mark.parametrize(
+    "odd", [None, float("inf"), float("nan"), -5, 10**400, "<script>\x1b[1m", [], {}, True], ids=str
+)
+def test_a_journal_with_one_odd_value_is_read_and_shown(odd: object) -> None:
+    store = open_store("memory://odd-journal", create=True)
+    for path in _places(WHOLE):
+        lines = copy.deepcopy(WHOLE)
+        at: Any = lines
+        for key in path[:-1]:
+            at = at[key]
+        at[path[-1]] = odd
+        text = "\n".join(map(json.dumps, [*lines, {"t": 4.0, "errors": {"r": [60, 0.2]}}])) + "\n"
+        store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", text.encode())
+        found = LiveReader(store).read()
+        assert "<script>" not in live_html(found, now=5.0), path
+        assert "\x1b" not in live_text(found, now=5.0), path
+
+
+def test_a_line_without_end_is_left_out() -> None:
+    store = open_store("memory://deep-journal", create=True)
+    lines = [*map(json.dumps, WHOLE[:2]), "[" * 100_000, json.dumps(WHOLE[2])]
+    store.files.put("live/20260101T000000-here-1-abcd.0001.jsonl", ("\n".join(lines) + "\n").encode())
+    assert LiveReader(store).read()[0].groups["g"].rows_done == 50
 
 
 @pytest.mark.parametrize("where", ["local", "memory"])
