@@ -23,6 +23,8 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[, channels]), or
     generated:ripples, a body on rippling water with known masks. A frame is told first and then learned: one pass.
     """
+    from math import isnan
+    from tempfile import TemporaryDirectory
     from time import process_time
 
     from olscale.errors import DatasetError
@@ -33,21 +35,27 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise DatasetError(f"{folder} is there already; expected a new folder for the masks")
     seconds, number = 0.0, 0
-    for number, (frame, known) in enumerate(_sequence(frames, truth), 1):
-        begun = process_time()
-        mask = told.learn(frame)
-        seconds += process_time() - begun if number > 1 else 0.0  # the first waits for the compiler
-        target.mkdir(parents=True, exist_ok=True)
-        write_mask(mask, target, number)
-        if known is not None and number > after:
-            agreement.add(mask, known)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as unfinished:  # all masks or none
+        made = Path(unfinished) / "masks"
+        made.mkdir()
+        for number, (frame, known) in enumerate(_sequence(frames, truth), 1):
+            begun = process_time()
+            mask = told.learn(frame)
+            seconds += process_time() - begun if number > 1 else 0.0  # the first waits for the compiler
+            write_mask(mask, made, number)
+            if known is not None and number > after:
+                agreement.add(mask, known)
+        if after >= number and truth:
+            raise DatasetError(f"--after {after} leaves none of {number} frames, expected fewer")
+        made.replace(target)
     speed = f", {(number - 1) / seconds:.0f} frames/s of processor time" if seconds else ""
     say(f"{number:,} masks in {folder}{speed}")
     if truth or frames == GENERATED:
-        say(
-            f"frames {after + 1:,} to {number:,}: precision {agreement.precision:.3f}, recall {agreement.recall:.3f}, "
-            f"F1 {agreement.f1:.3f}, false alarms {agreement.false_alarms:.3f}"
-        )
+        shares = {"precision": agreement.precision, "recall": agreement.recall, "F1": agreement.f1}
+        shares["false alarms"] = agreement.false_alarms
+        told_of = ", ".join(f"{name} {'-' if isnan(share) else f'{share:.3f}'}" for name, share in shares.items())
+        say(f"frames {after + 1:,} to {number:,}: {told_of}")
 
 
 def _model(text: str) -> Any:

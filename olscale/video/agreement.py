@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.errors import DatasetError
+
 
 @dataclass(slots=True)
 class Agreement:
@@ -24,7 +26,15 @@ class Agreement:
     quiet: int = 0
 
     def add(self, mask: NDArray[np.bool_], truth: NDArray[np.bool_]) -> None:
-        """Count the pixels of a mask and the true one."""
+        """Count the pixels of a mask and the true one.
+
+        Raises
+        ------
+        DatasetError
+            If they differ in shape.
+        """
+        if mask.shape != truth.shape:
+            raise DatasetError(f"a known mask of shape {truth.shape}, expected {mask.shape} as its frame")
         self.found += int((mask & truth).sum())
         self.missed += int((~mask & truth).sum())
         self.false += int((mask & ~truth).sum())

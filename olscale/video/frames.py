@@ -25,7 +25,7 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
     Raises
     ------
     DatasetError, FormatError
-        For a source without frames, and for a file that is none.
+        For a source without frames, and for a file that is none or differs from the first in shape.
     """
     path = Path(source)
     if path.is_file():
@@ -36,10 +36,14 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
             )
         yield from stack
         return
-    for file in frame_files(path):
+    files = frame_files(path)
+    shape: tuple[int, ...] = ()
+    for file in files:
         frame = _array(file) if file.suffix == ".npy" else _image(file)
         if frame.ndim not in (2, 3):
             raise FormatError(str(file), f"a frame of shape {frame.shape}, expected (height, width[, channels])")
+        if (shape := shape or frame.shape) != frame.shape:
+            raise FormatError(str(file), f"a frame of shape {frame.shape}, expected {shape} as {files[0].name}")
         yield frame
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from olscale.cli import olscale
 from olscale.compiled.csr import read_only
-from olscale.errors import DatasetError, FormatError, ParameterError
+from olscale.errors import DatasetError, FormatError, OlscaleError, ParameterError
 from olscale.learners.registry import make_learner
 from olscale.video.agreement import Agreement
 from olscale.video.background import MODELS, OLKBackground
@@ -126,3 +126,27 @@ def test_the_command_writes_masks_and_says_how_good_they_are(tmp_path: Path) -> 
     assert agreement.f1 > 0.6
     with pytest.raises(DatasetError, match="is there already"):
         CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("frames_of", "masks_of", "more", "why"),
+    [
+        ([(4, 5), (4, 6)], None, [], r"0002.npy.*\(4, 6\), expected \(4, 5\) as 0001.npy"),
+        ([(4, 5), (4, 5)], [(4, 5)], [], "not as many masks"),
+        ([(4, 5), (4, 5)], [(4, 1), (4, 1)], [], r"mask of shape \(4, 1\), expected \(4, 5\)"),
+        ([(4, 5)], [(4, 5)], ["--after", "1"], "--after 1 leaves none of 1 frames"),
+    ],
+    ids=["shape", "fewer-masks", "broadcast", "after"],
+)
+def test_masks_are_written_all_or_none(
+    tmp_path: Path, frames_of: list[Any], masks_of: list[Any] | None, more: list[str], why: str
+) -> None:
+    for name, shapes in (("frames", frames_of), ("truth", masks_of or [])):
+        (tmp_path / name).mkdir()
+        for number, shape in enumerate(shapes, 1):
+            np.save(tmp_path / name / f"{number:04d}.npy", np.zeros(shape, dtype=np.uint8))
+    known = [] if masks_of is None else ["--truth", str(tmp_path / "truth")]
+    call = ["background", str(tmp_path / "frames"), "--to", str(tmp_path / "masks"), *known, *more]
+    with pytest.raises(OlscaleError, match=why):
+        CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)
+    assert {path.name for path in tmp_path.iterdir()} == {"frames", "truth"}
