@@ -127,12 +127,8 @@ class LiveEvaluation:
                 group = self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
             if rows and not self.moved:
                 self.moved, self._begun_with = self.heard, self.share_done
-            group.rows_done, group.worker, group.memory, group.heard = (
-                _count(rows),
-                str(worker),
-                _count(memory),
-                self.heard,
-            )
+            group.rows_done, group.memory = _count(rows), _count(memory)
+            group.worker, group.heard = str(worker), self.heard
         for run, (rows, error) in line.get("errors", {}).items():
             position, value = _count(rows), float(error)
             if (known := self.runs.get(run)) is not None and (not known.rows or position > known.rows[-1]):
@@ -147,12 +143,8 @@ class LiveEvaluation:
         self.end = str(line.get("end", self.end))
 
     def _start(self, start: dict[str, Any]) -> None:
-        self.name, self.total, self.done, self.failed = (
-            str(start["name"]),
-            _count(start["runs"]),
-            _count(start["done"]),
-            0,
-        )
+        self.name, self.total = str(start["name"]), _count(start["runs"])
+        self.done, self.failed = _count(start["done"]), 0
         self.moved = 0.0
         self.groups = {
             name: LiveGroup(name, _count(rows), float(cost), tuple(runs))
