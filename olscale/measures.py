@@ -31,8 +31,8 @@ class Measure:
         What tables and figures call it.
     better : {"lower", "higher", ""}
         Which of two values is the better one; empty where neither is.
-    unit : {"", "percent", "count"}
-        Tables show fractions in percent, and counts whole.
+    unit : {"", "percent", "count", "score"}
+        Tables show fractions in percent, counts whole, and scores of which 1 is the best with four decimals.
     tasks : tuple of str
         What it can be asked for by ``measures``; empty where it comes by itself or by another option.
     default : tuple of str
@@ -42,7 +42,7 @@ class Measure:
     name: str
     words: str
     better: Literal["lower", "higher", ""] = "higher"
-    unit: Literal["", "percent", "count"] = ""
+    unit: Literal["", "percent", "count", "score"] = ""
     tasks: tuple[Task, ...] = ()
     default: tuple[Task, ...] = ()
 
@@ -65,17 +65,17 @@ MEASURES = {
         Measure("weighted_f1", "weighted F1", "higher", "percent", LABELS),
         Measure("macro_precision", "macro precision", "higher", "percent", LABELS),
         Measure("macro_recall", "macro recall", "higher", "percent", LABELS),
-        Measure("kappa", "kappa", tasks=LABELS, default=_CLASSES),
-        Measure("kappa_m", "kappa-M", tasks=LABELS, default=_CLASSES),
-        Measure("kappa_t", "kappa-temporal", tasks=LABELS, default=_CLASSES),
+        Measure("kappa", "kappa", unit="score", tasks=LABELS, default=_CLASSES),
+        Measure("kappa_m", "kappa-M", unit="score", tasks=LABELS, default=_CLASSES),
+        Measure("kappa_t", "kappa-temporal", unit="score", tasks=LABELS, default=_CLASSES),
         Measure("cost", "cost a row", "lower", "", LABELS),
         Measure("confusion", "confusion", "", "count", LABELS),
-        Measure("auc", "AUC", tasks=LABELS, default=_NOVELTIES),
+        Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES),
         Measure("true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES),
         Measure("false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES),
         Measure("mae", "MAE", "lower", "", _NUMBERS, _NUMBERS),
         Measure("rmse", "RMSE", "lower", "", _NUMBERS, _NUMBERS),
-        Measure("r2", "R2", "higher", "", _NUMBERS, _NUMBERS),
+        Measure("r2", "R2", "higher", "score", _NUMBERS, _NUMBERS),
         Measure("rmae", "relative MAE", "lower", "", _NUMBERS),
         Measure("rrmse", "relative RMSE", "lower", "", _NUMBERS),
         Measure("epsilon_loss", "epsilon-insensitive loss", "lower", "", _NUMBERS),
@@ -151,6 +151,8 @@ def figure_of(metric: str, value: float) -> str:
     unit = measure_of(metric).unit
     if unit == "percent":
         return f"{100 * value:.2f}"
+    if unit == "score":
+        return f"{value:.4f}"
     if unit == "count":
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:,.1f}".removesuffix(".0")
     return f"{value:#.4g}".removesuffix(".")
