@@ -12,7 +12,8 @@ from olscale.bench.linear import learner
 from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
 from olscale.compiled.decorator import compiled
-from olscale.compiled.support_vectors import SupportVectors, empty_support, find_places, put
+from olscale.compiled.support_arrays import empty_support
+from olscale.compiled.support_vectors import SupportVectors, find_places, put
 from olscale.data.chunk import Chunk
 from olscale.learners.kernels import GAUSSIAN, Kernel, kernel_row
 
@@ -176,7 +177,7 @@ def _as_sparse(X: Any) -> CSR:
 
 
 def _support(S: Any) -> SupportVectors:
-    from olscale.compiled.support_vectors import grow_places
+    from olscale.compiled.support_arrays import grow_places
 
     arrays = grow_places(empty_support(S.shape[1], len(S), len(S)), S.shape[1])
     support = SupportVectors(*(arrays[name] for name in SupportVectors._fields))

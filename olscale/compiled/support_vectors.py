@@ -11,7 +11,6 @@ the last moves into its slot. ``born`` numbers the vectors in the order in which
 oldest.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,106 +60,6 @@ class SupportVectors(NamedTuple):
     sizes: NDArray[np.float64]
     born: NDArray[np.int64]
     counts: NDArray[np.int64]
-
-
-GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
-"""Arrays whose size depends on the rows."""
-
-
-def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a set of no vectors.
-
-    Parameters
-    ----------
-    columns : int
-        Features of the stream.
-    slots : int
-        Vectors that there is room for.
-    most : int
-        Vectors that room is ever made for.
-
-    Examples
-    --------
-    >>> empty_support(columns=1000, slots=300, most=300)["values"].shape
-    (5, 64, 64)
-    """
-    blocks, places = -(-slots // WIDTH), 64
-    return {
-        "values": np.zeros((blocks, places, WIDTH)),
-        "place": np.full(columns, -1, dtype=np.int32),
-        "feature": np.full(places, -1, dtype=np.int32),
-        "free": np.arange(places, dtype=np.int32),
-        "holders": np.zeros(places, dtype=np.int32),
-        "held": np.zeros((blocks * WIDTH, places // 64), dtype=np.uint64),
-        "sizes": np.zeros(blocks * WIDTH),
-        "born": np.full(blocks * WIDTH, -1, dtype=np.int64),
-        "counts": np.array([0, 0, 0, most], dtype=np.int64),
-    }
-
-
-def check_support(arrays: Mapping[str, NDArray[Any]], columns: int) -> None:
-    """Refuse arrays with which a loop would leave them: loops trust their places, and a file may hold anything.
-
-    Raises
-    ------
-    ValueError
-        If they are no set of support vectors of rows of `columns` features.
-    """
-    likes = empty_support(columns, 0, 0)
-    if arrays.keys() != likes.keys() or any(arrays[name].dtype != like.dtype for name, like in likes.items()):
-        raise ValueError("other arrays than those of support vectors")
-    blocks, places = arrays["values"].shape[:2] if arrays["values"].ndim == 3 else (0, 0)
-    slots = blocks * WIDTH
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("feature", "free", "holders"), (places,))
-    shapes |= dict.fromkeys(("sizes", "born"), (slots,))
-    shapes |= {"values": (blocks, places, WIDTH), "place": (columns,), "held": (slots, places // 64), "counts": (4,)}
-    if places % 64 or any(array.shape != shapes[name] for name, array in arrays.items()):
-        raise ValueError("arrays of support vectors that do not fit each other")
-    place, feature, free, counts = (arrays[name] for name in ("place", "feature", "free", "counts"))
-    used = np.flatnonzero(feature >= 0)
-    bits = np.unpackbits(arrays["held"].view(np.uint8), axis=1, bitorder="little")
-    if not (
-        0 <= counts[0] <= min(slots, counts[3])
-        and counts[1] == len(used) == np.count_nonzero(place >= 0)
-        and feature.max(initial=-1) < columns
-        and np.array_equal(place[feature[used]], used)
-        and np.array_equal(np.sort(free[counts[1] :]), np.flatnonzero(feature < 0))
-        and np.array_equal(bits.sum(axis=0), arrays["holders"])
-        and not bits[counts[0] :].any()
-    ):
-        raise ValueError("support vectors that are not at their places")
-
-
-def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays with room for `needed` more features: twice as many places or more, or one for every feature."""
-    blocks, places, width = arrays["values"].shape
-    more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
-    more = -(-more // 64) * 64
-    values = np.zeros((blocks, more, width))
-    values[:, :places] = arrays["values"]
-    return {
-        **arrays,
-        "values": values,
-        "feature": np.concatenate([arrays["feature"], np.full(more - places, -1, dtype=np.int32)]),
-        "free": np.concatenate([arrays["free"], np.arange(places, more, dtype=np.int32)]),
-        "holders": np.concatenate([arrays["holders"], np.zeros(more - places, dtype=np.int32)]),
-        "held": np.pad(arrays["held"], ((0, 0), (0, (more - places) // 64))),
-    }
-
-
-def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays with room for twice as many vectors."""
-    blocks, places, width = arrays["values"].shape
-    values = np.zeros((2 * blocks, places, width))
-    values[:blocks] = arrays["values"]
-    slots, new = blocks * width, 2 * blocks * width
-    return {
-        **arrays,
-        "values": values,
-        "held": np.pad(arrays["held"], ((0, new - slots), (0, 0))),
-        "sizes": np.concatenate([arrays["sizes"], np.zeros(new - slots)]),
-        "born": np.concatenate([arrays["born"], np.full(new - slots, -1, dtype=np.int64)]),
-    }
 
 
 @inlined

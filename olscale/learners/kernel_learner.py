@@ -13,14 +13,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.decorator import is_ours, uncached
-from olscale.compiled.support_vectors import (
-    GROWING,
-    SupportVectors,
-    check_support,
-    empty_support,
-    grow_places,
-    grow_slots,
-)
+from olscale.compiled.support_arrays import GROWING, check_support, empty_support, grow_places, grow_slots
+from olscale.compiled.support_vectors import SupportVectors
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector

@@ -10,15 +10,8 @@ from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import exponential
 from olscale.compiled.simd.columns import multiply_dense
-from olscale.compiled.support_vectors import (
-    SupportVectors,
-    check_support,
-    empty_support,
-    find_places,
-    grow_places,
-    products,
-    put,
-)
+from olscale.compiled.support_arrays import check_support, empty_support, grow_places
+from olscale.compiled.support_vectors import SupportVectors, find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures
 
 _LEAST_EIGENVALUE = 1e-10
