@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from olscale.learners.fogd import FOGD
     from olscale.learners.forgetron import Forgetron
     from olscale.learners.gradient_descent import OGD
+    from olscale.learners.ipca_lda import IPCALDA
     from olscale.learners.kernel_perceptron import KernelPerceptron, OGDKernel
     from olscale.learners.kernel_perceptron_r import KernelPerceptronR
     from olscale.learners.krls import KRLS
@@ -75,6 +76,7 @@ __all__ = [
     "CW",
     "FOGD",
     "ILOL",
+    "IPCALDA",
     "KRLS",
     "LOL",
     "LSSVM",
@@ -180,6 +182,7 @@ _NAMES = {
     "olscale.learners.fogd": "FOGD",
     "olscale.learners.forgetron": "Forgetron",
     "olscale.learners.gradient_descent": "OGD",
+    "olscale.learners.ipca_lda": "IPCALDA",
     "olscale.learners.kernel_perceptron": "KernelPerceptron OGDKernel",
     "olscale.learners.kernel_perceptron_r": "KernelPerceptronR",
     "olscale.learners.krls": "KRLS",

@@ -58,6 +58,7 @@ LEARNERS: Registry[Any] = Registry(
         "krls": "olscale.learners.krls:KRLS",
         "olk-n": "olscale.learners.olk_n:OLKN",
         "norma-n": "olscale.learners.norma_n:NORMAN",
+        "ipca-lda": "olscale.learners.ipca_lda:IPCALDA",
         "svm": "olscale.learners.svm:SVM",
         "majority": "olscale.learners.baselines:Majority",
         "no-change": "olscale.learners.baselines:NoChange",

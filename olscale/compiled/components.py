@@ -1,0 +1,182 @@
+"""Principal components of rows that come in blocks: the singular value decomposition, kept up without the rows.
+
+Of n rows x with mean mu it is that of the matrix of rows ``x - mu``: directions U, a column each, and singular values s.
+A block of m rows with mean mu_B adds columns to ``U diag(s)``: its rows less mu_B, and for the move of the mean
+``sqrt(n m / (n + m)) (mu_B - mu)`` (Ross, Lim, Lin, Yang 2008, figure 1; without a mean Levy, Lindenbaum 2000). What of them
+is along U and what is orthogonal to it make a matrix of few rows and columns, whose decomposition turns U (Brand 2002).
+That is exact as long as no direction is left out; where only `most` are kept, what lies in others is lost.
+
+Bits depend on the edges of the blocks and on nothing else, on one BLAS thread (`olscale.system.blas`); LAPACK's last bits
+may be other ones on another kind of processor.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import compiled
+from olscale.compiled.rows import row_scores
+from olscale.errors import DivergedError
+
+FloatArray = NDArray[np.float64]
+
+_LEAST, _ROUNDING = 1e-10, 2e-15
+"""Singular values below these parts of the largest, and of that of the mean, are rounding."""
+
+_NEARLY = 1.0 - 1e-6
+"""Components of a direction from this part of the largest on count as alike: rounding must not choose among them."""
+
+
+class Components(NamedTuple):
+    """Principal components.
+
+    Parameters
+    ----------
+    rows : int64 array of shape (1,)
+        How many rows they are of.
+    mean : array of shape (columns,)
+        Mean of the rows; 0 where none is taken off.
+    U : array of shape (columns, rank)
+        Directions, by size of their singular values. Of each the largest component is positive, the first of several.
+    s : array of shape (rank,)
+        Singular values.
+    """
+
+    rows: NDArray[np.int64]
+    mean: FloatArray
+    U: FloatArray
+    s: FloatArray
+
+
+class Turn(NamedTuple):
+    """Where rows are after a block.
+
+    Parameters
+    ----------
+    matrix, shift : arrays of shape (rank before, rank), (rank,)
+        A row that was at z along the directions is at ``z matrix + shift``.
+    coordinates : array of shape (rows of the block, rank)
+        Where those of the block are.
+    """
+
+    matrix: FloatArray
+    shift: FloatArray
+    coordinates: FloatArray
+
+
+def no_components(columns: int) -> Components:
+    """Return the components of no rows."""
+    return Components(np.zeros(1, np.int64), np.zeros(columns), np.zeros((columns, 0)), np.zeros(0))
+
+
+def components_of(X: FloatArray, most: int | None = None, centred: bool = True) -> tuple[Components, FloatArray]:
+    """Return the components of rows, and where these are along them: by one decomposition of all.
+
+    Examples
+    --------
+    >>> found, z = components_of(np.array([[0.0, 1.0], [4.0, 1.0], [2.0, 1.0]]))
+    >>> found.U[:, 0].tolist(), z[:, 0].round(12).tolist()
+    ([1.0, 0.0], [-2.0, 2.0, 0.0])
+    """
+    mean = X.mean(axis=0) if centred else np.zeros(X.shape[1])
+    A = X - mean
+    _, s, V = _svd(A, len(X))
+    rank = _rank(s, mean, len(X), min(len(X) - centred, len(mean) if most is None else most))
+    U = np.ascontiguousarray(V[:rank].T)
+    U *= _signs(U)
+    return Components(np.array([len(X)]), mean, U, s[:rank]), A @ U
+
+
+def add_block(of: Components, X: FloatArray, most: int | None = None, centred: bool = True) -> tuple[Components, Turn]:
+    """Return the components with a block of rows, at most `most` of them, and where rows are along those.
+
+    Parameters
+    ----------
+    of : Components
+        Before the block; they are left as they are.
+    X : array of shape (rows, columns)
+        One row at least.
+    most : int, optional
+        How many are kept.
+    centred : bool
+        Whether the mean of the rows is taken off.
+
+    Raises
+    ------
+    DivergedError
+        If the numbers of the rows are beyond those that can be squared.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(9, 4))
+    >>> some, _ = add_block(no_components(4), X[:5])
+    >>> found, turn = add_block(some, X[5:])
+    >>> whole, z = components_of(X)
+    >>> bool(np.allclose(found.U, whole.U)), bool(np.allclose(turn.coordinates, z[5:]))
+    (True, True)
+    """
+    before, m = int(of.rows[0]), len(X)
+    rows, mean = before + m, of.mean
+    B = X.T
+    if centred:
+        of_block = X.mean(axis=0)
+        mean = of.mean + (m / rows) * (of_block - of.mean)
+        parts = [(X - of_block).T] if m > 1 else []
+        if before or not parts:
+            parts.append(np.sqrt(before / rows * m) * (of_block - of.mean)[:, None])
+        B = np.concatenate(parts, axis=1)
+    along = of.U.T @ B
+    rest = B - of.U @ along
+    again = of.U.T @ rest  # once more: what is left of directions would turn them
+    Q, R = np.linalg.qr(rest - of.U @ again)
+    rank, more = len(of.s), len(R)
+    K = np.zeros((rank + more, rank + B.shape[1]))
+    K[:rank, :rank] = np.diag(of.s)
+    K[:rank, rank:] = along + again
+    K[rank:, rank:] = R
+    u, s, _ = _svd(K, rows)
+    kept = _rank(s, mean, rows, min(rows - centred, len(mean) if most is None else most))
+    u = u[:, :kept]
+    U = of.U @ u[:rank] + Q @ u[rank:]
+    signs = _signs(U)
+    U *= signs
+    found = Components(np.array([rows]), mean, U, s[:kept].copy())
+    return found, Turn(u[:rank] * signs, (of.mean - mean) @ U, (X - mean) @ U)
+
+
+def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    try:
+        return np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        raise DivergedError("the singular value decomposition found no end: scale the features", rows - 1) from None
+
+
+def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
+    """Return how many of the singular values are kept, at most `most`."""
+    least = max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * float(np.sqrt(rows * np.sum(mean**2))))
+    return min(most, int(np.count_nonzero(s > least)))
+
+
+@compiled
+def _signs(U: FloatArray) -> FloatArray:
+    """Return the sign of the first of the largest components of each direction."""
+    largest, signs = np.zeros(U.shape[1]), np.zeros(U.shape[1])
+    for j in range(U.shape[0]):
+        for c in range(U.shape[1]):
+            largest[c] = max(largest[c], abs(U[j, c]))
+    for j in range(U.shape[0]):
+        for c in range(U.shape[1]):
+            if signs[c] == 0.0 and abs(U[j, c]) >= _NEARLY * largest[c]:
+                signs[c] = -1.0 if U[j, c] < 0.0 else 1.0
+    return signs
+
+
+@compiled
+def set_products(X: Rows, W: FloatArray, offset: FloatArray, out: FloatArray) -> None:
+    """Set ``out = X W + offset``, row by row: no bit of a row depends on those beside it."""
+    for i in range(out.shape[0]):
+        row_scores(X, i, W, out[i])
+        for c in range(out.shape[1]):
+            out[i, c] += offset[c]
