@@ -55,11 +55,13 @@ if TYPE_CHECKING:
     from olscale.learners.olk_r import OLKR
     from olscale.learners.ollc import OLLC
     from olscale.learners.one_class_svm import OneClassSVM
+    from olscale.learners.ospvm import OSPVM
     from olscale.learners.pamo import PAMO1, PAMO2
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
     from olscale.learners.perceptron import Perceptron
     from olscale.learners.projectron import Projectron, ProjectronPlusPlus
+    from olscale.learners.pvm import PVM
     from olscale.learners.rbp import RBP
     from olscale.learners.ridge import Ridge
     from olscale.learners.rls import RLS
@@ -89,6 +91,7 @@ __all__ = [
     "OLKN",
     "OLKR",
     "OLLC",
+    "OSPVM",
     "PA",
     "PA1",
     "PA1R",
@@ -97,6 +100,7 @@ __all__ = [
     "PAMO1",
     "PAMO2",
     "PAR",
+    "PVM",
     "RBP",
     "RLS",
     "SCW1",
@@ -199,11 +203,13 @@ _NAMES = {
     "olscale.learners.olk_r": "OLKR",
     "olscale.learners.ollc": "OLLC",
     "olscale.learners.one_class_svm": "OneClassSVM",
+    "olscale.learners.ospvm": "OSPVM",
     "olscale.learners.pamo": "PAMO1 PAMO2",
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
     "olscale.learners.perceptron": "Perceptron",
     "olscale.learners.projectron": "Projectron ProjectronPlusPlus",
+    "olscale.learners.pvm": "PVM",
     "olscale.learners.rbp": "RBP",
     "olscale.learners.ridge": "Ridge",
     "olscale.learners.rls": "RLS",

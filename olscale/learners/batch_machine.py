@@ -29,7 +29,7 @@ def trained_rows(seen: int) -> int:
 
 
 class BatchMachine(Learner, EstimatesCost):
-    """Base of batch references with a Gaussian kernel, beside that of a task; a subclass gives parameters and `_machine`.
+    """Base of batch references, beside that of a task; a subclass gives parameters and `_train`.
 
     Every row is kept. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
     machine of the rows before it when these had last doubled in number: 64, 128, 256 and so on; there is none, and scores
@@ -38,24 +38,18 @@ class BatchMachine(Learner, EstimatesCost):
 
     Parameters
     ----------
-    gamma : float or "auto"
-        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
     capacity : int
         Most rows that are kept; more end the run.
     """
 
     layout_exact = True
-    shared_domains: ClassVar[dict[str, Domain]] = {
-        "gamma": Real(0.0, open_="low", words=("auto",)),
-        "capacity": Whole(1),
-    }
+    shared_domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1)}
 
-    gamma: float | str
     capacity: int
 
     @abstractmethod
-    def _machine(self, gamma: float) -> Any:
-        """Return an untrained estimator of scikit-learn's kind."""
+    def _train(self, X: Any, y: NDArray[Any]) -> Any:
+        """Return a machine trained on the rows of a sparse matrix."""
 
     def _start(self, columns: int, outputs: int) -> None:
         super()._start(columns, outputs)
@@ -120,9 +114,8 @@ class BatchMachine(Learner, EstimatesCost):
             state = self.state_
             rows = slice_rows(CSR(state["indptr"], state["indices"], state["data"]), 0, count)
             assert isinstance(rows, CSR)
-            gamma = 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)
             with threadpool_limits(limits=1):
-                self._machines[count] = self._machine(gamma).fit(self._matrix(rows), state["y"][:count])
+                self._machines[count] = self._train(self._matrix(rows), state["y"][:count])
         return self._machines[count]
 
     def _matrix(self, X: CSR) -> Any:
@@ -148,3 +141,30 @@ class BatchMachine(Learner, EstimatesCost):
         """Return what to do instead of training on all rows."""
         one_pass = {"classification": "bpas or fogd", "regression": "krls or olk-r", "novelty": "norma-n or olk-n"}
         return f"it is a batch learner: take fewer rows, or {one_pass[self.task]}"
+
+
+class GaussianMachine(BatchMachine):
+    """Base of those with a Gaussian kernel; a subclass gives `_machine`.
+
+    Parameters
+    ----------
+    gamma : float or "auto"
+        Width of the kernel ``exp(-gamma |x - s|^2)``; "auto" is one over the number of features.
+    """
+
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        "gamma": Real(0.0, open_="low", words=("auto",)),
+        **BatchMachine.shared_domains,
+    }
+
+    gamma: float | str
+
+    @abstractmethod
+    def _machine(self) -> Any:
+        """Return an untrained estimator of scikit-learn's kind."""
+
+    def _train(self, X: Any, y: NDArray[Any]) -> Any:
+        return self._machine().fit(X, y)
+
+    def _gamma(self) -> float:
+        return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)

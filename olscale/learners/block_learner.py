@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.components import Components
+from olscale.compiled.components import Components, no_components
 from olscale.compiled.csr import CSR, Rows, read_only_csr, rows_of, slice_rows, to_dense
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
@@ -52,17 +52,18 @@ class BlockLearner(Classifier, EstimatesCost):
     def _score(self, model: Any, X: CSR, scores: FloatArray) -> None:
         """Set `scores`, row by row."""
 
+    @abstractmethod
     def _most(self, columns: int) -> int:
         """Return how many components there may be."""
+
+    def _length(self, columns: int) -> int:
+        """Return how long a row is of which the components are."""
         return columns
 
     def _allocate(self, columns: int, outputs: int) -> State:
         del outputs
         return {
-            "rows": np.zeros(1, dtype=np.int64),
-            "mean": np.zeros(columns),
-            "U": np.zeros((columns, 0)),
-            "s": np.zeros(0),
+            **no_components(self._length(columns))._asdict(),
             "waiting": np.zeros((int(self.block), columns)),
             "waiting_y": np.zeros(int(self.block), dtype=np.int64),
         }
@@ -84,24 +85,22 @@ class BlockLearner(Classifier, EstimatesCost):
         self.state_ = {name: np.require(array, requirements="W") for name, array in self.state_.items()}
         rows, scores, known = read_only_csr(X), np.zeros((rows_of(X), self._outputs)), y != UNKNOWN
         edges = np.flatnonzero(np.diff(known)) + 1
-        with one_blas_thread():
-            for start, stop in pairwise([0, *edges.tolist(), len(y)]):
-                if start < stop and not known[start]:
-                    self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
-                while start < stop and known[start]:
-                    waiting = self._waiting()
-                    end = min(stop, start + int(self.block) - waiting)
-                    part = slice_rows(rows, start, end)
-                    self._score_rows("blocks", part, scores[start:end])
-                    self._take(waiting, to_dense(part, self._columns), y[start:end])
-                    start = end
+        for start, stop in pairwise([0, *edges.tolist(), len(y)]):
+            if start < stop and not known[start]:
+                self._score_rows("all", slice_rows(rows, start, stop), scores[start:stop])
+            while start < stop and known[start]:
+                waiting = self._waiting()
+                end = min(stop, start + int(self.block) - waiting)
+                part = slice_rows(rows, start, end)
+                self._score_rows("blocks", part, scores[start:end])
+                self._take(waiting, to_dense(part, self._columns), y[start:end])
+                start = end
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
         """Return the scores of the model of all rows so far."""
         scores = np.zeros((rows_of(X), self._outputs))
-        with one_blas_thread():
-            self._score_rows("all", read_only_csr(X), scores)
+        self._score_rows("all", read_only_csr(X), scores)
         return scores
 
     def compile(self, X: Rows) -> None:
@@ -118,22 +117,28 @@ class BlockLearner(Classifier, EstimatesCost):
         state, end = self.state_, waiting + len(X)
         state["waiting"][waiting:end], state["waiting_y"][waiting:end] = X, y
         if end == len(state["waiting"]):
-            state.update(self._absorb(state, state["waiting"], state["waiting_y"]))
+            with one_blas_thread():
+                state.update(self._absorb(state, state["waiting"], state["waiting_y"]))
             state["updates"][0] += 1
         state["seen"][0] += len(X)
 
     def _score_rows(self, of: str, X: Rows, scores: FloatArray) -> None:
-        """Set `scores` by the model of all blocks, or of all rows; it is kept for the next time, 0 of no rows."""
+        """Set `scores` by the model of all "blocks", or of "all" rows; of no rows they stay 0."""
         assert isinstance(X, CSR)
+        model = self._model_of(of) if len(scores) else None
+        if model is not None:
+            self._score(model, X, scores)
+
+    def _model_of(self, of: str) -> Any:
+        """Return the model of all "blocks", or of "all" rows, which is kept for the next time; None of no rows."""
         state = self.state_
         waiting = self._waiting() if of == "all" else 0
         count = int(state["rows"][0]) + waiting
-        if not (count and len(scores)):
-            return
-        if self._models.get(of, (0, None))[0] != count:
-            after = self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting]) if waiting else {}
-            self._models[of] = count, self._model({**state, **after})
-        self._score(self._models[of][1], X, scores)
+        if count and self._models.get(of, (0, None))[0] != count:
+            with one_blas_thread():
+                after = self._absorb(state, state["waiting"][:waiting], state["waiting_y"][:waiting]) if waiting else {}
+                self._models[of] = count, self._model({**state, **after})
+        return self._models[of][1] if count else None
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, which may have more components."""
@@ -144,7 +149,7 @@ class BlockLearner(Classifier, EstimatesCost):
         super().restore(state)
         self._models.clear()
         rank = len(self.state_["s"])
-        fits = rank <= self._most(self._columns) and self.state_["U"].shape == (self._columns, rank)
+        fits = rank <= self._most(self._columns) and self.state_["U"].shape == (self._length(self._columns), rank)
         labels = self.state_["waiting_y"]
         fits &= self.state_["rows"][0] >= 0 and 0 <= self._waiting() < int(self.block)
         if not (fits and ((labels >= 0) & (labels < max(2, self._classes))).all()):

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.learners.batch_machine import BatchMachine
+from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.contract.regressor import Regressor
 
 
-class LSSVM(BatchMachine, Regressor):
+class LSSVM(GaussianMachine, Regressor):
     """Batch reference, no one-pass learner: the least squares support vector machine of all rows it was given.
 
     ``f(x) = sum_s alpha_s k(x, s) + b``, whose coefficients solve ``[0 1'; 1 K + I / C] [b; alpha] = [0; y]``. It keeps
@@ -46,15 +46,15 @@ class LSSVM(BatchMachine, Regressor):
     """
 
     name = "ls-svm"
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **BatchMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **GaussianMachine.shared_domains}
 
     def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 10_000) -> None:
         self.C = C
         self.gamma = gamma
         self.capacity = capacity
 
-    def _machine(self, gamma: float) -> Any:
-        return _LeastSquares(float(self.C), gamma)
+    def _machine(self) -> Any:
+        return _LeastSquares(float(self.C), self._gamma())
 
 
 class _LeastSquares:

@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar
 
-from olscale.learners.batch_machine import BatchMachine
+from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.detector import Detector
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Domain, Real
 
 
-class OneClassSVM(BatchMachine, Detector):
+class OneClassSVM(GaussianMachine, Detector):
     """Batch reference, no one-pass learner: scikit-learn's OneClassSVM, trained on all rows it was given.
 
     It keeps every row, and is trained anew whenever they have doubled in number, as
@@ -42,17 +42,17 @@ class OneClassSVM(BatchMachine, Detector):
     """
 
     name = "one-class-svm"
-    domains: ClassVar[dict[str, Domain]] = {"nu": Real(0.0, 1.0, open_="low"), **BatchMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {"nu": Real(0.0, 1.0, open_="low"), **GaussianMachine.shared_domains}
 
     def __init__(self, nu: float = 0.1, gamma: float | str = "auto", capacity: int = 100_000) -> None:
         self.nu = nu
         self.gamma = gamma
         self.capacity = capacity
 
-    def _machine(self, gamma: float) -> Any:
+    def _machine(self) -> Any:
         import sklearn.svm
 
-        return sklearn.svm.OneClassSVM(nu=self.nu, gamma=gamma)
+        return sklearn.svm.OneClassSVM(nu=self.nu, gamma=self._gamma())
 
     def _score(self, machine: Any, X: Any) -> FloatArray:
         scores: FloatArray = machine.decision_function(X)

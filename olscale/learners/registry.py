@@ -59,6 +59,8 @@ LEARNERS: Registry[Any] = Registry(
         "olk-n": "olscale.learners.olk_n:OLKN",
         "norma-n": "olscale.learners.norma_n:NORMAN",
         "ipca-lda": "olscale.learners.ipca_lda:IPCALDA",
+        "ospvm": "olscale.learners.ospvm:OSPVM",
+        "pvm": "olscale.learners.pvm:PVM",
         "svm": "olscale.learners.svm:SVM",
         "majority": "olscale.learners.baselines:Majority",
         "no-change": "olscale.learners.baselines:NoChange",

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from olscale.compiled.csr import Rows, rows_of, to_csr
-from olscale.learners.batch_machine import BatchMachine
+from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.estimator import Classifier
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.parameters import Domain, Real
 
 
-class SVM(BatchMachine, Classifier):
+class SVM(GaussianMachine, Classifier):
     """Batch reference, no one-pass learner: scikit-learn's SVC with a Gaussian kernel, trained on all rows it was given.
 
     It keeps every row. Test rows are scored by a machine trained on all of them. Along the stream a row is scored by the
@@ -47,17 +47,17 @@ class SVM(BatchMachine, Classifier):
     """
 
     name = "svm"
-    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **BatchMachine.shared_domains}
+    domains: ClassVar[dict[str, Domain]] = {"C": Real(0.0, open_="low"), **GaussianMachine.shared_domains}
 
     def __init__(self, C: float = 1.0, gamma: float | str = "auto", capacity: int = 100_000) -> None:
         self.C = C
         self.gamma = gamma
         self.capacity = capacity
 
-    def _machine(self, gamma: float) -> Any:
+    def _machine(self) -> Any:
         from sklearn.svm import SVC
 
-        return SVC(C=self.C, gamma=gamma)
+        return SVC(C=self.C, gamma=self._gamma())
 
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         """Return the scores of the machine of the first `count` rows: 0 of none, and 1 for a class that is alone in them."""

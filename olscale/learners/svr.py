@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar
 
-from olscale.learners.batch_machine import BatchMachine
+from olscale.learners.batch_machine import GaussianMachine
 from olscale.learners.contract.parameters import Domain, Real
 from olscale.learners.contract.regressor import Regressor
 
 
-class SVR(BatchMachine, Regressor):
+class SVR(GaussianMachine, Regressor):
     """Batch reference, no one-pass learner: scikit-learn's SVR with a Gaussian kernel, trained on all rows it was given.
 
     It keeps every row, and is trained anew whenever they have doubled in number, as
@@ -46,7 +46,7 @@ class SVR(BatchMachine, Regressor):
     domains: ClassVar[dict[str, Domain]] = {
         "C": Real(0.0, open_="low"),
         "epsilon": Real(0.0),
-        **BatchMachine.shared_domains,
+        **GaussianMachine.shared_domains,
     }
 
     def __init__(
@@ -57,7 +57,7 @@ class SVR(BatchMachine, Regressor):
         self.gamma = gamma
         self.capacity = capacity
 
-    def _machine(self, gamma: float) -> Any:
+    def _machine(self) -> Any:
         import sklearn.svm
 
-        return sklearn.svm.SVR(C=self.C, epsilon=self.epsilon, gamma=gamma)
+        return sklearn.svm.SVR(C=self.C, epsilon=self.epsilon, gamma=self._gamma())
