@@ -83,7 +83,7 @@ class OSPVM(ProjectionNetwork, BlockLearner):
     def __init__(
         self,
         nodes: int | None = None,
-        ratio: float = 0.7,
+        ratio: float = 0.9,
         ratio_of: str = "s",
         keep: int | None = None,
         mean_update: bool = True,

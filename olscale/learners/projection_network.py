@@ -77,6 +77,7 @@ class ProjectionNetwork(Learner):
     ratio: float
     ratio_of: str
     lam: float
+    _columns: int
 
     def resolved_params(self) -> dict[str, Any]:
         """Return all parameters in canonical form: `nodes`, or what decides their number."""

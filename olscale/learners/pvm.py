@@ -64,7 +64,7 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     def __init__(
         self,
         nodes: int | None = None,
-        ratio: float = 0.7,
+        ratio: float = 0.9,
         ratio_of: str = "s",
         lam: float = 0.0,
         capacity: int = 10_000,
@@ -82,7 +82,8 @@ class PVM(ProjectionNetwork, BatchMachine, Classifier):
     def _scores_by(self, count: int, X: Rows) -> FloatArray:
         scores = np.zeros((rows_of(X), self._outputs))
         if len(scores) and count:
-            score_rows(read_only_csr(X), *self._trained(count), scores)
+            network: Network = self._trained(count)
+            score_rows(read_only_csr(X), *network, scores)
         return scores
 
     def compile(self, X: Rows) -> None:

@@ -61,7 +61,7 @@ def scores_of(learner: Any, X: np.ndarray, y: np.ndarray, new: np.ndarray, cut: 
 CHOICES: tuple[dict[str, Any], ...] = (
     {"nodes": 7},
     {"nodes": 1},
-    {},
+    {"ratio": 0.7},
     {"ratio": 0.9, "ratio_of": "s2"},
     {"nodes": 12, "lam": 0.1},
 )
@@ -116,7 +116,7 @@ def test_the_figures_on_orl_are_met(row: dict[str, str]) -> None:
 def test_one_by_one_on_orl_is_batch() -> None:
     """From one row on; 71 nodes are those of the ratio 0.7."""
     X, y, test, _ = orl()
-    learner, batch = OSPVM(block=1), PVM(nodes=71)
+    learner, batch = OSPVM(ratio=0.7, block=1), PVM(nodes=71)
     np.testing.assert_allclose(scores_of(learner, X, y, test), scores_of(batch, X, y, test), atol=1e-11)
     assert learner.measures()["nodes"] == 71.0
     assert learner.measures()["rank"] == 199.0
@@ -125,7 +125,7 @@ def test_one_by_one_on_orl_is_batch() -> None:
 def test_nodes_grow_with_the_rows_as_in_figure_1() -> None:
     """As those of the ratio 0.7 of all singular values of so many rows; random orders have 20, 34, 48, 60, 72."""
     X, y, _, _ = orl()
-    learner, nodes = OSPVM(block=40), []
+    learner, nodes = OSPVM(ratio=0.7, block=40), []
     learner.begin(1024, 40)
     for start in range(0, 200, 40):
         learner.learn(X[start : start + 40], y[start : start + 40])
