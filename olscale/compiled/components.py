@@ -155,8 +155,9 @@ def _svd(A: FloatArray, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _rank(s: FloatArray, mean: FloatArray, rows: int, most: int) -> int:
     """Return how many of the singular values are kept, at most `most`."""
-    least = max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * float(np.sqrt(rows * np.sum(mean**2))))
-    return min(most, int(np.count_nonzero(s > least)))
+    largest = float(np.abs(mean).max(initial=0.0))
+    of_mean = largest * float(np.sqrt(rows * np.sum((mean / largest) ** 2))) if largest else 0.0
+    return min(most, int(np.count_nonzero(s > max(_LEAST * float(s.max(initial=0.0)), _ROUNDING * of_mean))))
 
 
 @compiled

@@ -21,11 +21,22 @@ from olscale.testing import format_checks, layout_checks, metric_checks, transfo
 from olscale.testing.check_list import Check
 
 TRANSFORMS: dict[str, Callable[[], Any]] = {
-    name: partial(make_transform, name) for name in TRANSFORMS if name not in ("project", "rff", "nystroem")
+    name: partial(make_transform, name)
+    for name in TRANSFORMS
+    if name not in ("project", "rff", "nystroem", "svd", "ipca")
 } | {
     **{
         name: partial(make_transform, name)
-        for name in ("rff:6", "rff:2,gamma=median", "nystroem:5", "nystroem:80,gamma=2")
+        for name in (
+            "rff:6",
+            "rff:2,gamma=median",
+            "nystroem:5",
+            "nystroem:80,gamma=2",
+            "svd:2",
+            "svd:9",
+            "ipca:2",
+            "ipca:9,block=1",
+        )
     },
     **{f"project, {kind}": partial(make_transform, f"project:3,kind={kind}") for kind in ("gaussian", "sparse")},
     "project, very-sparse": partial(make_transform, "project:40,kind=very-sparse"),

@@ -72,7 +72,7 @@ class KernelFeatures(Transform):
         keys = np.empty(0)
         for X in filter(rows_of, chunks()):
             drawn = random.random(rows_of(X))
-            chosen = np.flatnonzero((drawn < (keys[-1] if len(keys) == size else 1.0)) & np.isfinite(_squares(X)))
+            chosen = np.flatnonzero((drawn < (keys[-1] if len(keys) == size else 1.0)) & usable_rows(X))
             fresh = take_rows(X, chosen)
             rows = fresh if rows is None else stack_rows([rows, fresh])
             keys = np.concatenate([keys, drawn[chosen]])
@@ -81,9 +81,10 @@ class KernelFeatures(Transform):
         return rows
 
 
-def _squares(X: Rows) -> NDArray[np.float64]:
+def usable_rows(X: Rows) -> NDArray[np.bool_]:
+    """Return which rows can be squared: no value is missing, and none too long."""
     rows = to_csr(X)
     row, first = np.repeat(np.arange(rows_of(X)), np.diff(rows.indptr)), rows.indptr[0]
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.square(rows.data[first : rows.indptr[-1]])
-        return np.asarray(np.bincount(row, squares, minlength=rows_of(X)), dtype=np.float64)
+        return np.isfinite(np.bincount(row, squares, minlength=rows_of(X)))

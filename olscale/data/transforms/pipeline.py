@@ -29,9 +29,11 @@ TRANSFORMS: Registry[type[Transform]] = Registry(
         "project": "olscale.data.transforms.projection:RandomProjection",
         "rff": "olscale.data.transforms.fourier:RandomFourier",
         "nystroem": "olscale.data.transforms.nystroem:Nystroem",
+        "svd": "olscale.data.transforms.principal:SVD",
         "impute": "olscale.data.transforms.missing:Impute",
         "missing-indicator": "olscale.data.transforms.missing:MissingIndicator",
         "running-standardize": "olscale.data.transforms.running_standardize:RunningStandardize",
+        "ipca": "olscale.data.transforms.principal:IPCA",
     },
 )
 

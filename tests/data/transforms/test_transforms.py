@@ -25,6 +25,7 @@ EVERY = [
     "project:4,kind=very-sparse",
     "rff:4,gamma=median",
     "nystroem:3",
+    "svd:3",
 ]
 names = st.lists(st.sampled_from(EVERY), max_size=3)
 
