@@ -13,36 +13,16 @@ from olscale.learners.contract.look_ahead import LooksAhead
 from olscale.learners.contract.parameters import Domain, Maybe, Real
 
 
-class WidthLearner(OnePass, LooksAhead):
-    """Base of learners with a kernel, whatever their task, whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``.
+class GammaLearner(OnePass, LooksAhead):
+    """Base of learners with a kernel, whatever their task, whose width is `gamma`.
 
     ``gamma = "auto"`` is one over the number of features, ``"median"`` that of the median distance of a thousand rows, which
     the learner is shown before the stream. The state has the width as `gamma`.
     """
 
-    widths: ClassVar[dict[str, Domain]] = {
-        "gamma": Real(0.0, open_="low", words=("auto", "median")),
-        "sigma": Maybe(Real(0.0, open_="low")),
-        "p": Maybe(Real(0.0, open_="low")),
-    }
+    gammas: ClassVar[dict[str, Domain]] = {"gamma": Real(0.0, open_="low", words=("auto", "median"))}
 
     gamma: float | str
-    sigma: float | None
-    p: float | None
-
-    def resolved_params(self) -> dict[str, Any]:
-        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
-        params = super().resolved_params()
-        widths = {name: params.pop(name) for name in ("sigma", "p")}
-        given = {name: value for name, value in widths.items() if value is not None}
-        if given and (len(given) > 1 or params["gamma"] != "auto"):
-            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
-            raise ParameterError(f"learner {self.name}: {names} were given, expected one of gamma, sigma and p")
-        if "sigma" in given:
-            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
-        if "p" in given:
-            params["gamma"] = 1.0 / given["p"] ** 2
-        return params
 
     @property
     def looks_ahead(self) -> bool:
@@ -66,3 +46,30 @@ class WidthLearner(OnePass, LooksAhead):
                 f"learner {self.name} with gamma = 'median' must see rows before it learns: partial_fit sees only some of "
                 "them; call fit, or prepare(X) after begin, or give gamma a number"
             )
+
+
+class WidthLearner(GammaLearner):
+    """Base of learners whose width is ``gamma = 1 / (2 sigma^2) = 1 / p^2``, given as one of the three."""
+
+    widths: ClassVar[dict[str, Domain]] = {
+        **GammaLearner.gammas,
+        "sigma": Maybe(Real(0.0, open_="low")),
+        "p": Maybe(Real(0.0, open_="low")),
+    }
+
+    sigma: float | None
+    p: float | None
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form: a width as `gamma`, whatever it was given as."""
+        params = super().resolved_params()
+        widths = {name: params.pop(name) for name in ("sigma", "p")}
+        given = {name: value for name, value in widths.items() if value is not None}
+        if given and (len(given) > 1 or params["gamma"] != "auto"):
+            names = ", ".join(sorted({*given, *([] if params["gamma"] == "auto" else ["gamma"])}))
+            raise ParameterError(f"learner {self.name}: {names} were given, expected one of gamma, sigma and p")
+        if "sigma" in given:
+            params["gamma"] = 1.0 / (2.0 * given["sigma"] ** 2)
+        if "p" in given:
+            params["gamma"] = 1.0 / given["p"] ** 2
+        return params

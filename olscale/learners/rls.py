@@ -14,7 +14,7 @@ from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import Regressor
 from olscale.learners.feature_pairs import PairsFeatures
 from olscale.learners.linear import linear_scores
-from olscale.learners.rls_loop import FINE, GREW, LOST, learn_diagonal, learn_full
+from olscale.learners.rls_loop import FINE, learn_diagonal, learn_full, why_broken
 
 
 class RLS(PairsFeatures, Regressor):
@@ -103,19 +103,9 @@ class RLS(PairsFeatures, Regressor):
             reason, i = learn_diagonal(X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest)
         if reason != FINE:
             if np.isfinite(scores[: i + 1]).all():
-                raise DivergedError(self._broken(reason), int(state["seen"][0]) - 1)
+                raise DivergedError(why_broken(reason, forget, ", or form=diagonal"), int(state["seen"][0]) - 1)
             scores[i:] = np.nan  # a row before has ended the run, as it would where the stream is cut behind it
         return scores
-
-    def _broken(self, reason: int) -> str:
-        if reason == GREW:
-            return (
-                f"a variance grew past 1/(lam 2.2e-16): with forget={self.forget:g} those of features that do not vary do; "
-                "use a larger forget, or form=diagonal"
-            )
-        if reason == LOST:
-            return "P lost its definiteness to rounding: scale the features, or use a larger lam"
-        return "a step is not finite: scale the features, or use a larger lam"
 
     def scores(self, X: Rows) -> FloatArray:
         """Return ``X w``, shape (rows, 1)."""

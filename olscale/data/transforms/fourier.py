@@ -58,6 +58,14 @@ def _set_rows(X: Any, kept: Any, gamma: float, out: Any) -> None:
         set_features(angles, bound, gamma, scale, out[i])
 
 
+def fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float) -> NDArray[np.float64]:
+    """Return `count` features of each row, half of them cosines, of length 1 in all."""
+    rows, out = CSR(*map(read_only, to_csr(X))), np.empty((rows_of(X), count))
+    with frequencies.lock:
+        _set_rows(rows, frequencies.kept, gamma, out)
+    return out
+
+
 class RandomFourier(KernelFeatures):
     r"""Random Fourier features, with which a linear learner is nearly one with a Gaussian kernel.
 
@@ -110,9 +118,4 @@ class RandomFourier(KernelFeatures):
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
         assert isinstance(matrix, MatrixRows)
-        indptr, indices, data = to_csr(X)
-        out = np.empty((rows_of(X), self.features))
-        with matrix.lock:
-            rows = CSR(read_only(indptr), read_only(indices), read_only(data))
-            _set_rows(rows, matrix.kept, self._gamma(columns), out)
-        return out
+        return fourier_features(X, matrix, self.features, self._gamma(columns))

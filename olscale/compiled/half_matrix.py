@@ -1,0 +1,83 @@
+"""Half of a symmetric matrix, in the panels of `olscale.compiled.simd.triangle`: products, updates and the inverse.
+
+Sums are in a fixed order, whatever the number of vectors that are multiplied at a time.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.simd.triangle import PANEL, multiply_panel, packed_size, subtract_panel
+
+
+@compiled
+def place(width: int, j: int, k: int) -> int:
+    """Return where the element of row `j` and column `k` is; a column that lies before the panel of its row is not there."""
+    r = j - j % PANEL
+    return r * width - r * (r - PANEL) // 2 + (j - r) * (width - r) + (k - r)
+
+
+def half_of_diagonal(diagonal: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a diagonal matrix, whose size is a multiple of `PANEL`.
+
+    Examples
+    --------
+    >>> half_of_diagonal(np.arange(8.0)).reshape(8, 8).diagonal().tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    """
+    half = np.zeros(packed_size(len(diagonal)))
+    half[[place.py_func(len(diagonal), j, j) for j in range(len(diagonal))]] = diagonal  # type: ignore[attr-defined]
+    return half
+
+
+@compiled
+def multiply(half: Any, Z: Any, count: int, G: Any) -> None:
+    """Set the first `count` rows of `G` to the products of the matrix with those of `Z`; each panel is read once."""
+    width, start = Z.shape[1], 0
+    for r in range(count):
+        for j in range(width):
+            G[r, j] = 0.0
+    for first in range(0, width, PANEL):
+        for r in range(count):
+            multiply_panel(half, start, first, Z[r], G[r])
+        start += PANEL * (width - first)
+
+
+@compiled
+def subtract(half: Any, H: Any, count: int) -> None:
+    """Subtract ``h h'`` for the first `count` rows h of `H`, one after the other."""
+    width, start = H.shape[1], 0
+    for first in range(0, width, PANEL):
+        subtract_panel(half, start, first, H, count)
+        start += PANEL * (width - first)
+
+
+@compiled
+def invert(half: Any, size: int, width: int) -> bool:
+    """Replace the first `size` rows and columns of a positive definite matrix by their inverse; tell whether it could be.
+
+    Each step of elimination is a rank-one update of the whole matrix: the sweep operator.
+    """
+    line = np.zeros((1, width))
+    a = line[0]
+    for k in range(size):
+        for j in range(width):
+            a[j] = half[place(width, min(j, k), max(j, k))]
+        pivot = a[k]
+        if not (0.0 < pivot < np.inf):
+            return False
+        root = np.sqrt(pivot)
+        for j in range(width):
+            a[j] /= root
+        a[k] = 0.0
+        subtract(half, line, 1)
+        a[k] = -1.0 / root
+        for j in range(width):
+            half[place(width, min(j, k), max(j, k))] = a[j] / root
+            if j - j % PANEL == k - k % PANEL:
+                half[place(width, max(j, k), min(j, k))] = a[j] / root
+    for n in range(half.shape[0]):
+        half[n] = -half[n]
+    return True

@@ -1,0 +1,137 @@
+"""Vector code for half of a symmetric matrix: its product with a vector, and rank-one matrices subtracted from it.
+
+The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r on. So a panel is as wide as
+there are columns left, and the tile on the diagonal is kept whole. In numpy, for panels cut out of a matrix `S`:
+
+>>> import numpy as np
+>>> def multiply(S, z, g):
+...     for r in range(0, len(S), 8):
+...         panel = S[r : r + 8, r:]
+...         g[r : r + 8] += panel @ z[r:]
+...         g[r + 8 :] += z[r : r + 8] @ panel[:, 8:]
+>>> def subtract(S, H):
+...     for r in range(0, len(S), 8):
+...         S[r : r + 8, r:] -= H[:, r : r + 8].T @ H[:, r:]
+
+A product and its sum are rounded together. Sums over columns run in eight groups, which are added neighbours first.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from olscale.compiled.intrinsics import intrinsic
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT32,
+    INT64,
+    VECTOR,
+    accumulate,
+    broadcast,
+    load_vector,
+    multiply_add,
+    open_arrays,
+    store_vector,
+    zero_slot,
+)
+
+PANEL = VECTOR
+"""Rows of a panel, and what the number of columns is a multiple of."""
+
+_ROWS = 4  # rows of a panel that have their sums in registers at a time
+_DOUBLES = ir.VectorType(DOUBLE, VECTOR)
+
+
+def packed_size(width: int) -> int:
+    """Return how many numbers the panels of a matrix of `width` columns, a multiple of `PANEL`, are.
+
+    Examples
+    --------
+    >>> packed_size(8), packed_size(16)
+    (64, 192)
+    """
+    return width * (width + PANEL) // 2
+
+
+@intrinsic
+def multiply_panel(typing_context, S, start, first, z, g):
+    """Add to `g` what the panel at `start`, whose first row is `first`, gives of the product with `z`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        half, vector, sums = open_arrays(context, builder, signature, arguments, 0, 3, 4)
+        start, first = arguments[1:3]
+        width = builder.extract_value(vector.shape, 0)
+        left = builder.sub(width, first)
+        for part in range(0, PANEL, _ROWS):
+            rows = [builder.add(first, INT64(part + n)) for n in range(_ROWS)]
+            # Where column 0 of a row would be: places are then those of columns.
+            bases = [
+                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)
+            ]
+            factors = [broadcast(builder, builder.load(builder.gep(vector.data, [row])), _DOUBLES) for row in rows]
+            totals = [zero_slot(builder, _DOUBLES) for _ in rows]
+            for total in totals:
+                builder.store(ir.Constant(_DOUBLES, [0.0] * VECTOR), total)
+            values = load_vector(builder, vector.data, first, VECTOR)
+            for base, total in zip(bases, totals, strict=True):
+                line = load_vector(builder, half.data, builder.add(base, first), VECTOR)
+                accumulate(builder, total, line, values, fused=True)
+            begin = builder.add(first, INT64(VECTOR))
+            with cgutils.for_range_slice(builder, begin, width, INT64(VECTOR)) as (column, _):
+                values = load_vector(builder, vector.data, column, VECTOR)
+                across = load_vector(builder, sums.data, column, VECTOR)
+                for base, factor, total in zip(bases, factors, totals, strict=True):
+                    line = load_vector(builder, half.data, builder.add(base, column), VECTOR)
+                    accumulate(builder, total, line, values, fused=True)
+                    across = multiply_add(builder, line, factor, across)
+                store_vector(builder, across, sums.data, column)
+            for row, total in zip(rows, totals, strict=True):
+                place = builder.gep(sums.data, [row])
+                builder.store(builder.fadd(builder.load(place), _sum(builder, builder.load(total))), place)
+        return context.get_dummy_value()
+
+    return types.void(S, types.intp, types.intp, z, g), codegen
+
+
+@intrinsic
+def subtract_panel(typing_context, S, start, first, H, count):
+    """Subtract ``h h'`` from the panel at `start`, whose first row is `first`, for the first `count` rows h of `H`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        half, lines = open_arrays(context, builder, signature, arguments, 0, 3)
+        start, first, count = arguments[1], arguments[2], arguments[4]
+        width = builder.extract_value(lines.shape, 1)
+        left = builder.sub(width, first)
+        for part in range(0, PANEL, _ROWS):
+            row = builder.add(first, INT64(part))
+            bases = [
+                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)
+            ]
+            slots = [zero_slot(builder, _DOUBLES) for _ in bases]
+            with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (column, _):
+                places = [builder.add(base, column) for base in bases]
+                for place, slot in zip(places, slots, strict=True):
+                    builder.store(load_vector(builder, half.data, place, VECTOR), slot)
+                with cgutils.for_range(builder, count) as loop:
+                    line = builder.mul(loop.index, width)
+                    h = load_vector(builder, lines.data, builder.add(line, column), VECTOR)
+                    own = builder.add(line, row)
+                    for n, slot in enumerate(slots):
+                        factor = builder.load(builder.gep(lines.data, [builder.add(own, INT64(n))]))
+                        factor = broadcast(builder, builder.fneg(factor), _DOUBLES)
+                        builder.store(multiply_add(builder, h, factor, builder.load(slot)), slot)
+                for place, slot in zip(places, slots, strict=True):
+                    store_vector(builder, builder.load(slot), half.data, place)
+        return context.get_dummy_value()
+
+    return types.void(S, types.intp, types.intp, H, types.intp), codegen
+
+
+def _sum(builder: Any, vector: Any) -> Any:
+    """Return the sum of the numbers of a vector, neighbours first."""
+    numbers = [builder.extract_element(vector, INT32(n)) for n in range(VECTOR)]
+    while len(numbers) > 1:
+        numbers = [builder.fadd(numbers[n], numbers[n + 1]) for n in range(0, len(numbers), 2)]
+    return numbers[0]

@@ -1,0 +1,126 @@
+"""Learners with a layer of features that stays as it is, and recursive least squares behind it."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, slice_rows
+from olscale.compiled.half_matrix import half_of_diagonal
+from olscale.compiled.simd.triangle import packed_size
+from olscale.compiled.simd.vectors import fill_vectors
+from olscale.errors import DivergedError
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.parameters import Domain, Real, Whole
+from olscale.learners.feature_pairs import PairsFeatures
+from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features
+from olscale.learners.rls_loop import FINE, why_broken
+
+_AT_ONCE = 256  # rows whose features are there at a time
+
+
+class FixedLayer(PairsFeatures, OnePass):
+    """Base of those, whatever their task; a subclass gives the features.
+
+    The targets are 1 and -1 for classes, with one output for two of them. After each block of rows the weights are the ridge
+    solution of all rows so far.
+
+    Parameters
+    ----------
+    lam : float
+        Ridge penalty; > 0.
+    forget : float
+        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
+    block : int
+        Rows that are learned together, counted from the first row: those of a block are predicted by the model before it.
+    """
+
+    shared_domains: ClassVar[dict[str, Domain]] = {
+        "lam": Real(0.0, open_="low"),
+        "forget": Real(0.0, 1.0, open_="low"),
+        "block": Whole(1),
+    }
+    layout_exact = True
+    takes_unknown = True
+
+    lam: float
+    forget: float
+    block: int
+
+    @abstractmethod
+    def _count(self, columns: int) -> int:
+        """Return the number of features that rows of so many columns get."""
+
+    @abstractmethod
+    def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
+        """Set the first columns of `Z`, shape (rows, width), to the features of the rows; the others are 0."""
+
+    def _gathered(self) -> int:
+        """Return how many rows come before the first solution."""
+        return 0
+
+    def cheaper(self) -> str:
+        """Return the way around a large matrix."""
+        return "take fewer features"
+
+    def state_bytes(self, columns: int, classes: int) -> int:
+        width = fill_vectors(self._count(columns))
+        return 8 * (packed_size(width) + (1 + MOST_PENDING + int(self.block) + score_columns(classes)) * width)
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
+        count = self._count(columns)
+        return count * (values + 0.5 * count + 2.0 * score_columns(classes))
+
+    def _allocate(self, columns: int, outputs: int) -> State:
+        count, block = self._count(columns), int(self.block)
+        width = fill_vectors(count)
+        start = 0.0 if self._gathered() else 1.0 / float(self.lam)
+        return {
+            "W": np.zeros((outputs, width)),
+            "half": half_of_diagonal(np.where(np.arange(width) < count, start, 0.0)),
+            "variances": np.full(count, start),
+            "pending": np.zeros((MOST_PENDING, width)),
+            "waiting": np.zeros((block, width)),
+            "targets": np.zeros((block, outputs)),
+            "counts": np.zeros(2, dtype=np.int64),
+            "limits": np.array([1.0, start / float(np.finfo(np.float64).eps)]),
+        }
+
+    def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+        self._check_ready(X)
+        model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
+        forget, gathered = float(self.forget), self._gathered()
+        for first in range(0, len(scores), _AT_ONCE):
+            some = scores[first : first + _AT_ONCE]
+            Z, T = np.zeros((len(some), state["W"].shape[1])), np.full((len(some), self._outputs), np.nan)
+            self._set_features(slice_rows(X, first, first + len(some)), state, Z)
+            if learning:
+                _set_targets(y[first : first + len(some)], T)
+            reason, i = learn_features(Z, T, model, forget, gathered, state["seen"], state["updates"], some)
+            if reason != FINE:
+                if np.isfinite(scores[: first + i + 1]).all():
+                    raise DivergedError(why_broken(reason, forget, ""), int(state["seen"][0]) - 1)
+                scores[first + i :] = np.nan  # a row before has ended the run
+                return
+
+    def _check_ready(self, X: Rows) -> None:
+        """Refuse rows where others are to be seen first."""
+
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `norm_w`, the norm of the weights."""
+        return {**super().measures(), "norm_w": frobenius_norm(self.state_["W"])}
+
+
+def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
+    """Set `T`, of NaN, to the targets of rows with class codes or targets `y`, where they are known."""
+    if y.dtype.kind == "f":
+        T[:, 0] = y
+    elif T.shape[1] == 1:
+        T[y != UNKNOWN, 0] = np.where(y[y != UNKNOWN] == 1, 1.0, -1.0)
+    else:
+        known = np.flatnonzero(y != UNKNOWN)
+        T[known] = -1.0
+        T[known, y[known]] = 1.0

@@ -1,0 +1,91 @@
+"""The online sequential extreme learning machine (Liang, Huang, Saratchandran and Sundararajan 2006)."""
+
+from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.random_nodes import RandomNodes
+
+
+class OSELM(RandomNodes, OnePassLearner):
+    """Online sequential extreme learning machine: a random hidden layer, and recursive least squares behind it.
+
+    Features ``h_j = 1 / (1 + exp(-(a_j.x + b_j)))``, or radial ones ``exp(-b_j |x - a_j|^2)``, are drawn at the start:
+    entries of ``a_j`` from -1 to 1, ``b_j`` from -1 to 1 or, of the radial ones, from 0 to 1. With targets t of 1 and -1,
+    ``P = I / lam`` at the start and ``u = P h``, each row has ``k = u / (forget + h.u)``, ``beta += k (t - h'beta)'`` and
+    ``P = (P - k u') / forget``. One output tells two classes; more classes have one each.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of hidden nodes.
+    activation : {"sigmoid", "rbf"}
+        Their kind.
+    start : {"ridge", "boost"}
+        From the first row on, with a penalty; or the paper's: the first `N0` rows are scored 0 and only added up, then the
+        least-squares solution of them is found, without a penalty.
+    lam : float
+        Ridge penalty of the start; > 0. It means nothing with ``start="boost"``.
+    N0 : int, optional
+        Rows of the boosting phase, at least `nodes`; 100 more than `nodes` if it is not given, as the paper has it.
+    forget : float
+        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
+    block : int
+        Rows that are learned together, counted from the first row behind the boosting phase: those of a block are predicted
+        by the model before it, and so are others while it is not full.
+    seed : int
+        Number of the hidden layer; each permutation draws another.
+
+    Notes
+    -----
+    State: ``L (d + 1)`` numbers of the hidden layer for L nodes, half of P, ``L^2 / 2``, and L for each output, each row of a
+    block and 16 more. Time a row: O(L (d + L + outputs)). After each row, or block, of ``start="ridge"`` the weights are
+    those of scikit-learn's ``Ridge(alpha=lam, fit_intercept=False)`` on the features of the rows seen.
+
+    Scale the features to [-1, 1] or standardize them: sigmoids of sums far from 0 are constant, and radial nodes far away
+    are 0. With ``forget < 1`` the variances of features that do not vary grow like ``forget^-t``: a run in which one passes
+    ``1 / (lam 2.2e-16)`` ends as diverged, and so does a boosting phase whose sums have no inverse.
+
+    The paper's own code has two outputs for two classes, each minus the other, and a pseudoinverse at the start, which here
+    is an inverse. Sums are rounded in a fixed order; of P there is no more than half, so it stays symmetric.
+
+    References
+    ----------
+    N.-Y. Liang, G.-B. Huang, P. Saratchandran, N. Sundararajan, A fast and accurate online sequential learning algorithm for
+    feedforward networks, IEEE Transactions on Neural Networks 17 (2006), equations 19 to 23.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> OSELM(nodes=20).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
+
+    name = "oselm"
+
+
+class OSELMR(RandomNodes, OnePassRegressor):
+    """Online sequential extreme learning machine for targets: `OSELM` with the target of a row as it is.
+
+    Parameters
+    ----------
+    nodes, activation, start, lam, N0, forget, block, seed
+        As in `OSELM`.
+
+    Notes
+    -----
+    State and time are as in `OSELM`, with one output. Targets are not scaled: `lam` means more where they are large.
+
+    References
+    ----------
+    N.-Y. Liang et al., IEEE Transactions on Neural Networks 17 (2006), equations 19 to 23.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1.0, 1.0, 50)[:, None]
+    >>> OSELMR(nodes=20, lam=1e-6).fit(X, np.sin(3.0 * X[:, 0])).predict(np.array([[0.5]])).round(3)
+    array([0.997])
+    """
+
+    name = "oselm-r"
