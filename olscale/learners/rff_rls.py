@@ -11,6 +11,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column
 from olscale.data.transforms.fourier import fourier_features
 from olscale.data.transforms.matrix import MatrixRows
+from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Flag, Whole
@@ -20,17 +21,17 @@ from olscale.learners.kernel_width import GammaLearner
 
 
 @compiled
-def _add_rows(X: Any, Z: Any, first: int) -> None:
-    """Add the rows and a 1 to the columns of `Z` from `first` on; the 1 comes first."""
+def _add_rows(X: Any, Z: Any, first: int, columns: int) -> None:
+    """Add a 1 and the rows, of so many features, to the columns of `Z` from `first` on."""
     for i in range(Z.shape[0]):
         Z[i, first] = 1.0
-        z = Z[i, first + 1 :].reshape(-1, 1)
-        add_column(X, i, z, 0, 1.0)
+        add_column(X, i, Z[i, first + 1 : first + 1 + columns], 0, 1.0)
 
 
 class FourierLayer(GammaLearner, FixedLayer):
     """Base of learners with such features, whatever their task; for parameters see `RFFRLS`."""
 
+    first_rows_will_do = True
     domains: ClassVar[dict[str, Domain]] = {
         "features": Whole(2),
         **GammaLearner.gammas,
@@ -44,7 +45,7 @@ class FourierLayer(GammaLearner, FixedLayer):
         features: int = 1000,
         gamma: float | str = "median",
         linear: bool = False,
-        lam: float = 0.01,
+        lam: float = 0.001,
         forget: float = 1.0,
         block: int = 1,
         seed: int = 0,
@@ -56,6 +57,19 @@ class FourierLayer(GammaLearner, FixedLayer):
         self.forget = forget
         self.block = block
         self.seed = seed
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Return all parameters in canonical form."""
+        params = super().resolved_params()
+        if params["features"] % 2:
+            raise ParameterError(
+                f"learner {self.name}: features was {self.features}, expected an even number, a sine for each cosine"
+            )
+        return params
+
+    def cheaper(self) -> str:
+        """Return the way around a large matrix."""
+        return "use linear=false, or fewer features" if self.linear else "take fewer features"
 
     def _count(self, columns: int) -> int:
         return int(self.features) + (columns + 1 if self.linear else 0)
@@ -87,16 +101,95 @@ class FourierLayer(GammaLearner, FixedLayer):
             count = int(self.features)
             Z[:, :count] = fourier_features(X, self._frequencies, count, float(state["gamma"][0]))
             if self.linear:
-                _add_rows(X, Z, count)
+                _add_rows(X, Z, count, self._columns)
 
 
 class RFFRLS(FourierLayer, OnePassLearner):
-    """X."""
+    """Recursive least squares on random Fourier features: near kernel ridge regression on targets 1 and -1, in one pass.
+
+    ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each
+    direction: the features of the transform ``rff``. On these, and on x and a 1 if `linear`, the weights are after each row
+    the ridge solution of all rows so far, as in `oselm`. One output tells two classes; more classes have one each.
+
+    Parameters
+    ----------
+    features : int
+        Number of features D, even; more are better, at a cost of D^2 a row.
+    gamma : float or {"median", "auto"}
+        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for the median distance m of a
+        thousand rows that it is shown before the stream, ``"auto"`` one over the number of features of x.
+    linear : bool
+        Whether x itself and a 1 are features too.
+    lam : float
+        Ridge penalty; > 0. Features have length 1, so it need not follow the units of x.
+    forget : float
+        Weight of a row after each row that follows, in (0, 1]; 1 forgets nothing.
+    block : int
+        Rows that are learned together, counted from the first row: those of a block are predicted by the model before it.
+    seed : int
+        Number of the frequencies; each permutation draws others.
+
+    Notes
+    -----
+    State: half of a matrix, ``D^2 / 2`` numbers, D for each output, each row of a block and 17 more, and the key of the
+    frequencies; with `linear`, D is as many more as x has features and one. Time a row: O(D (nonzeros + D + outputs)).
+
+    With ``gamma="median"``, the default, it looks ahead for one number and is not strictly one-pass; ``partial_fit`` takes
+    the rows of its first call for that. The defaults need no tuning as long as features of x are on one scale: use the
+    transform ``minmax`` or ``standardize`` where they are not. Frequencies are functions of a key, as those of `fogd`, and
+    at most 64 MiB of them are kept outside the state.
+
+    References
+    ----------
+    A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007. N.-Y. Liang et al., IEEE Transactions on
+    Neural Networks 17 (2006), equations 19 to 23.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> corners = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    >>> X, y = np.tile(corners, (5, 1)), np.tile([1, 1, 0, 0], 5)
+    >>> RFFRLS(features=50).fit(X, y).predict(corners)
+    array([1, 1, 0, 0])
+    """
 
     name = "rff-rls"
 
 
 class RFFRLSR(FourierLayer, OnePassRegressor):
-    """X."""
+    """Recursive least squares on random Fourier features, for targets: `RFFRLS` with the target of a row as it is.
+
+    Parameters
+    ----------
+    features, gamma, linear, lam, forget, block, seed
+        As in `RFFRLS`; x and a 1 are features too unless ``linear=False``.
+
+    Notes
+    -----
+    State and time are as in `RFFRLS`, with one output. Targets are not scaled: `lam` means more where they are large.
+
+    References
+    ----------
+    A. Rahimi, B. Recht, Random features for large-scale kernel machines, NIPS 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1.0, 1.0, 50)[:, None]
+    >>> RFFRLSR(features=50, lam=1e-6).fit(X, np.sin(3.0 * X[:, 0])).predict(np.array([[0.5]])).round(1)
+    array([1.])
+    """
 
     name = "rff-rls-r"
+
+    def __init__(
+        self,
+        features: int = 300,
+        gamma: float | str = "median",
+        linear: bool = True,
+        lam: float = 0.001,
+        forget: float = 1.0,
+        block: int = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(features, gamma, linear, lam, forget, block, seed)

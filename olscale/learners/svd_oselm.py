@@ -82,7 +82,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
     References
     ----------
     Online sequential projection vector machine with adaptive data mean update, Computational Intelligence and Neuroscience,
-    2016: SVD + OS-ELM in its section of experiments.
+    2016: SVD + OSELM, section 4.
 
     Examples
     --------
@@ -95,6 +95,7 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
 
     name = "svd-oselm"
     looks_ahead = True
+    first_rows_will_do = True
     domains: ClassVar[dict[str, Domain]] = {
         "rank": Whole(1),
         **{name: domain for name, domain in RandomNodes.domains.items() if name != "activation"},
@@ -133,6 +134,6 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
     def _check_ready(self, X: Rows) -> None:
         if rows_of(X) and not self.state_["b"].any():
             raise ValueError(
-                f"learner {self.name} must see rows before it learns: partial_fit sees only some of them; call fit, or "
-                "prepare(X) after begin"
+                f"learner {self.name} must see rows before it learns: call fit, or partial_fit with more than a row at first, "
+                "or prepare(X) after begin"
             )
