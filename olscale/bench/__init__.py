@@ -20,6 +20,7 @@ BENCHMARKS = {
     "linear": "olscale.bench.linear:figures",
     "regression": "olscale.bench.regression:figures",
     "kernel": "olscale.bench.kernel:figures",
+    "networks": "olscale.bench.networks:figures",
     "local": "olscale.bench.local:figures",
     "soft-local": "olscale.bench.soft_local:figures",
     "soft-local-wide": "olscale.bench.soft_local:wide_figures",

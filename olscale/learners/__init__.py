@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from olscale.learners.ollc import OLLC
     from olscale.learners.one_class_svm import OneClassSVM
     from olscale.learners.ospvm import OSPVM
+    from olscale.learners.oselm import OSELM, OSELMR
     from olscale.learners.pamo import PAMO1, PAMO2
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
@@ -63,10 +64,12 @@ if TYPE_CHECKING:
     from olscale.learners.projectron import Projectron, ProjectronPlusPlus
     from olscale.learners.pvm import PVM
     from olscale.learners.rbp import RBP
+    from olscale.learners.rff_rls import RFFRLS, RFFRLSR
     from olscale.learners.ridge import Ridge
     from olscale.learners.rls import RLS
     from olscale.learners.soft_confidence_weighted import SCW1, SCW2
     from olscale.learners.soft_lol import SoftLOL
+    from olscale.learners.svd_oselm import SVDOSELM
     from olscale.learners.svm import SVM
     from olscale.learners.svr import SVR
 
@@ -92,6 +95,8 @@ __all__ = [
     "OLKR",
     "OLLC",
     "OSPVM",
+    "OSELM",
+    "OSELMR",
     "PA",
     "PA1",
     "PA1R",
@@ -102,10 +107,13 @@ __all__ = [
     "PAR",
     "PVM",
     "RBP",
+    "RFFRLS",
+    "RFFRLSR",
     "RLS",
     "SCW1",
     "SCW2",
     "SGDR",
+    "SVDOSELM",
     "SVM",
     "SVR",
     "UNKNOWN",
@@ -204,6 +212,7 @@ _NAMES = {
     "olscale.learners.ollc": "OLLC",
     "olscale.learners.one_class_svm": "OneClassSVM",
     "olscale.learners.ospvm": "OSPVM",
+    "olscale.learners.oselm": "OSELM OSELMR",
     "olscale.learners.pamo": "PAMO1 PAMO2",
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
@@ -211,10 +220,12 @@ _NAMES = {
     "olscale.learners.projectron": "Projectron ProjectronPlusPlus",
     "olscale.learners.pvm": "PVM",
     "olscale.learners.rbp": "RBP",
+    "olscale.learners.rff_rls": "RFFRLS RFFRLSR",
     "olscale.learners.ridge": "Ridge",
     "olscale.learners.rls": "RLS",
     "olscale.learners.soft_confidence_weighted": "SCW1 SCW2",
     "olscale.learners.soft_lol": "SoftLOL",
+    "olscale.learners.svd_oselm": "SVDOSELM",
     "olscale.learners.svm": "SVM",
     "olscale.learners.svr": "SVR",
 }

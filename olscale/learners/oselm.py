@@ -36,8 +36,8 @@ class OSELM(RandomNodes, OnePassLearner):
 
     Notes
     -----
-    State: ``L (d + 1)`` numbers of the hidden layer for L nodes, half of P, ``L^2 / 2``, and L for each output, each row of a
-    block and 16 more. Time a row: O(L (d + L + outputs)). After each row, or block, of ``start="ridge"`` the weights are
+    State: ``L (d + 1)`` numbers of the hidden layer for L nodes, half of P, ``L^2 / 2``, and L for each output, each row of
+    a block and 16 more. Time a row: O(L (d + L + outputs)). After each row, or block, of ``start="ridge"`` the weights are
     those of scikit-learn's ``Ridge(alpha=lam, fit_intercept=False)`` on the features of the rows seen.
 
     Scale the features to [-1, 1] or standardize them: sigmoids of sums far from 0 are constant, and radial nodes far away

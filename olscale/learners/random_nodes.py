@@ -77,7 +77,9 @@ class RandomNodes(FixedLayer):
         """Return all parameters in canonical form."""
         params = super().resolved_params()
         if params["N0"] is not None and params["start"] == "ridge":
-            raise ParameterError(f"learner {self.name}: N0 was {self.N0}, expected none with start=ridge; use start=boost")
+            raise ParameterError(
+                f"learner {self.name}: N0 was {self.N0}, expected none with start=ridge; use start=boost"
+            )
         if params["N0"] is not None and params["N0"] < params["nodes"]:
             raise ParameterError(
                 f"learner {self.name}: N0 was {self.N0}, expected at least {self.nodes}, the number of nodes: "

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, rows_of
@@ -107,17 +106,17 @@ class FourierLayer(GammaLearner, FixedLayer):
 class RFFRLS(FourierLayer, OnePassLearner):
     """Recursive least squares on random Fourier features: near kernel ridge regression on targets 1 and -1, in one pass.
 
-    ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in each
-    direction: the features of the transform ``rff``. On these, and on x and a 1 if `linear`, the weights are after each row
-    the ridge solution of all rows so far, as in `oselm`. One output tells two classes; more classes have one each.
+    ``z(x) = sqrt(2 / D) [cos(u.x), sin(u.x)]`` with D / 2 frequencies u, drawn from a Gaussian of variance ``2 gamma`` in
+    each direction: the features of the transform ``rff``. On these, and on x and a 1 if `linear`, the weights are after each
+    row the ridge solution of all rows so far, as in `oselm`. One output tells two classes; more classes have one each.
 
     Parameters
     ----------
     features : int
         Number of features D, even; more are better, at a cost of D^2 a row.
     gamma : float or {"median", "auto"}
-        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for the median distance m of a
-        thousand rows that it is shown before the stream, ``"auto"`` one over the number of features of x.
+        Width of the Gaussian kernel ``exp(-gamma |x - s|^2)``: ``"median"`` is ``1 / (2 m^2)`` for the median distance m of
+        a thousand rows that it is shown before the stream, ``"auto"`` one over the number of features of x.
     linear : bool
         Whether x itself and a 1 are features too.
     lam : float

@@ -1,6 +1,6 @@
 """An online sequential extreme learning machine on the singular vectors of rows that it looks at first."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,9 +57,9 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
     """Online sequential extreme learning machine on singular vectors. It looks ahead: it is not strictly one-pass.
 
     Before the stream it is shown rows without labels, a uniform sample of at most 65,536. With their mean and the first
-    right singular vectors U of the rows less the mean, ``z = U'(x - mean)``, each component divided by its standard deviation
-    in the sample. On z it is `oselm`: nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest component
-    is positive.
+    right singular vectors U of the rows less the mean, ``z = U'(x - mean)``, each component divided by its standard
+    deviation in the sample. On z it is `oselm`: nodes with weights from -1 to 1. Signs of the vectors are fixed: the largest
+    component is positive.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
 
     Notes
     -----
-    State and time are as in `oselm`: projection, scaling and the hidden layer are one matrix. The decomposition is done once,
-    O(m^3) for m features, at most 2,000; of wider rows the first 2,000 are used, and m is their number. It is LAPACK's on one
-    thread: its last bits may be other ones on another kind of processor.
+    State and time are as in `oselm`: projection, scaling and the hidden layer are one matrix. The decomposition is done
+    once, O(m^3) for m features, at most 2,000; of wider rows the first 2,000 are used, and m is their number. It is LAPACK's
+    on one thread: its last bits may be other ones on another kind of processor.
 
     The paper does not say whether the singular vectors are those of all training rows or follow the stream; its times say
-    the latter. Vectors that turn would make old sums meaningless, unless features of all rows are computed anew, so here they
-    are fixed. Dividing by the standard deviation is a choice of ours: without it the sigmoids of random sums of large
+    the latter. Vectors that turn would make old sums meaningless, unless features of all rows are computed anew, so here
+    they are fixed. Dividing by the standard deviation is a choice of ours: without it the sigmoids of random sums of large
     components are constant.
 
     References
@@ -134,6 +134,6 @@ class SVDOSELM(RandomNodes, OnePassLearner, LooksAhead):
     def _check_ready(self, X: Rows) -> None:
         if rows_of(X) and not self.state_["b"].any():
             raise ValueError(
-                f"learner {self.name} must see rows before it learns: call fit, or partial_fit with more than a row at first, "
-                "or prepare(X) after begin"
+                f"learner {self.name} must see rows before it learns: call fit, or partial_fit with more than a row "
+                "at first, or prepare(X) after begin"
             )

@@ -59,7 +59,9 @@ def test_the_reference_file_has_rows_of_oselm() -> None:
     assert len(ROWS) == 7
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}") for row in ROWS])
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{row['dataset']} {row['params']} {row['note'][:9]}") for row in ROWS]
+)
 def test_figures_of_other_programs_are_met(row: dict[str, str]) -> None:
     X, y, X_test, y_test = reference_stream(row["dataset"])
     given = dict(part.split("=") for part in row["params"].split(";"))
@@ -89,7 +91,9 @@ def features_of(learner: Any, X: np.ndarray) -> np.ndarray:
     state = learner.state_
     if learner.name.startswith("rff"):
         key = (int(state["key"][0]), int(state["key"][1]))
-        frequencies = MatrixRows(key, X.shape[1], learner.features // 2, 0.0).times(to_csr(read_only(np.eye(X.shape[1]))))
+        frequencies = MatrixRows(key, X.shape[1], learner.features // 2, 0.0).times(
+            to_csr(read_only(np.eye(X.shape[1])))
+        )
         angles = X @ (np.sqrt(2.0 * state["gamma"][0]) * frequencies)
         z = np.sqrt(2.0 / learner.features) * np.hstack([np.cos(angles), np.sin(angles)])
         return np.hstack([z, np.ones((len(X), 1)), X]) if learner.linear else z
@@ -144,7 +148,9 @@ def test_scores_are_those_of_batch_solutions(name: str, classes: int, params: di
 
 
 @EACH_SETTING
-def test_no_cut_changes_a_bit_and_rows_without_labels_change_nothing(name: str, classes: int, params: dict[str, Any]) -> None:
+def test_no_cut_changes_a_bit_and_rows_without_labels_change_nothing(
+    name: str, classes: int, params: dict[str, Any]
+) -> None:
     X, y = small_stream(classes)
     whole = prepared(name, X, classes, params)
     scores = whole.learn(X, y)
@@ -202,7 +208,7 @@ def test_forgetting_without_excitation_ends_as_diverged_with_a_hint() -> None:
 
 
 def test_long_forgetting_does_not_drift() -> None:
-    """The matrix of a textbook's recursion loses its symmetry: it is wrong by more than 1 here, and sums of all rows are right."""
+    """P of the textbook's recursion loses its symmetry, and its scores here are wrong by more than 1."""
     X, y = small_stream(2, rows=400)
     learner = begun("oselm", 5, 2, nodes=20, lam=1.0, forget=0.9)
     H, scores = features_of(learner, X), learner.learn(X, y)[:, 0]

@@ -1,7 +1,7 @@
 """Vector code for half of a symmetric matrix: its product with a vector, and rank-one matrices subtracted from it.
 
-The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r on. So a panel is as wide as
-there are columns left, and the tile on the diagonal is kept whole. In numpy, for panels cut out of a matrix `S`:
+The half is kept in panels of 8 rows, one after the other: rows r to r + 7 with the columns from r on. So a panel is as wide
+as there are columns left, and the tile on the diagonal is kept whole. In numpy, for panels cut out of a matrix `S`:
 
 >>> import numpy as np
 >>> def multiply(S, z, g):
@@ -67,9 +67,7 @@ def multiply_panel(typing_context, S, start, first, z, g):
         for part in range(0, PANEL, _ROWS):
             rows = [builder.add(first, INT64(part + n)) for n in range(_ROWS)]
             # Where column 0 of a row would be: places are then those of columns.
-            bases = [
-                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)
-            ]
+            bases = [builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)]
             factors = [broadcast(builder, builder.load(builder.gep(vector.data, [row])), _DOUBLES) for row in rows]
             totals = [zero_slot(builder, _DOUBLES) for _ in rows]
             for total in totals:
@@ -106,9 +104,7 @@ def subtract_panel(typing_context, S, start, first, H, count):
         left = builder.sub(width, first)
         for part in range(0, PANEL, _ROWS):
             row = builder.add(first, INT64(part))
-            bases = [
-                builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)
-            ]
+            bases = [builder.sub(builder.add(start, builder.mul(INT64(part + n), left)), first) for n in range(_ROWS)]
             slots = [zero_slot(builder, _DOUBLES) for _ in bases]
             with cgutils.for_range_slice(builder, first, width, INT64(VECTOR)) as (column, _):
                 places = [builder.add(base, column) for base in bases]
