@@ -92,6 +92,10 @@ class FourierLayer(GammaLearner, FixedLayer):
         super().restore(state)
         self._draw()
 
+    def measures(self) -> dict[str, float]:
+        """Return the shared measures and `frequency_bytes`, of the frequencies that may be kept."""
+        return {**super().measures(), "frequency_bytes": float(self._frequencies.nbytes)}
+
     def _check_ready(self, X: Rows) -> None:
         self._check_width(X)
 

@@ -15,7 +15,7 @@ SAMPLE = 2_000
 """Rows, or features, whose products with each other are decomposed; with more features the rows are the first of these."""
 
 _LEAST = 1e-7
-"""Smaller singular values, as parts of the largest, are rounding: the products have their squares."""
+"""Singular values below this part of the length of all rows are rounding: the products have their squares."""
 
 
 def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -46,7 +46,7 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
         between = (M @ M.T).toarray() - along[:, None] - along + mean @ mean
         squares, U = np.linalg.eigh(between)
     kept = np.argsort(squares)[::-1][:rank]
-    kept = kept[squares[kept] > _LEAST**2 * max(float(squares[-1]), np.finfo(np.float64).tiny)]
+    kept = kept[squares[kept] > _LEAST**2 * float(np.sum(np.square(M.data)))]
     sizes = np.sqrt(squares[kept])
     V = V[:, kept] if columns <= count else (M.T @ U[:, kept] - np.outer(mean, U[:, kept].sum(axis=0))) / sizes
     V = V * np.where(V[np.abs(V).argmax(axis=0), np.arange(len(kept))] < 0.0, -1.0, 1.0)

@@ -229,6 +229,13 @@ def test_singular_vectors_are_those_of_numpy_but_for_signs(rows: int, columns: i
         assert (V[np.abs(V).argmax(axis=0), range(6)] > 0.0).all()
 
 
+def test_rows_that_are_all_alike_have_no_singular_vectors() -> None:
+    for columns in (5, 40):
+        _, V, deviations = singular_vectors(np.full((20, columns), 0.1), columns, 3)
+        assert V.shape == (columns, 0)
+        assert deviations.shape == (0,)
+
+
 def test_projected_features_have_mean_0_and_deviation_1() -> None:
     """So what the nodes of svd-oselm are shown has the size that their weights are made for, whatever the units of x."""
     X, y = small_stream(4)
