@@ -30,7 +30,7 @@ def _add_rows(X: Any, Z: Any, first: int, columns: int) -> None:
 class FourierLayer(GammaLearner, FixedLayer):
     """Base of learners with such features, whatever their task; for parameters see `RFFRLS`."""
 
-    first_rows_will_do = True
+    first_rows_will_do: ClassVar[bool] = True
     domains: ClassVar[dict[str, Domain]] = {
         "features": Whole(2),
         **GammaLearner.gammas,

@@ -56,7 +56,7 @@ def packed_size(width: int) -> int:
 
 
 @intrinsic
-def multiply_panel(typing_context, S, start, first, z, g):
+def multiply_panel(typing_context: Any, S: Any, start: Any, first: Any, z: Any, g: Any) -> Any:
     """Add to `g` what the panel at `start`, whose first row is `first`, gives of the product with `z`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -94,7 +94,7 @@ def multiply_panel(typing_context, S, start, first, z, g):
 
 
 @intrinsic
-def subtract_panel(typing_context, S, start, first, H, count):
+def subtract_panel(typing_context: Any, S: Any, start: Any, first: Any, H: Any, count: Any) -> Any:
     """Subtract ``h h'`` from the panel at `start`, whose first row is `first`, for the first `count` rows h of `H`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -60,7 +60,8 @@ def _set_rows(X: Any, kept: Any, gamma: float, out: Any) -> None:
 
 def fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float) -> NDArray[np.float64]:
     """Return `count` features of each row, half of them cosines, of length 1 in all."""
-    rows, out = CSR(*map(read_only, to_csr(X))), np.empty((rows_of(X), count))
+    indptr, indices, data = to_csr(X)
+    rows, out = CSR(read_only(indptr), read_only(indices), read_only(data)), np.empty((rows_of(X), count))
     with frequencies.lock:
         _set_rows(rows, frequencies.kept, gamma, out)
     return out

@@ -5,7 +5,7 @@ scikit-learn is imported where somebody uses a learner as its estimator: an eval
 
 import warnings
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +37,11 @@ class Estimator(Learner, CompilesLoops):
     ----------
     n_features_in_ : int
         Number of features.
+    first_rows_will_do : bool
+        Whether ``partial_fit`` shows a learner that looks ahead the rows of its first call, if there are at least two.
     """
 
+    first_rows_will_do: ClassVar[bool] = False
     n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:

@@ -1,22 +1,14 @@
 """Looking ahead: a learner that must see rows before it begins, and so is not one-pass."""
 
 from abc import abstractmethod
-from typing import ClassVar, TypeGuard
+from typing import TypeGuard
 
 from olscale.compiled.csr import Rows
 from olscale.learners.contract.capability import Capability
 
 
 class LooksAhead(Capability):
-    """A learner that is shown rows of the stream, without labels, between `begin` and the first `learn`.
-
-    Attributes
-    ----------
-    first_rows_will_do : bool
-        Whether ``partial_fit`` shows it the rows of its first call, if there are at least two; else it is refused.
-    """
-
-    first_rows_will_do: ClassVar[bool] = False
+    """A learner that is shown rows of the stream, without labels, between `begin` and the first `learn`."""
 
     @property
     @abstractmethod
