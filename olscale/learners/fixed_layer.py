@@ -93,7 +93,7 @@ class FixedLayer(PairsFeatures, OnePass):
         self._check_ready(X)
         model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
         forget, gathered = float(self.forget), self._gathered()
-        for first in range(0, len(scores), _AT_ONCE):
+        for first in range(0, max(1, len(scores)), _AT_ONCE):  # no rows are to have the loops compiled
             some = scores[first : first + _AT_ONCE]
             Z, T = np.zeros((len(some), state["W"].shape[1])), np.full((len(some), self._outputs), np.nan)
             self._set_features(slice_rows(X, first, first + len(some)), state, Z)

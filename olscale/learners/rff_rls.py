@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column
 from olscale.data.transforms.fourier import fourier_features
@@ -100,11 +100,10 @@ class FourierLayer(GammaLearner, FixedLayer):
         self._check_width(X)
 
     def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
-        if rows_of(X):
-            count = int(self.features)
-            Z[:, :count] = fourier_features(X, self._frequencies, count, float(state["gamma"][0]))
-            if self.linear:
-                _add_rows(X, Z, count, self._columns)
+        count = int(self.features)
+        Z[:, :count] = fourier_features(X, self._frequencies, count, float(state["gamma"][0]))
+        if self.linear:
+            _add_rows(X, Z, count, self._columns)
 
 
 class RFFRLS(FourierLayer, OnePassLearner):

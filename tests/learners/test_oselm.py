@@ -16,6 +16,8 @@ from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import UNKNOWN, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.least_squares_loop import learn_features
+from olscale.learners.random_nodes import set_radial, set_sigmoids
 from olscale.learners.registry import make_learner
 from olscale.learners.rff_rls import RFFRLS
 from olscale.learners.svd_oselm import SVDOSELM, singular_vectors
@@ -227,6 +229,19 @@ def test_singular_vectors_are_those_of_numpy_but_for_signs(rows: int, columns: i
         np.testing.assert_allclose(deviations, sizes[:6] / np.sqrt(rows), rtol=1e-10)
         np.testing.assert_allclose(np.abs(V), np.abs(lines[:6].T), atol=1e-8)
         assert (V[np.abs(V).argmax(axis=0), range(6)] > 0.0).all()
+
+
+@pytest.mark.parametrize("params", [{}, {"activation": "rbf"}])
+def test_no_rows_have_the_loops_compiled(params: dict[str, Any]) -> None:
+    """So that compilation is over before a run's clock starts."""
+    learner = begun("oselm", 5, 2, nodes=9, **params)
+    X, y = small_stream(2)
+    learner.compile(read_only(X))
+    loops = [learn_features, set_radial if params else set_sigmoids]
+    signatures = [list(loop.signatures) for loop in loops]
+    learner.learn(read_only(X), read_only(y))
+    assert [list(loop.signatures) for loop in loops] == signatures
+    assert all(signatures)
 
 
 def test_rows_that_are_all_alike_have_no_singular_vectors() -> None:
