@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
+from olscale.compiled.csr import Rows, read_only_csr, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import sine_cosine
 from olscale.data.transforms.kernel_features import KernelFeatures
@@ -60,8 +60,7 @@ def _set_rows(X: Any, kept: Any, gamma: float, out: Any) -> None:
 
 def fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float) -> NDArray[np.float64]:
     """Return `count` features of each row, half of them cosines, of length 1 in all."""
-    indptr, indices, data = to_csr(X)
-    rows, out = CSR(read_only(indptr), read_only(indices), read_only(data)), np.empty((rows_of(X), count))
+    rows, out = read_only_csr(X), np.empty((rows_of(X), count))
     with frequencies.lock:
         _set_rows(rows, frequencies.kept, gamma, out)
     return out

@@ -52,7 +52,7 @@ class Estimator(Learner, CompilesLoops):
     def _begin_rows(self, rows: Rows, columns: int, classes: int, whole: bool) -> None:
         """Begin with a stream of which `rows` are the first, or all where `whole`."""
         self.begin(columns, classes)
-        if looks_ahead(self) and (whole or (self.first_rows_will_do and rows_of(rows) > 1)):
+        if (whole or (self.first_rows_will_do and rows_of(rows) > 1)) and looks_ahead(self):
             self.prepare(rows)
 
     def _learn_rows(self, rows: Rows, y: NDArray[Any]) -> Self:
