@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from olscale.learners.olk_r import OLKR
     from olscale.learners.ollc import OLLC
     from olscale.learners.one_class_svm import OneClassSVM
-    from olscale.learners.ospvm import OSPVM
     from olscale.learners.oselm import OSELM, OSELMR
+    from olscale.learners.ospvm import OSPVM
     from olscale.learners.pamo import PAMO1, PAMO2
     from olscale.learners.passive_aggressive import PA, PA1, PA2
     from olscale.learners.pegasos import Pegasos
@@ -94,9 +94,9 @@ __all__ = [
     "OLKN",
     "OLKR",
     "OLLC",
-    "OSPVM",
     "OSELM",
     "OSELMR",
+    "OSPVM",
     "PA",
     "PA1",
     "PA1R",
@@ -211,8 +211,8 @@ _NAMES = {
     "olscale.learners.olk_r": "OLKR",
     "olscale.learners.ollc": "OLLC",
     "olscale.learners.one_class_svm": "OneClassSVM",
-    "olscale.learners.ospvm": "OSPVM",
     "olscale.learners.oselm": "OSELM OSELMR",
+    "olscale.learners.ospvm": "OSPVM",
     "olscale.learners.pamo": "PAMO1 PAMO2",
     "olscale.learners.passive_aggressive": "PA PA1 PA2",
     "olscale.learners.pegasos": "Pegasos",
