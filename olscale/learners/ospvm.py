@@ -1,4 +1,4 @@
-"""The online sequential projection vector machine (Deng, Bai, Cao and others 2016)."""
+"""The online sequential projection vector machine (Deng and others 2016)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ from olscale.learners.projection_network import Network, ProjectionNetwork, scor
 
 
 class OSPVM(ProjectionNetwork, BlockLearner):
-    """Online sequential projection vector machine; not strictly one-pass: where all rows lie along its directions it keeps.
+    """Online sequential projection vector machine; not strictly one-pass: it keeps where each row lies.
 
     After each block it is the network of `olscale.learners.pvm.PVM` on all rows so far: nodes ``g(u.[x - mu; 1])`` for the
     first r left singular vectors u of the rows ``[x - mu; 1]``, g the sigmoid, and ``beta = pinv(H) T``. The singular value
