@@ -7,7 +7,7 @@ import itertools
 import json
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.data.layouts import LAYOUTS
 from olscale.errors import DatasetError, UnknownNameError
@@ -43,6 +43,11 @@ def _known_layout(name: str) -> str:
 
 def _absent(value: object) -> bool:
     return value is None
+
+
+def _with_codings(value: object) -> object:
+    """Return coded columns of a manifest that has their names alone, as earlier ones do, with codings that are not known."""
+    return dict.fromkeys(value, "") if isinstance(value, list | tuple) else value
 
 
 class ChunkEntry(_Entry):
@@ -108,8 +113,9 @@ class TableEntry(_Entry):
         Columns of numbers that never fall and are different in most rows: a row's number, a time.
     distinct : tuple of str
         Columns of whole numbers, all different in the first rows: perhaps an identifier.
-    coded : tuple of str, optional
-        Columns of text whose features are hashes or parts of dates, and not values; None where there are none.
+    coded : dict of str to str, optional
+        Columns of text whose features are hashes or parts of dates, and not values -> their codings, as ``--encode`` takes
+        them, empty where it is not known; None where there are none.
     """
 
     numeric: Count
@@ -118,7 +124,7 @@ class TableEntry(_Entry):
     segments: str | None = None
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
-    coded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

@@ -46,6 +46,8 @@ class ColumnsEntry(_Entry):
         Where the dataset has names; a value of a text column is ``COLUMN=VALUE``.
     text : tuple of str
         The columns of text.
+    coded : dict of str to str
+        Those whose features are no values but a coding of ``olscale ingest --encode``; empty where it is not known.
     label : str or int, optional
         The column of tables that was the target, which is no feature; its position where columns have no names.
     """
@@ -54,6 +56,7 @@ class ColumnsEntry(_Entry):
     kind: Literal["dense", "sparse"]
     names: tuple[str, ...] | None = None
     text: tuple[str, ...] = ()
+    coded: dict[str, str] = Field(default_factory=dict, exclude_if=lambda coded: not coded)
     label: str | int | None = None
 
     @model_validator(mode="after")
@@ -68,9 +71,9 @@ class ColumnsEntry(_Entry):
     def of(cls, manifest: Manifest) -> ColumnsEntry:
         """Return the features of a dataset."""
         names, table = manifest.feature_names, manifest.table
-        text = () if table is None else tuple(table.categorical)
+        text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
         label = manifest.label_column
-        return cls(count=manifest.columns, kind=manifest.kind, names=names, text=text, label=label)
+        return cls(count=manifest.columns, kind=manifest.kind, names=names, text=text, coded=coded or {}, label=label)
 
     @property
     def by_name(self) -> bool:

@@ -7,7 +7,7 @@ there were is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -88,6 +88,7 @@ class ModelSource:
         split = self._split or ("test" if "test" in dataset.splits else "train")
         manifest = dataset.manifest
         columns = None if manifest.table is None else [*manifest.table.categorical]
+        self._check_codings({} if manifest.table is None else manifest.table.coded or {})
         classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
@@ -99,16 +100,42 @@ class ModelSource:
         options = replace(self._options, label=model.label if given is None else given)
         if model.by_name:
             text = tuple(name in model.text for name in model.table)
-            options = replace(options, table=TableColumns(model.table, UNLABELLED, text))
+            encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
+            options = replace(options, table=TableColumns(model.table, UNLABELLED, text), encode=encode)
         format = find_format(path, self._format)
+        if format.name in TABLE_FORMATS:
+            self._check_codings(model.coded)
         bare = replace(options, label=None, labelled=False)
         if given is None and format.name in TABLE_FORMATS and self._is_bare(path, format, options, bare):
             options = bare
-        for batch in format.read(path, options):
-            if batch.zero_based is not None:
-                self._options = replace(self._options, zero_based=batch.zero_based)
-            drop = self._options.drop if batch.table is None else ()
-            yield drop_columns(batch, drop, path) if drop else batch
+        try:
+            for batch in format.read(path, options):
+                if batch.zero_based is not None:
+                    self._options = replace(self._options, zero_based=batch.zero_based)
+                drop = self._options.drop if batch.table is None else ()
+                yield drop_columns(batch, drop, path) if drop else batch
+        except UnknownNameError as fault:
+            if fault.got not in model.coded:
+                raise
+            raise _lack(path, [fault.got]) from None
+
+    def _check_codings(self, found: Mapping[str, str]) -> None:
+        """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""
+        model, source = self._columns, self._source
+        for column in model.text:
+            here, there = found.get(column), model.coded.get(column)
+            if there == "":
+                raise ModelError(
+                    f"the model learned from column {column!r} by a coding of --encode that its dataset did not keep: "
+                    f"{source} cannot be encoded alike; ingest that dataset anew, and save a model of it"
+                )
+            if here != there:
+                was, wanted = ("one feature a value" if how is None else how or "not kept" for how in (here, there))
+                cure = f"with --encode {column}={there}" if there else f"without --encode {column}=..."
+                raise ModelError(
+                    f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as the model learned it; "
+                    f"ingest it anew {cure}"
+                )
 
     def _is_bare(self, path: str, format: Format, options: ReadOptions, bare: ReadOptions) -> bool:
         """Return whether a table has no column for the label: no such name, or no column more than the model's."""
@@ -152,12 +179,13 @@ class ModelSource:
         values = tuple(f"{column}=" for column in columns.text)
         odd = [name for name in names if name not in known and not name.startswith(values)]
         if odd:
+            unknown = [*dict.fromkeys(_column_of(name, tables or ()) for name in odd)]
             raise ModelError(
-                f"{self._source} has columns that the model does not know: {_listed(odd)}; leave them out with --drop"
+                f"{self._source} has columns that the model does not know: {_listed(unknown)}; leave them out with --drop"
             )
         there = {*names, *(tables or ())}
         if lacking := [name for name in columns.table if name not in there]:
-            raise ModelError(f"{self._source} lacks columns that the model learned from: {_listed(lacking)}")
+            raise _lack(self._source, lacking)
         return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
     def _moved(self, X: Rows) -> Rows:
@@ -178,6 +206,15 @@ class ModelSource:
 def _columns_of(batch: Batch) -> Sequence[str] | None:
     columns = None if batch.table is None else batch.table.columns
     return None if columns is None else [columns.names[place] for place in columns.features]
+
+
+def _column_of(feature: str, tables: Sequence[str]) -> str:
+    """Return the column that a feature is, or is a value of."""
+    return feature if feature in tables else next((name for name in tables if feature.startswith(f"{name}=")), feature)
+
+
+def _lack(source: str, names: Sequence[str]) -> ModelError:
+    return ModelError(f"{source} lacks columns that the model learned from: {_listed(names)}")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from olscale.compiled.csr import to_dense
+from olscale.data.dataset import Dataset
 from olscale.data.formats.base import ReadOptions
+from olscale.data.ingest.ingest import ingest
+from olscale.data.manifest import TableEntry
 from olscale.errors import ModelError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
@@ -89,3 +92,57 @@ def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text("0 3:1\n")
     with pytest.raises(ModelError, match="has 3 features"):
         rows(PLACED, tmp_path / "rows.svm")
+
+
+ENCODE = ["t=hash:16", "note=text:32", "day=date"]
+CELLS = [(f"t{i}", "good day" if i % 2 else "bad day", f"2024-03-0{i + 1}", f"{i}", f"{i % 2}") for i in range(6)]
+
+
+def table(path: Path, columns: str = "t,note,day,a,label") -> Path:
+    places = [["t", "note", "day", "a", "label"].index(name) for name in columns.split(",")]
+    path.write_text("\n".join([columns, *(",".join(row[i] for i in places) for row in CELLS)]) + "\n")
+    return path
+
+
+def rows_of(dataset: Dataset) -> list[list[float]]:
+    return np.concatenate([to_dense(chunk.X, dataset.columns) for chunk in dataset.chunks("train")]).tolist()
+
+
+@pytest.mark.parametrize("columns", ["t,note,day,a,label", "label,a,day,note,t", "a,day,t,note"])
+def test_text_is_encoded_as_the_model_learned_it(columns: str, tmp_path: Path) -> None:
+    dataset = ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE)
+    model = ColumnsEntry.of(dataset.manifest)
+    assert model.coded == {"t": "hash:features=16", "note": "text:features=32", "day": "date"}
+    assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
+    found, source, _ = rows(model, table(tmp_path / "new.csv", columns))
+    assert (found, source.unknown) == (rows_of(dataset), 0)
+    assert rows(model, tmp_path / "data")[0] == found
+    with pytest.raises(ModelError, match=r"lacks columns that the model learned from: 'note'"):
+        rows(model, table(tmp_path / "new.csv", "t,day,a,label"))
+
+
+@pytest.mark.parametrize(
+    ("encode", "fault"),
+    [
+        (["t=hash:8", *ENCODE[1:]], "of column 't' .* is hash:features=8, .*anew with --encode t=hash:features=16$"),
+        (["t=text:16", *ENCODE[1:]], "of column 't' .* is text:features=16, expected hash:features=16"),
+        (ENCODE[:2], "of column 'day' .* is one feature a value, expected date"),
+    ],
+)
+def test_a_dataset_that_is_encoded_otherwise_is_refused(encode: list[str], fault: str, tmp_path: Path) -> None:
+    model = ColumnsEntry.of(ingest(str(table(tmp_path / "t.csv")), tmp_path / "data", encode=ENCODE).manifest)
+    other = ingest(str(tmp_path / "t.csv"), tmp_path / "other", encode=encode)
+    with pytest.raises(ModelError, match=fault):
+        rows(model, tmp_path / "other")
+    if len(encode) < len(ENCODE):
+        with pytest.raises(ModelError, match=r"is date, expected one feature a value.*without --encode day=\.\.\."):
+            rows(ColumnsEntry.of(other.manifest), tmp_path / "data")
+
+
+def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
+    old = TableEntry.model_validate_json('{"numeric": 1, "categorical": {"t": 16}, "coded": ["t"]}')
+    assert old.coded == {"t": ""}
+    manifest = ingest(str(table(tmp_path / "t.csv", "t,a,label")), tmp_path / "data", encode=ENCODE[0]).manifest
+    model = ColumnsEntry.of(manifest.model_copy(update={"table": old}))
+    with pytest.raises(ModelError, match="by a coding of --encode that its dataset did not keep"):
+        rows(model, tmp_path / "t.csv")

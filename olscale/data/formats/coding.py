@@ -39,11 +39,17 @@ class Coding(ABC):
 
     Attributes
     ----------
+    name : str
+        Name in `CODINGS`.
     parts : sequence of str
         Names of the features, within the column.
     """
 
+    name: ClassVar[str]
     parts: Sequence[str]
+
+    def __str__(self) -> str:
+        return self.name
 
     @abstractmethod
     def encode(self, cells: Sequence[str]) -> CSR:
@@ -55,6 +61,9 @@ class _Hashed(Coding):
         if not 1 <= features <= _MOST_FEATURES:
             raise ParameterError(f"encode: features was {features}, expected 1 to {_MOST_FEATURES:,}")
         self.parts = [f"#{number}" for number in range(features)]
+
+    def __str__(self) -> str:
+        return f"{self.name}:features={len(self.parts)}"
 
     def encode(self, cells: Sequence[str]) -> CSR:
         found = self._transform(["" if is_missing(cell) else cell for cell in cells])
@@ -76,6 +85,8 @@ class Hash(_Hashed):
     CSR(indptr=array([0, 1, 1, 2]), indices=array([3, 3], dtype=int32), data=array([-1., -1.]))
     """
 
+    name = "hash"
+
     def _transform(self, cells: Sequence[str]) -> Any:
         from sklearn.feature_extraction import FeatureHasher
 
@@ -85,6 +96,8 @@ class Hash(_Hashed):
 
 class Words(_Hashed):
     """Text: words of two letters and more in lower case, counted in the features that their hashes say."""
+
+    name = "text"
 
     def _transform(self, cells: Sequence[str]) -> Any:
         from sklearn.feature_extraction.text import HashingVectorizer
@@ -101,6 +114,7 @@ class Date(Coding):
     array([2.024e+03, 1.000e+00, 3.100e+01, 2.000e+00, 1.000e+01, 3.000e+01])
     """
 
+    name = "date"
     parts: ClassVar[Sequence[str]] = ("year", "month", "day", "weekday", "hour", "minute", "second")  # type: ignore[misc]
 
     def encode(self, cells: Sequence[str]) -> CSR:
@@ -122,7 +136,7 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[Coding]] = {"hash": Hash, "text": Words, "date": Date}
+CODINGS: dict[str, type[Coding]] = {coding.name: coding for coding in (Hash, Words, Date)}
 """Codings by name."""
 
 
@@ -137,8 +151,8 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding]:
     Examples
     --------
     >>> codings = parse_codings(["shop=hash:features=2^10", "placed=date"])
-    >>> {column: len(coding.parts) for column, coding in codings.items()}
-    {'shop': 1024, 'placed': 7}
+    >>> {column: str(coding) for column, coding in codings.items()}
+    {'shop': 'hash:features=1024', 'placed': 'date'}
     """
     found: dict[str, Coding] = {}
     for text in texts:

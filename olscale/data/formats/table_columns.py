@@ -42,8 +42,8 @@ class TableColumns:
         Numeric features that never fell so far -> how often their value rose from a row to the next.
     distinct : set of int
         Numeric features of whole numbers, all different in the first rows.
-    coded : tuple of str
-        Text features that do not become one column a value.
+    coded : dict of str to str
+        Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
     """
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ class TableColumns:
     segments: int | None = None
     rises: dict[int, int] = field(default_factory=dict)
     distinct: set[int] = field(default_factory=set)
-    coded: tuple[str, ...] = ()
+    coded: dict[str, str] = field(default_factory=dict)
 
     @property
     def features(self) -> list[int]:

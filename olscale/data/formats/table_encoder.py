@@ -79,7 +79,7 @@ class TableEncoder:
         self.places = CellPlaces(columns)
         self.values = [Values() for _ in self.places.text]
         self._codings = {self._position(name): coding for name, coding in codings.items()}
-        columns.coded = tuple(codings)
+        columns.coded = {name: str(coding) for name, coding in codings.items()}
         self._one_hot = OneHot(self._names, self.places.numeric, self.places.categorical, values or {}, self._codings)
         self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
