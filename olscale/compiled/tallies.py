@@ -13,6 +13,9 @@ from olscale.compiled.decorator import compiled
 ABSOLUTE, SQUARED, MEAN, SPREAD, DULL_ABSOLUTE, DULL_SQUARED, BEYOND = range(1, 8)
 """Places in the sums of residuals, after the number of rows."""
 
+FADED = 1e-290
+"""Denominators up to it have faded away: the least floats have few digits, and cannot fade below the very least."""
+
 
 @compiled
 def count_classes(
@@ -130,12 +133,12 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
             chance += true * said
             if costs.shape[0]:
                 cost += costs[k] * (true - hit)
-            if true + said > 0.0:
+            if true + said > FADED:
                 known += 1.0
                 f1s += 2.0 * hit / (true + said)
                 weighted += true * (2.0 * hit / (true + said))
-                precisions += hit / said if said > 0.0 else 0.0
-            if true > 0.0:
+                precisions += hit / said if said > FADED else 0.0
+            if true > FADED:
                 met += 1.0
                 recalls += hit / true
         found[i] = nan
@@ -149,9 +152,9 @@ def measure_classes(sums: Any, costs: Any, found: Any) -> None:
             if dull < 1.0:  # else a dull learner gets nothing wrong
                 found[i, place] = (accuracy - dull) / (1.0 - dull)
         if classes == 2:  # in novelty detection class 0 is the novelty
-            if row[5] > 0.0:
+            if row[5] > FADED:
                 found[i, 9] = row[3] / row[5]
-            if row[6] > 0.0:
+            if row[6] > FADED:
                 found[i, 10] = (row[6] - row[4]) / row[6]
         if costs.shape[0]:
             found[i, 11] = cost / rows
@@ -170,7 +173,7 @@ def measure_residuals(sums: Any, found: Any) -> None:
         found[i] = nan
         if rows > 0.0:
             found[i, 0], found[i, 1], found[i, 5] = row[ABSOLUTE] / rows, sqrt(squared / rows), row[BEYOND] / rows
-        if row[SPREAD] > 0.0:
+        if row[SPREAD] > FADED:
             found[i, 2] = 1.0 - squared / row[SPREAD]
-        if row[DULL_SQUARED] > 0.0:
+        if row[DULL_SQUARED] > FADED:
             found[i, 3], found[i, 4] = row[ABSOLUTE] / row[DULL_ABSOLUTE], sqrt(squared / row[DULL_SQUARED])

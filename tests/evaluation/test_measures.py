@@ -109,6 +109,27 @@ def test_fading_counts_weigh_rows_by_their_age() -> None:
     np.testing.assert_allclose(found["fading_weighted_f1"], expected, **CLOSE)
 
 
+def test_classes_that_have_faded_away_are_no_longer_measured() -> None:
+    """Sums of the least floats would fade no further, and give a class of which half was found a recall of 1."""
+    y, p = np.zeros(76_000, dtype=np.int64), np.zeros(76_000, dtype=np.int64)
+    y[:400], p[:400:2], p[1:400:2], p[-1] = 2, 2, 1, 1
+    scoring = Scoring(measures=("balanced_accuracy", "macro_precision"), fading=0.99)
+    found = shown(classes_of(3, scoring, len(y)), y, p).values()
+    assert found["fading_balanced_accuracy"] == pytest.approx(0.99, rel=1e-12)
+    assert found["fading_macro_precision"] == 0.5
+
+
+def test_residuals_that_have_faded_away_are_no_longer_measured() -> None:
+    t = np.where(np.arange(76_000) < 400, np.arange(76_000) % 7, 0.0)
+    shape = StreamShape(len(t), 0, (), Scoring(measures=("r2", "rmae"), fading=0.99), "regression")
+    metric = shown(Residuals(shape), t, t / 2)
+    assert "fading_r2" not in metric.values()
+    assert metric.values()["fading_rmae"] < 1e-300  # of errors that have faded away, by a mean that is still wrong
+    curve = next(each for each in metric.series() if each.name == "fading_r2")
+    assert 66_000 < curve.rows[-1] < 68_000
+    np.testing.assert_allclose(curve.values[40:], curve.values[40], rtol=1e-9)
+
+
 def test_costs_are_of_the_class_that_was_missed() -> None:
     y, p = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 0, 2, 0])
     found = shown(classes_of(3, Scoring(costs=(1.0, 10.0, 100.0)), 5), y, p).values()
