@@ -28,6 +28,7 @@ from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
 from olscale.learners.registry import is_ours, make_learner
 from olscale.measures import headline_of
@@ -97,7 +98,7 @@ class RunState:
         learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
             self.learner = learner
-        self._outputs, self._task = (score_columns(shape.classes), shape.classes), shape.task
+        self._task = shape.task
         self._schedule = Schedule(run.stream.scoring, run.fold, names)
         shape = self._schedule.shape(shape)
         kinds = metrics or METRICS.load_all()
@@ -106,6 +107,10 @@ class RunState:
         self._prepared: dict[str, float] = {}
         self._ready = False
         self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
+        self._shown = 0  # columns of probabilities after those of the scores
+        if "log_loss" in run.stream.scoring.measures:
+            self._shown = self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
+        self._outputs = (score_columns(shape.classes) + self._shown, shape.classes + self._shown)
 
     @property
     def looks_ahead(self) -> bool:
@@ -158,6 +163,13 @@ class RunState:
         """Return `chunk` as the learner may see it: a novelty detector gets no labels."""
         return replace(chunk, y=np.zeros_like(chunk.y)) if self._task == "novelty" else chunk
 
+    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+        return predictions_of(scores[:, : scores.shape[1] - self._shown], self._task)
+
+    def _read_by(self, metric: Metric, scores: FloatArray) -> FloatArray:
+        outputs = scores.shape[1] - self._shown
+        return scores[:, outputs:] if metric.reads_probabilities else scores[:, :outputs]
+
     def release(self) -> None:
         """Bring the learner up to date: nothing is behind in a run that goes alone."""
 
@@ -170,7 +182,7 @@ class RunState:
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
-        self.count(self.position + rows, chunk.y[rows], predictions_of(scores, self._task), scores)
+        self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores)
         self.position += len(chunk)
         self._seconds += seconds
 
@@ -178,21 +190,21 @@ class RunState:
         """Count rows of the stream: their numbers, targets, predictions before each update, scores."""
         counted = slice(int(np.searchsorted(rows, self.run.stream.scoring.burn_in)), None)
         for metric in self._metrics:
-            metric.see(y[counted], codes[counted], scores[counted])
+            metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
 
     def hold_out(self, chunk: Chunk, first: int) -> None:
         """Predict rows that are held out, from test row number `first` on, with the model as it is now."""
         scores = self._scores(chunk, first)
         if scores is not None:
             for metric in self._metrics:
-                metric.held_out(chunk.y, predictions_of(scores, self._task))
+                metric.held_out(chunk.y, self._predictions(scores))
 
     def test(self, chunk: Chunk) -> None:
         """Predict the rows of the test split's next chunk with the final model."""
         scores = self._scores(chunk, self._tested)
         self._tested += len(chunk)
         if scores is not None:
-            self.count_test(chunk.y, predictions_of(scores, self._task), scores)
+            self.count_test(chunk.y, self._predictions(scores), scores)
 
     def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""
@@ -215,7 +227,7 @@ class RunState:
     def count_test(self, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
         """Count rows of the test split: targets, predictions of the final model, scores."""
         for metric in self._metrics:
-            metric.test(y, codes, scores)
+            metric.test(y, codes, self._read_by(metric, scores))
 
     def error(self) -> float:
         """Return the error so far, or the RMSE in a regression; NaN before the first row that counts."""

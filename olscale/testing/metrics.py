@@ -55,6 +55,8 @@ def events(metric: type[Metric], rows: int, seed: int) -> tuple[NDArray[Any], ND
     if task == "classification":
         y = rng.integers(0, CLASSES[task], rows)
         scores = rng.normal(size=(rows, CLASSES[task])) + 1.5 * np.eye(CLASSES[task])[y]
+        if metric.reads_probabilities:
+            scores = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     else:
         y = rng.normal(size=rows) if task == "regression" else rng.integers(0, CLASSES[task], rows)
         scores = rng.normal(size=(rows, 1)) + 2.0 * y[:, np.newaxis] - (task == "novelty")

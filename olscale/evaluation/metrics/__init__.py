@@ -7,6 +7,7 @@ from olscale.evaluation.metrics.drift import DriftAlarms
 from olscale.evaluation.metrics.fading import FadingError
 from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
+from olscale.evaluation.metrics.log_loss import LogLoss
 from olscale.evaluation.metrics.median_error import MedianError
 from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.ranking import Ranking
@@ -23,6 +24,7 @@ __all__ = [
     "FadingError",
     "FinalError",
     "HoldoutError",
+    "LogLoss",
     "MedianError",
     "Metric",
     "Prequential",
@@ -46,6 +48,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "confusion": "olscale.evaluation.metrics.confusion:Confusion",
         "ranking": "olscale.evaluation.metrics.ranking:Ranking",
         "median-error": "olscale.evaluation.metrics.median_error:MedianError",
+        "log-loss": "olscale.evaluation.metrics.log_loss:LogLoss",
     },
 )
 """A run measures those that its protocol wants, in this order."""

@@ -65,11 +65,15 @@ class Metric(ABC):
     reads_scores : bool
         Whether the scores are looked at, and not only the predicted codes. Runs in class shards, whose tasks tell each other
         the best class of a row but not all of its scores, are possible only while no metric does.
+    reads_probabilities : bool
+        Whether it gets the probabilities of the classes in place of the scores, shape (rows, classes); (rows, 0) where the
+        learner gives none.
     tasks : tuple of str
         What it can measure.
     """
 
     reads_scores: ClassVar[bool] = False
+    reads_probabilities: ClassVar[bool] = False
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
     sums: dict[str, NDArray[Any]]
 

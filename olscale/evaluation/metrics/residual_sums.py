@@ -1,6 +1,6 @@
 """Sums of residuals, and what follows from them."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,8 @@ class ResidualSums(RowSums):
     learner that predicts the mean of the targets before each; `epsilon_loss` is the mean of ``max(0, |e| - epsilon)``.
     """
 
-    names, size = RESIDUAL_MEASURES, 8
+    names: ClassVar[tuple[str, ...]] = RESIDUAL_MEASURES
+    size = 8
 
     def __init__(self, shape: StreamShape) -> None:
         self._epsilon = shape.scoring.epsilon

@@ -6,6 +6,7 @@
 | `ShardsClasses` | `class_axes` | learns some of the classes apart from the others |
 | `FusesSettings` | `fused_settings` | shares one pass over the rows among several of its settings |
 | `EstimatesCost` | `cost` | says what a row and the state cost, before a run begins |
+| `GivesProbabilities` | `probabilities` | says how likely each class is |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
 
 A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a

@@ -19,11 +19,13 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import Soundness, class_codes, finite_rows, normality, numbers
 from olscale.learners.contract.foreign.kind import last_step, task_of
+from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
+from olscale.learners.contract.probabilities import GivesProbabilities
 
 
-class ForeignLearner(Learner, EstimatesCost):
+class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -69,6 +71,13 @@ class ForeignLearner(Learner, EstimatesCost):
         self._arguments = {"classes": np.arange(classes)} if takes_classes else {}
         self._soundness = Soundness(self._estimator)
         self._fitted, self._updates = False, 0
+        self._shown = 0  # columns of probabilities
+
+    def show_probabilities(self) -> bool:
+        """Return probabilities after the scores, if the model has any."""
+        if self.task == "classification" and gives_probabilities(self._estimator):
+            self._shown = self._classes
+        return bool(self._shown)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers a learner of ours goes through in the time that one row takes here."""
@@ -89,7 +98,7 @@ class ForeignLearner(Learner, EstimatesCost):
 
     def _learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         novelty = self.task == "novelty"
-        scores = np.full((rows_of(X), score_columns(self._classes)), np.nan)
+        scores = np.full((rows_of(X), self._columns_of_scores), np.nan)
         for i, row in enumerate(self._each(X)):
             scores[i] = self._score(row, slice_rows(X, i, i + 1))
             if np.isnan(scores[i, 0]):
@@ -104,9 +113,10 @@ class ForeignLearner(Learner, EstimatesCost):
     def scores(self, X: Rows) -> FloatArray:
         with self._unchecked():
             if not self._river and self._fitted and rows_of(X):
-                return self._answer(self._matrix(X), X)
+                whole = self._matrix(X)
+                return self._with_probabilities(self._answer(whole, X), whole)
             rows = [self._score(row, slice_rows(X, i, i + 1)) for i, row in enumerate(self._each(X))]
-        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(rows_of(X), score_columns(self._classes))
+        scores: FloatArray = np.array(rows, dtype=np.float64).reshape(rows_of(X), self._columns_of_scores)
         return scores
 
     def state(self) -> State:
@@ -166,7 +176,19 @@ class ForeignLearner(Learner, EstimatesCost):
                 scores = self._as_numbers([prediction], finite_rows(X))
             else:
                 scores = self._as_scores([prediction], self._soundness.of(self._estimator, row, X))
-        return np.asarray(scores[0])
+        return np.asarray(self._with_probabilities(scores, row)[0])
+
+    @property
+    def _columns_of_scores(self) -> int:
+        return score_columns(self._classes) + self._shown
+
+    def _with_probabilities(self, scores: FloatArray, rows: Any) -> FloatArray:
+        if not self._shown:
+            return scores
+        shown = np.full((len(scores), self._shown), 1.0 / self._shown)  # of a model that cannot predict yet
+        if self._fitted and (sound := np.isfinite(scores).all(axis=1)).any():
+            shown[sound] = probabilities_of(self._estimator, rows, len(scores), self._shown)[sound]
+        return np.hstack([scores, shown])
 
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         if self.task != "classification":

@@ -1,0 +1,70 @@
+"""How much probability a model gives to the true classes."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.tallies import ABSOLUTE
+from olscale.evaluation.metrics.base import StreamShape
+from olscale.evaluation.metrics.estimates import Estimates
+from olscale.evaluation.metrics.residual_sums import ResidualSums
+from olscale.evaluation.protocol import Scoring
+from olscale.task import Task
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class LossSums(ResidualSums):
+    """Sums of losses, as of residuals from 0."""
+
+    names: ClassVar[tuple[str, ...]] = ("log_loss",)
+
+    def values(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean."""
+        rows = sums[:, :1]
+        return np.divide(sums[:, ABSOLUTE : ABSOLUTE + 1], rows, out=np.full_like(rows, np.nan), where=rows > 0.0)
+
+
+class LogLoss(Estimates):
+    """`log_loss`: the mean of ``-log p`` of the true classes, p clipped to [eps, 1 - eps] as scikit-learn does.
+
+    It is absent where a learner gives no probabilities.
+
+    Examples
+    --------
+    >>> metric = LogLoss(StreamShape(rows=2, classes=2, scoring=Scoring(measures=("log_loss",))))
+    >>> metric.see(np.array([0, 1]), np.array([0, 1]), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    >>> round(metric.values()["log_loss"], 6)  # half of log 2
+    0.346574
+    """
+
+    reads_scores = reads_probabilities = True
+    tasks: ClassVar[tuple[Task, ...]] = ("classification",)
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return "log_loss" in scoring.measures
+
+    def summary(self, shape: StreamShape) -> LossSums:
+        """Return sums of losses."""
+        return LossSums(shape)
+
+    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Add rows of the stream, if they have probabilities."""
+        if scores.shape[1]:
+            super().see(_losses(y, scores), np.zeros(len(y)), scores)
+
+    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        """Add rows of the test split, if they have probabilities."""
+        if scores.shape[1]:
+            super().test(_losses(y, scores), np.zeros(len(y)), scores)
+
+    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+        """Add nothing: of rows that are held out of the test split only the predictions are known."""
+
+
+def _losses(y: NDArray[np.int64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    given = probabilities[np.arange(len(y)), y]
+    losses: NDArray[np.float64] = -np.log(np.clip(given, _EPS, 1.0 - _EPS))
+    return losses
