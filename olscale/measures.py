@@ -71,6 +71,7 @@ MEASURES = {
         Measure("cost", "cost a row", "lower", "", LABELS),
         Measure("confusion", "confusion", "", "count", LABELS),
         Measure("auc", "AUC", unit="score", tasks=LABELS, default=_NOVELTIES),
+        Measure("roc", "ROC", "higher", "percent", LABELS),
         Measure("log_loss", "log loss", "lower", "", _CLASSES),
         Measure("true_positive_rate", "true positive rate", "higher", "percent", _NOVELTIES, _NOVELTIES),
         Measure("false_positive_rate", "false positive rate", "lower", "percent", _NOVELTIES, _NOVELTIES),

@@ -14,16 +14,19 @@ from olscale.measures import FORMS, askable, base_name
 from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
-_MEASURES = [name for name in askable() if name != "confusion"]
+CONFUSIONS = ("confusion", "test_confusion")
+"""Confusion matrices, which protocols ask for."""
+
+ROCS = ("roc", "test_roc")
+"""True positive rates by number of false positives, in place of rows, which protocols ask for."""
+
+_MEASURES = [name for name in askable() if name not in CONFUSIONS + ROCS]
 
 CURVES = (
     *("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
     *(form + name for name in _MEASURES for form in ("", *FORMS) if form != "test_"),
 )
 """What there are curves of: the first of every run that predicts labels, the others where the protocol asked for them."""
-
-CONFUSIONS = ("confusion", "test_confusion")
-"""Confusion matrices, which protocols ask for."""
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 
@@ -85,13 +88,13 @@ def curves(
     ----------
     store : Store
     summaries : list of Summary
-        From `summarise`; those of `metric` say which curves are wanted.
+        From `summarise`; those of `metric`, for `ROCS` of ``cumulative_error``, say which curves are wanted.
     points : int
         At most so many positions a curve, evenly spaced; the last row is always one.
     on_damage : {"raise", "skip"}
         What to do about damaged files.
     metric : str
-        One of `CURVES`. Alarms have a position wherever a replicate has one.
+        One of `CURVES` or `ROCS`. Alarms have a position wherever a replicate has one.
 
     Returns
     -------
@@ -108,7 +111,8 @@ def curves(
     found = []
     mistakes = metric == "cumulative_error"
     columns = ("curve_rows", "curve_mistakes") if mistakes else ("series",)
-    for summary, runs in _replicates(store, summaries, columns, on_damage, metric):
+    of = "cumulative_error" if metric in ROCS else metric
+    for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
         lines = [(run["curve_rows"], run["curve_mistakes"]) if mistakes else run["series"] for run in runs]
         lines = [line for line in lines if len(line[0])]
         if not lines:

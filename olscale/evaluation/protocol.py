@@ -232,8 +232,9 @@ def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
         yield f"delay was {p.delay!r}, but no label is shown in novelty detection; leave it out"
     if p.costs and len(p.costs) != classes:
         yield f"costs has {len(p.costs)} numbers, expected one for each of its {classes} classes"
-    if "auc" in p.measures and classes != 2:
-        yield f"measures has 'auc', which is for two classes, not {classes}"
+    for name in ("auc", "roc"):
+        if name in p.measures and classes != 2:
+            yield f"measures has {name!r}, which is for two classes, not {classes}"
 
 
 def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from olscale.analysis.curves import CONFUSIONS, CURVES, Curve, SegmentErrors, confusions, curves, segment_errors
+from olscale.analysis.curves import CONFUSIONS, CURVES, ROCS, Curve, SegmentErrors, confusions, curves, segment_errors
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
@@ -22,7 +22,7 @@ from olscale.results import Store, canonical_json
 from olscale.results.store import OnDamage
 
 SEGMENTS = "segment_error"
-ALONG = (*CURVES, SEGMENTS, *CONFUSIONS)
+ALONG = (*CURVES, SEGMENTS, *CONFUSIONS, *ROCS)
 """What can be asked for along the stream; the counts of a confusion matrix stand in one line with it."""
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
@@ -123,7 +123,8 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         s = group[0].summary
         notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
         if not isinstance(group[0], SegmentErrors):
-            notes.append("Columns: rows streamed." if places else "None raised.")
+            what = "false positives" if name in ROCS else "rows streamed"
+            notes.append(f"Columns: {what}." if places else "None raised.")
         made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), tuple(notes)))
     return made
 

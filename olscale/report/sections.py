@@ -4,13 +4,20 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from olscale.analysis.curves import CURVES, Curve, SegmentErrors, has_curve, segment_errors
+from olscale.analysis.curves import CURVES, ROCS, Curve, SegmentErrors, has_curve, segment_errors
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
 from olscale.report.choice import best_of_each, labelled, stream_key, streams
-from olscale.report.figures import alarm_figure, curve_figure, parameter_figure, segment_figure, surface_figure
+from olscale.report.figures import (
+    alarm_figure,
+    curve_figure,
+    parameter_figure,
+    roc_figure,
+    segment_figure,
+    surface_figure,
+)
 from olscale.report.figures.curves import BANDS
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
@@ -60,6 +67,8 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     }
     ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
+    asked = [s for s in ends if "roc" in s.protocol.get("measures", ())]
+    found_rocs = {name: _by_stream(source.curves(asked, name)) for name in ROCS}
     sections = []
     for title, group in groups.items():
         parts: list[Part] = []
@@ -76,6 +85,12 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
             caption = f"{title}: error on each segment{note}."
             parts.append(gallery.add(f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks))
+        for name, rocs in found_rocs.items():
+            if rocs[stream]:
+                shown, note = _labelled(chosen["cumulative_error"][stream], rocs[stream])
+                caption = f"{title}: {metric_words(name)}{_means(rocs[stream], band=False)}{note}."
+                file = f"{title}-{name.replace('_', '-')}"
+                parts.append(gallery.add(file, caption, roc_figure, shown, of_learner=source.looks))
         parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
@@ -158,12 +173,12 @@ def _rank(one: Summary | Sweep) -> float:
     return distance_from_best(s.metric, s.mean)
 
 
-def _means(shown: list[Curve]) -> str:
+def _means(shown: list[Curve], band: bool = True) -> str:
     replicates = max(len(curve.errors) for curve in shown)
     if replicates == 1:
         return ""
-    band = ", the band one standard deviation" if len(shown) <= BANDS else ""
-    return f", mean over {replicates} runs{band}"
+    said = ", the band one standard deviation" if band and len(shown) <= BANDS else ""
+    return f", mean over {replicates} runs{said}"
 
 
 def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource) -> list[Part]:

@@ -10,7 +10,7 @@ import pytest
 from river import metrics as river
 from sklearn import metrics as sk
 
-from olscale.evaluation.metrics import ClassMeasures, Confusion, MedianError, Ranking, Residuals, StreamShape
+from olscale.evaluation.metrics import ClassMeasures, Confusion, MedianError, Ranking, Residuals, Roc, StreamShape
 from olscale.evaluation.metrics.base import Metric
 from olscale.evaluation.protocol import Scoring
 from olscale.measures import askable
@@ -213,3 +213,32 @@ def test_confusion_is_that_of_scikit_learn() -> None:
         matrix = np.zeros((1000, 1000))
         matrix[series.rows // 65536, series.rows % 65536] = series.values
         np.testing.assert_array_equal(matrix, sk.confusion_matrix(y, p, labels=np.arange(1000)))
+
+
+@pytest.mark.parametrize(("task", "digits"), [("classification", 1), ("novelty", 1), ("classification", 9)])
+def test_a_roc_has_points_of_that_of_scikit_learn(task: Task, digits: int) -> None:
+    """With ties and without; from no false positive to all, and an area that 200 points keep."""
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 3000)
+    scores = np.round(rng.normal(size=(3000, 1)) + y[:, np.newaxis], digits)
+    metric = Roc(StreamShape(3000, 2, (), Scoring(measures=("roc",), window=10), task))
+    for part in np.array_split(np.arange(3000), 4):
+        metric.see(y[part], y[part], scores[part])
+        metric.test(y[part], y[part], scores[part])
+    [stream, test] = metric.series()
+    assert (stream.name, test.name, metric.values()) == ("roc", "test_roc", {})
+    np.testing.assert_array_equal(stream.values, test.values)
+    positive, score = (y == 0, -scores[:, 0]) if task == "novelty" else (y == 1, scores[:, 0])
+    false, true, _ = sk.roc_curve(positive, score, drop_intermediate=False)
+    points = {(round(f * (~positive).sum()), t) for f, t in zip(false, true, strict=True)}
+    assert set(zip(test.rows.tolist(), test.values.tolist(), strict=True)) <= points
+    assert (test.rows[0], test.rows[-1], test.values[-1]) == (0, (~positive).sum(), 1.0)
+    assert len(test.rows) <= 200
+    area = np.trapezoid(test.values, test.rows / test.rows[-1])
+    assert area == pytest.approx(sk.roc_auc_score(positive, score), abs=2e-3)
+
+
+def test_there_is_no_roc_of_one_class() -> None:
+    metric = Roc(StreamShape(3, 2, (), Scoring(measures=("roc",))))
+    metric.test(np.ones(3, dtype=np.int64), np.ones(3), np.arange(3.0)[:, np.newaxis])
+    assert metric.series() == []

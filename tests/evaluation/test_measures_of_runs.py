@@ -50,7 +50,7 @@ def record(group: RunGroup, restore: int | None = None) -> Record:
 
 
 EVERY = {
-    "measures": [name for name in askable("classification") if name not in ("auc", "cost", "log_loss")],
+    "measures": [name for name in askable("classification") if name not in ("auc", "cost", "log_loss", "roc")],
     "window": 50,
     "fading": 0.99,
 }

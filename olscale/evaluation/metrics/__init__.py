@@ -12,6 +12,7 @@ from olscale.evaluation.metrics.median_error import MedianError
 from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.ranking import Ranking
 from olscale.evaluation.metrics.residuals import Residuals
+from olscale.evaluation.metrics.roc import Roc
 from olscale.evaluation.metrics.window import WindowError
 from olscale.registry import Registry
 
@@ -30,6 +31,7 @@ __all__ = [
     "Prequential",
     "Ranking",
     "Residuals",
+    "Roc",
     "StreamShape",
     "WindowError",
 ]
@@ -49,6 +51,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "ranking": "olscale.evaluation.metrics.ranking:Ranking",
         "median-error": "olscale.evaluation.metrics.median_error:MedianError",
         "log-loss": "olscale.evaluation.metrics.log_loss:LogLoss",
+        "roc": "olscale.evaluation.metrics.roc:Roc",
     },
 )
 """A run measures those that its protocol wants, in this order."""

@@ -7,6 +7,7 @@ from olscale.report.figures.differences import difference_figure
 from olscale.report.figures.parameters import parameter_figure
 from olscale.report.figures.pareto import pareto_figure
 from olscale.report.figures.ranks import rank_figure
+from olscale.report.figures.rocs import roc_figure
 from olscale.report.figures.segments import segment_figure
 from olscale.report.figures.style import save
 from olscale.report.figures.surfaces import surface_figure
@@ -19,6 +20,7 @@ __all__ = [
     "parameter_figure",
     "pareto_figure",
     "rank_figure",
+    "roc_figure",
     "save",
     "segment_figure",
     "surface_figure",

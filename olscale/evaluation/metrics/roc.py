@@ -1,0 +1,64 @@
+"""The receiver operating characteristic: what share of one class is found at each number of false alarms."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import StreamShape
+from olscale.evaluation.metrics.kept_rows import EveryRow
+from olscale.results.record import Series
+
+POINTS = 200
+
+
+class Roc(EveryRow):
+    """`roc` of the stream, by the scores before each update, and `test_roc`: curves of at most 200 points.
+
+    In place of a row of the stream a position is a number of false positives, from 0 to all rows of the other class; the
+    value is the true positive rate, the largest there is at so many. Positive are rows of class 1, in novelty detection the
+    novelties.
+
+    Examples
+    --------
+    >>> metric = Roc(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("roc",))))
+    >>> metric.test(np.array([1, 0, 1, 0]), np.zeros(4), np.array([[2.0], [1.0], [0.5], [-3.0]]))
+    >>> metric.series()
+    [Series(name='test_roc', rows=array([0, 1, 2]), values=array([0.5, 1. , 1. ]))]
+    """
+
+    name, width, reads_scores, tasks = "roc", 2, True, ("novelty", "classification")
+
+    @classmethod
+    def meets(cls, shape: StreamShape) -> bool:
+        """Return whether there are two classes and the protocol asks for it."""
+        return shape.task in cls.tasks and shape.classes == 2 and cls.wanted(shape.scoring)
+
+    def __init__(self, shape: StreamShape) -> None:
+        super().__init__(replace(shape, scoring=replace(shape.scoring, window=None)))
+        self._sign, self._positive = (-1.0, 0) if shape.task == "novelty" else (1.0, 1)
+
+    def _kept(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.stack([self._sign * scores[:, 0], y == self._positive], axis=1)
+
+    def _value(self, rows: NDArray[np.float64]) -> float:
+        return np.nan  # a curve is no number
+
+    def series(self) -> list[Series]:
+        """Return both curves, where rows of both classes were met."""
+        parts = {"roc": self._seen(), "test_roc": self.sums["test"]}
+        return [Series(name, *_curve(rows)) for name, rows in parts.items() if 0.0 < rows[:, 1].sum() < len(rows)]
+
+
+def _curve(rows: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return numbers of false positives and true positive rates of rows: score, whether positive."""
+    scores, positive = rows[np.argsort(-rows[:, 0], kind="stable")].T
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # rows of equal scores are told apart by nothing
+    found = np.append(0, np.cumsum(positive)[ends].astype(np.int64))
+    false = np.append(0, ends + 1) - found
+    most = np.append(false[1:] > false[:-1], True)
+    false, share = false[most], found[most] / found[-1]
+    way = false / false[-1] + share
+    picked = np.unique(np.searchsorted(way, np.linspace(way[0], way[-1], POINTS)).clip(max=len(way) - 1))
+    return (false, share) if len(false) <= POINTS else (false[picked], share[picked])

@@ -1,0 +1,37 @@
+"""ROC curves: the share that is found against the share of false alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from olscale.analysis.curves import Curve
+from olscale.report.figures.looks import Looks, looks
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import legible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def roc_figure(shown: Mapping[str, Curve], of_learner: Looks | None = None) -> Figure:
+    """Draw the mean ROC of each label; the diagonal is that of chance.
+
+    Parameters
+    ----------
+    shown : mapping of str to Curve
+        Of one dataset, by label; see `olscale.analysis.curves.ROCS`.
+    of_learner : Looks, optional
+        Looks of the learners in other figures too; by the order of the labels when left out.
+    """
+    shown = legible(shown)
+    of_label = of_learner.of(shown) if of_learner else looks(shown)
+    with styled():
+        figure, [panel] = panels(1, width=3.4, height=3.2, beside=shown)
+        panel.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, linestyle=":")
+        for i, (label, curve) in enumerate(shown.items()):
+            false, found = 100 * curve.rows / curve.rows[-1], 100 * curve.errors.mean(axis=0)
+            panel.plot(false, found, label=label, markevery=(0.05 + 0.012 * (i % 9), 0.18), **of_label[label])
+        panel.set(xlabel="false positive rate (%)", ylabel="true positive rate (%)", xlim=(0, 100), ylim=(0, 101))
+        figure.legend(loc="outside right upper", handlelength=3.2)
+    return figure
