@@ -85,7 +85,12 @@ MEASURES = {
         Measure("fit_seconds", "fit seconds", "lower"),
         Measure("read_seconds", "read seconds", "lower"),
         Measure("machine_code_seconds", "machine code seconds", "lower"),
-        Measure("model_bytes", "model bytes", "lower", "count"),
+        Measure("model_bytes", "model bytes", "lower", "count", TASKS),
+        Measure("latency", "latency", "lower", "", TASKS),
+        Measure("predict_p50_seconds", "predict seconds, p50", "lower"),
+        Measure("predict_p99_seconds", "predict seconds, p99", "lower"),
+        Measure("learn_p50_seconds", "learn seconds, p50", "lower"),
+        Measure("learn_p99_seconds", "learn seconds, p99", "lower"),
         Measure("rows_per_second", "rows per second", "higher", "count"),
         Measure("updates", "updates", "", "count"),
     )

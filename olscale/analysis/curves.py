@@ -20,7 +20,7 @@ CONFUSIONS = ("confusion", "test_confusion")
 ROCS = ("roc", "test_roc")
 """True positive rates by number of false positives, in place of rows, which protocols ask for."""
 
-_MEASURES = [name for name in askable() if name not in CONFUSIONS + ROCS]
+_MEASURES = [name for name in askable() if name not in (*CONFUSIONS, *ROCS, "latency")]
 
 CURVES = (
     *("cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),

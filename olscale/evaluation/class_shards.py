@@ -39,7 +39,11 @@ def can_shard(run: Run, classes: int) -> bool:
     """Tell whether a run on so many classes can be cut into class shards."""
     scoring = run.stream.scoring
     shape = StreamShape(0, classes, (), scoring)
-    if classes < 3 or scoring.interrupts or any(m.reads_scores for m in METRICS.load_all() if m.meets(shape)):
+    if (
+        classes < 3
+        or scoring.interrupts
+        or any(m.reads_scores or m.watches for m in METRICS.load_all() if m.meets(shape))
+    ):
         return False
     learner = make_learner(run.learner, run.params)
     return ask(run.learner, "class_axes", lambda: class_axes(learner, classes)) is not None

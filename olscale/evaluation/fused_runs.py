@@ -46,7 +46,7 @@ class FusedRuns:
 def fuse_runs(runs: Sequence[RunState]) -> list[RunState | FusedRuns]:
     """Return what `runs` go through a stream as: fused where they can be, or alone."""
     able = [run for run in runs if run.outcome == "ok"]
-    if any(run.run.stream.scoring.interrupts for run in able):
+    if any(run.run.stream.scoring.interrupts or run.watch for run in able):
         return list(able)
     able = [run for run in able if run.shares_passes]
     groups = group_fusible([run.learner for run in able])

@@ -23,6 +23,7 @@ from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_record import environment, metric_results
+from olscale.evaluation.watch import Watch
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
@@ -69,6 +70,8 @@ class RunState:
         ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
     spent : Spent
         What the learner has taken so far.
+    watch : Watch
+        Looks at the model along the stream.
     random : GlobalRandom, optional
         The global random numbers of a learner from elsewhere.
     failed_at : tuple of int
@@ -100,9 +103,10 @@ class RunState:
             self.learner = learner
         self._task = shape.task
         self._schedule = Schedule(run.stream.scoring, run.fold, names)
+        kinds, stream = metrics or METRICS.load_all(), shape
         shape = self._schedule.shape(shape)
-        kinds = metrics or METRICS.load_all()
         self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.meets(shape)]
+        self.watch = Watch(self._metrics, stream)
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False
@@ -150,14 +154,28 @@ class RunState:
             if not self.learner.checks_rows:
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
+        for piece in self.watch.pieces(chunk, self.position):
+            if self.watch.is_due(piece, self.position):
+                start = perf_counter()
+                self._guarded(lambda: score_usable(self.learner, piece.X))  # noqa: B023
+                predicted = perf_counter() - start
+                learned = self._learn(piece)
+                self._guarded(lambda: self.watch.look(self.position, self.learner, (predicted, learned)), counts=False)  # noqa: B023
+            else:
+                self._learn(piece)
+
+    def _learn(self, chunk: Chunk) -> float:
+        """Have the stream's next rows learned from and count them; return the seconds it took to learn."""
         if self.outcome != "ok":
-            return
+            return 0.0
         start, scored = perf_counter(), None
         with guarded([self]):
             scored = self._schedule.learn(self.learner, self.seen_by_learner(chunk), self.position)
             check_scores(scored.scores, len(scored.rows), self._outputs)
+        seconds = perf_counter() - start
         if scored is not None:
-            self.see(chunk, scored.scores, perf_counter() - start, scored.rows)
+            self.see(chunk, scored.scores, seconds, scored.rows)
+        return seconds
 
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
         """Return `chunk` as the learner may see it: a novelty detector gets no labels."""
@@ -238,6 +256,7 @@ class RunState:
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
         rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
         own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}
+        own |= {name: seconds for metric in self._metrics for name, seconds in metric.timings().items()}
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
         times, end = own | dict(timings or {}), (self.outcome, self.reason)

@@ -73,8 +73,11 @@ def feed(counter: Metric, scoring: Scoring, first: int, last: int, cuts: tuple[i
     y, codes, scores = events(type(counter), ROWS, 0)
     every = scoring.holdout_every if scoring.holdout_rows is None else None
     due = set(range(every, ROWS + 1, every)) if every else set()
-    for start, stop in pairwise(sorted({first, last, *cuts, *due} & set(range(first, last + 1)))):
+    looks = set(range(50, ROWS + 1, 50)) if counter.watches else set()
+    for start, stop in pairwise(sorted({first, last, *cuts, *due, *looks} & set(range(first, last + 1)))):
         counter.see(y[start:stop], codes[start:stop], scores[start:stop])
+        if stop in looks:
+            counter.look(stop, 8.0 * stop, (1e-6, 2e-6))
         if stop in due:
             counter.held_out(*events(type(counter), TEST_ROWS, stop)[:2])
 
@@ -85,7 +88,11 @@ def end(counter: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
     for start, stop in pairwise(cuts):
         counter.test(y[start:stop], codes[start:stop], scores[start:stop])
     series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
-    return [counter.values(), series, {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()}]
+    return [
+        counter.values() | counter.timings(),
+        series,
+        {name: (array.shape, array.tobytes()) for name, array in counter.sums.items()},
+    ]
 
 
 def check_the_protocol_asks_for_it(metric: type[Metric], scoring: Scoring) -> None:

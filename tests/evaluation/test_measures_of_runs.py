@@ -13,6 +13,7 @@ from olscale.errors import ExperimentError
 from olscale.evaluation.class_shards import ShardPass, cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import TuningSpec, parse_experiment
+from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
 from olscale.evaluation.plan import make_plan
@@ -50,7 +51,11 @@ def record(group: RunGroup, restore: int | None = None) -> Record:
 
 
 EVERY = {
-    "measures": [name for name in askable("classification") if name not in ("auc", "cost", "log_loss", "roc")],
+    "measures": [
+        name
+        for name in askable("classification")
+        if name not in ("auc", "cost", "log_loss", "roc", "latency", "model_bytes")
+    ],
     "window": 50,
     "fading": 0.99,
 }
@@ -165,3 +170,30 @@ def test_one_class_of_two_is_no_fault(tmp_path: Path) -> None:
     metrics = record(group).metrics
     assert {"auc", "kappa", "test_balanced_accuracy"} <= set(metrics)
     assert "test_auc" not in metrics
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+def test_looks_at_the_model_change_nothing_else(delay: int, shelf: Path) -> None:
+    """Its size is a curve, the same when resumed; what the clock says stays out of the bytes of results."""
+    [plain] = groups(shelf / "digits", delay=delay)
+    [watched] = groups(shelf / "digits", delay=delay, measures=["model_bytes", "latency"])
+    found, before = record(watched), record(plain)
+    assert found.outcome == "ok", found.reason
+    assert found.metrics == before.metrics
+    np.testing.assert_array_equal(found.curve_mistakes, before.curve_mistakes)
+    [size] = [each for each in found.series if each.name == "model_bytes"]
+    assert size.rows[-1] == found.curve_rows[-1]
+    assert len(size.rows) == len(found.curve_rows)
+    assert set(size.values) == {found.metrics["model_bytes"]}
+    names = {f"{call}_{share}_seconds" for call in ("predict", "learn") for share in ("p50", "p99")}
+    assert found.timings.keys() - before.timings.keys() == names
+    assert all(0.0 < found.timings[name] < 1.0 for name in names)
+    assert found.timings["learn_p50_seconds"] <= found.timings["learn_p99_seconds"]
+    assert run_bytes(record(watched, restore=1)) == run_bytes(found)
+
+
+def test_a_run_whose_model_is_watched_goes_alone(shelf: Path) -> None:
+    [watched] = groups(shelf / "digits", measures=["model_bytes"])
+    assert [each.shards for each in cut_shards([watched], 1, 3)] == [watched.shards]
+    going = GroupPass(watched)
+    assert [*fuse_runs([*going.states, *going.states])] == [*going.states, *going.states]

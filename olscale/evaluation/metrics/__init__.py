@@ -7,8 +7,10 @@ from olscale.evaluation.metrics.drift import DriftAlarms
 from olscale.evaluation.metrics.fading import FadingError
 from olscale.evaluation.metrics.final_error import FinalError
 from olscale.evaluation.metrics.holdout import HoldoutError
+from olscale.evaluation.metrics.latency import Latency
 from olscale.evaluation.metrics.log_loss import LogLoss
 from olscale.evaluation.metrics.median_error import MedianError
+from olscale.evaluation.metrics.model_size import ModelSize
 from olscale.evaluation.metrics.prequential import Prequential
 from olscale.evaluation.metrics.ranking import Ranking
 from olscale.evaluation.metrics.residuals import Residuals
@@ -25,9 +27,11 @@ __all__ = [
     "FadingError",
     "FinalError",
     "HoldoutError",
+    "Latency",
     "LogLoss",
     "MedianError",
     "Metric",
+    "ModelSize",
     "Prequential",
     "Ranking",
     "Residuals",
@@ -52,6 +56,8 @@ METRICS: Registry[type[Metric]] = Registry(
         "median-error": "olscale.evaluation.metrics.median_error:MedianError",
         "log-loss": "olscale.evaluation.metrics.log_loss:LogLoss",
         "roc": "olscale.evaluation.metrics.roc:Roc",
+        "model-size": "olscale.evaluation.metrics.model_size:ModelSize",
+        "latency": "olscale.evaluation.metrics.latency:Latency",
     },
 )
 """A run measures those that its protocol wants, in this order."""

@@ -68,12 +68,15 @@ class Metric(ABC):
     reads_probabilities : bool
         Whether it gets the probabilities of the classes in place of the scores, shape (rows, classes); (rows, 0) where the
         learner gives none.
+    watches : bool
+        Whether it is to `look` at the model; such a run shares no pass and is cut into no class shards.
     tasks : tuple of str
         What it can measure.
     """
 
     reads_scores: ClassVar[bool] = False
     reads_probabilities: ClassVar[bool] = False
+    watches: ClassVar[bool] = False
     tasks: ClassVar[tuple[Task, ...]] = ("classification", "novelty")
     sums: dict[str, NDArray[Any]]
 
@@ -102,6 +105,14 @@ class Metric(ABC):
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
         """Count test rows: targets, and predictions of the model after the rows of the stream counted so far."""
         del y, codes
+
+    def look(self, rows: int, model_bytes: float | None, seconds: tuple[float, float]) -> None:
+        """Note how large the model is after so many rows of the stream, and how long it took to predict and to learn one."""
+        del rows, model_bytes, seconds
+
+    def timings(self) -> dict[str, float]:
+        """Return what depends on the machine, by name: it is kept apart from results."""
+        return {}
 
     def series(self) -> list[Series]:
         """Return what was measured along the stream, by name."""

@@ -1,0 +1,49 @@
+"""Looks at a model along the stream: its size, and how long a row takes by itself."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from olscale.data.chunk import Chunk
+from olscale.evaluation.metrics import Metric, StreamShape
+from olscale.learners.contract.learner import Learner
+
+
+class Watch:
+    """The rows of a stream that come to a learner alone, for metrics that look at it then; none where no metric does.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+    shape : StreamShape
+        Of the whole stream.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], shape: StreamShape) -> None:
+        self._metrics = [metric for metric in metrics if metric.watches]
+        self._sized = "model_bytes" in shape.scoring.measures  # which takes other libraries long to tell
+        self._points = shape.points() if self._metrics else np.empty(0, dtype=np.int64)
+
+    def __bool__(self) -> bool:
+        return bool(self._metrics)
+
+    def pieces(self, chunk: Chunk, first: int) -> Iterator[Chunk]:
+        """Yield `chunk`, which begins with row `first`, so cut that each row that is watched is a piece by itself."""
+        if not self:
+            yield chunk
+            return
+        low, high = np.searchsorted(self._points, [first, first + len(chunk)], side="right")
+        ends = self._points[low:high] - first
+        cuts = np.unique(np.concatenate([[0, len(chunk)], ends - 1, ends])).tolist()
+        yield from (chunk[start:stop] for start, stop in pairwise(cuts))
+
+    def is_due(self, piece: Chunk, first: int) -> bool:
+        """Return whether a piece is a row that is watched."""
+        return len(piece) == 1 and bool(np.isin(first + 1, self._points))
+
+    def look(self, rows: int, learner: Learner, seconds: tuple[float, float]) -> None:
+        """Have the metrics look at a learner after so many rows, the last of which it predicted and learned in `seconds`."""
+        size = learner.measures().get("model_bytes") if self._sized else None
+        for metric in self._metrics:
+            metric.look(rows, size, seconds)
