@@ -76,9 +76,9 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 )
 @click.option(
     "--encode",
-    metavar="COLUMN=hash|text|date",
+    metavar="COLUMN=hash|text|date|one-hot:values=N",
     multiple=True,
-    help="Text columns of a table in a fixed number of features, COLUMN=hash:features=2^18 say; repeatable.",
+    help="Text columns of a table in a bounded number of features, COLUMN=hash:features=2^18 say; repeatable.",
 )
 @click.option(
     "--decimal",

@@ -75,6 +75,11 @@ class ColumnsEntry(_Entry):
         label = manifest.label_column
         return cls(count=manifest.columns, kind=manifest.kind, names=names, text=text, coded=coded or {}, label=label)
 
+    def values(self, column: str) -> list[str]:
+        """Return the values of a column of text that have features."""
+        start = f"{column}="
+        return [name.removeprefix(start) for name in self.names or () if name.startswith(start)]
+
     @property
     def by_name(self) -> bool:
         """Whether columns are told apart by names that people gave them."""

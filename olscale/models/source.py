@@ -7,7 +7,7 @@ there were is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from olscale.compiled.csr import CSR, Rows, rows_of, to_csr, trim
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats import TABLE_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
+from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.selection import drop_columns
@@ -70,6 +71,7 @@ class ModelSource:
         self._columns, self._source, self._split, self._format = columns, source, split, format
         self._options = options or ReadOptions()
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self._bounded = [name for name, coding in columns.coded.items() if coding.startswith(FirstValues.name)]
         self.rows = self.unknown = 0
 
     def __iter__(self) -> Iterator[RowsToPredict]:
@@ -89,6 +91,7 @@ class ModelSource:
         manifest = dataset.manifest
         columns = None if manifest.table is None else [*manifest.table.categorical]
         self._check_codings({} if manifest.table is None else manifest.table.coded or {})
+        self._check_values(set(manifest.feature_names or ()))
         classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
@@ -101,7 +104,10 @@ class ModelSource:
         if model.by_name:
             text = tuple(name in model.text for name in model.table)
             encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
-            options = replace(options, table=TableColumns(model.table, UNLABELLED, text), encode=encode)
+            table = TableColumns(
+                model.table, UNLABELLED, text, kept={name: model.values(name) for name in self._bounded}
+            )
+            options = replace(options, table=table, encode=encode)
         format = find_format(path, self._format)
         if format.name in TABLE_FORMATS:
             self._check_codings(model.coded)
@@ -135,6 +141,16 @@ class ModelSource:
                 raise ModelError(
                     f"the coding of column {column!r} of {source} is {was}, expected {wanted}, as the model learned it; "
                     f"ingest it anew {cure}"
+                )
+
+    def _check_values(self, names: Set[str]) -> None:
+        """Refuse a dataset whose `OTHER` may hide values that the model tells apart."""
+        for column in self._bounded:
+            lost = [value for value in self._columns.values(column) if f"{column}={value}" not in names]
+            if lost and f"{column}={OTHER}" in names:
+                raise ModelError(
+                    f"column {column!r} of {self._source} has {_listed(lost)} among its other values, where the model has a "
+                    "feature for each; predict the table that the dataset was made of"
                 )
 
     def _is_bare(self, path: str, format: Format, options: ReadOptions, bare: ReadOptions) -> bool:
@@ -186,7 +202,8 @@ class ModelSource:
         there = {*names, *(tables or ())}
         if lacking := [name for name in columns.table if name not in there]:
             raise _lack(self._source, lacking)
-        return np.array([known.get(name, -1) for name in names], dtype=np.int64)
+        others = {f"{column}=": known.get(f"{column}={OTHER}", -1) for column in self._bounded}
+        return np.array([known.get(name, _prefixed(name, others)) for name in names], dtype=np.int64)
 
     def _moved(self, X: Rows) -> Rows:
         places, count = self._places, self._columns.count
@@ -211,6 +228,10 @@ def _columns_of(batch: Batch) -> Sequence[str] | None:
 def _column_of(feature: str, tables: Sequence[str]) -> str:
     """Return the column that a feature is, or is a value of."""
     return feature if feature in tables else next((name for name in tables if feature.startswith(f"{name}=")), feature)
+
+
+def _prefixed(feature: str, places: Mapping[str, int]) -> int:
+    return next((place for start, place in places.items() if feature.startswith(start)), -1)
 
 
 def _lack(source: str, names: Sequence[str]) -> ModelError:

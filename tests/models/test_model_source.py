@@ -146,3 +146,24 @@ def test_codings_of_earlier_manifests_are_not_known(tmp_path: Path) -> None:
     model = ColumnsEntry.of(manifest.model_copy(update={"table": old}))
     with pytest.raises(ModelError, match="by a coding of --encode that its dataset did not keep"):
         rows(model, tmp_path / "t.csv")
+
+
+def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> None:
+    def csv(name: str, cells: str) -> str:
+        (tmp_path / name).write_text("a,t,label\n" + "".join(f"{i},{cell},{i % 2}\n" for i, cell in enumerate(cells)))
+        return str(tmp_path / name)
+
+    encode = "t=one-hot:values=2"
+    model = ColumnsEntry.of(ingest(csv("t.csv", "xyzx"), tmp_path / "data", encode=encode).manifest)
+    assert model.names == ("a", "t=x", "t=y", "t=other")
+    assert [row[1:] for row in rows(model, tmp_path / "data")[0]] == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]]
+    found, source, _ = rows(model, Path(csv("new.csv", "qyx")))
+    assert ([row[1:] for row in found], source.unknown) == ([[0, 0, 1], [0, 1, 0], [1, 0, 0]], 0)
+    ingest(str(tmp_path / "new.csv"), tmp_path / "new", encode=encode)
+    with pytest.raises(ModelError, match=r"column 't' .* has 'x' among its other values"):
+        rows(model, tmp_path / "new")
+    ingest(csv("few.csv", "qx"), tmp_path / "few", encode=encode)
+    assert [row[1:] for row in rows(model, tmp_path / "few")[0]] == [[0, 0, 1], [1, 0, 0]]
+    ingest(csv("plain.csv", "xy"), tmp_path / "plain")
+    with pytest.raises(ModelError, match="is one feature a value, expected one-hot:values=2"):
+        rows(model, tmp_path / "plain")

@@ -94,6 +94,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         columns,
         {i: a.values for i, a in enumerate(attributes) if a.values and not a.numeric and a.name not in codings},
         codings=codings,
+        before=options.table,
     )
     allowed = [
         frozenset(a.values) if a.values and not a.numeric and i not in dropped else None

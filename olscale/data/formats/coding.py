@@ -1,7 +1,8 @@
-"""Text columns in a fixed number of features, each cell by itself: nothing is looked up in other rows.
+"""Text columns in a bounded number of features; nothing is looked up in rows to come.
 
 ``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``: its words are, as by
-scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. Memory does not grow with the values.
+scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. ``one-hot``: the first values that are
+met are features, and one more stands for all others. Memory does not grow with the values.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ FEATURES = 1 << 18
 
 _MOST_FEATURES = 1 << 22
 _POWER = re.compile(r"2(?:\^|\*\*)(\d+)")
-_ENCODE = re.compile(r"(.+?)=(\w+)(?::(?:features=)?([^:=]*))?", re.DOTALL)
+_ENCODE = re.compile(r"(.+?)=([\w-]+)(?::(?:(?:features|values)=)?([^:=]*))?", re.DOTALL)
+
+OTHER = "other"
+"""The value that stands for those that are no features of their own; it may also be met."""
 
 
 class CodingError(OlscaleError):
@@ -35,7 +39,7 @@ class CodingError(OlscaleError):
 
 
 class Coding(ABC):
-    """How cells of one column become features.
+    """How cells of one column become features, each by itself.
 
     Attributes
     ----------
@@ -127,6 +131,20 @@ class Date(Coding):
         return CSR(indptr, column.astype(np.int32), dense[row, column])
 
 
+class FirstValues:
+    """One feature a value, of the first `values` that are met; `OTHER` is one more, for all that come later."""
+
+    name = "one-hot"
+
+    def __init__(self, values: int) -> None:
+        if not 1 <= values <= _MOST_FEATURES:
+            raise ParameterError(f"encode: values was {values}, expected 1 to {_MOST_FEATURES:,}")
+        self.values = values
+
+    def __str__(self) -> str:
+        return f"{self.name}:values={self.values}"
+
+
 def _parts(cell: str) -> tuple[float, ...]:
     try:
         time = datetime.fromisoformat(cell)
@@ -136,12 +154,12 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[Coding]] = {coding.name: coding for coding in (Hash, Words, Date)}
+CODINGS: dict[str, type[Coding | FirstValues]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues)}
 """Codings by name."""
 
 
-def parse_codings(texts: Iterable[str]) -> dict[str, Coding]:
-    """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:features=N``, names.
+def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
+    """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, names.
 
     Raises
     ------
@@ -154,17 +172,24 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding]:
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, Coding] = {}
+    found: dict[str, Coding | FirstValues] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None
-        if match is None or kind is None or (match[3] is not None and not issubclass(kind, _Hashed)):
+        number = None if match is None else match[3]
+        if (
+            match is None
+            or kind is None
+            or (kind is Date and number is not None)
+            or (kind is FirstValues and not number)
+        ):
             raise ParameterError(
-                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N) or COLUMN=date"
+                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date or "
+                "COLUMN=one-hot:values=N"
             )
         if match[1] in found:
             raise ParameterError(f"encode names the column {match[1]!r} twice; expected one coding for it")
-        found[match[1]] = kind(_number(match[3])) if match[3] is not None else kind()  # type: ignore[call-arg]
+        found[match[1]] = kind() if number is None else kind(_number(number))  # type: ignore[call-arg]
     return found
 
 
@@ -173,5 +198,5 @@ def _number(text: str) -> int:
     if power and int(power[1]) < 64:
         return 1 << int(power[1])
     if not text.isdecimal():
-        raise ParameterError(f"encode: features was {text!r}, expected a whole number, as 1000 or 2^18")
+        raise ParameterError(f"encode: the number was {text!r}, expected a whole one, as 1000 or 2^18")
     return int(text)

@@ -150,6 +150,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             decimal=decimal,
             empty=empty,
             codings=parse_codings(options.encode),
+            before=options.table,
         )
         quote = None if sniffed == WHITESPACE else '"'
         parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))

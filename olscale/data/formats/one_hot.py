@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, take_rows
 from olscale.data.formats.cells import is_missing
-from olscale.data.formats.coding import Coding, CodingError
+from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 
 _ABSENT = np.iinfo(np.int32).max
 
@@ -24,8 +24,10 @@ class OneHot:
         Positions of the features.
     values : mapping of int to sequence of str
         Declared values of text columns: they are numbered in this order before any row is seen.
-    codings : mapping of int to Coding, optional
+    codings : mapping of int to Coding or FirstValues, optional
         Text columns whose cells become features otherwise; these are numbered before all values.
+    kept : mapping of int to list of str, optional
+        For each column of `FirstValues` those that are features by now, to which new ones are added.
 
     Attributes
     ----------
@@ -46,10 +48,14 @@ class OneHot:
         numeric: Sequence[int],
         text: Sequence[int],
         values: Mapping[int, Sequence[str]],
-        codings: Mapping[int, Coding] = MappingProxyType({}),
+        codings: Mapping[int, Coding | FirstValues] = MappingProxyType({}),
+        kept: Mapping[int, list[str]] = MappingProxyType({}),
     ) -> None:
         self.feature_names = [names[position] for position in numeric]
-        self._coded = {j: codings[position] for j, position in enumerate(text) if position in codings}
+        chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
+        self._coded = {j: coding for j, coding in chosen.items() if isinstance(coding, Coding)}
+        self._bounds = {j: coding.values for j, coding in chosen.items() if isinstance(coding, FirstValues)}
+        self._kept = {j: kept[text[j]] for j in self._bounds}
         self._first: dict[int, int] = {}
         for j, coding in self._coded.items():
             self._first[j] = len(self.feature_names)
@@ -59,7 +65,7 @@ class OneHot:
         # The feature of each value by its number.
         self._codes = [np.empty(0, dtype=np.int32) for _ in text]
         for j, position in enumerate(text):
-            for value in values.get(position, ()):
+            for value in kept.get(position, values.get(position, ())):
                 self._declared[j][value] = self._number(j, value)
 
     def rows(
@@ -73,9 +79,12 @@ class OneHot:
         ids : ndarray of shape (text columns, rows)
             The cells of each text column, as positions in `values`.
         values : sequence of sequences of str
-            Of each text column: its different cells, stripped, in order of first appearance in all rows so far.
+            Of each text column: its different cells, stripped, in order of first appearance in all rows so far; in those
+            of `codings` in these rows.
         """
         rows, width = numbers.shape
+        for j in self._bounds:
+            self._codes[j] = self._codes[j][:0]
         self._learn(ids, values)
         codes = np.full((rows, len(ids)), _ABSENT, dtype=np.int32)
         missing = np.empty(codes.shape, dtype=np.bool_)
@@ -118,10 +127,23 @@ class OneHot:
                 self._codes[j] = np.concatenate([known, more])
         for _, j, i in sorted(new):
             value = values[j][i]
+            if j in self._bounds and not is_missing(value):
+                value = self._admitted(j, value)
             if value in self._declared[j]:
                 self._codes[j][i] = self._declared[j][value]
             elif not is_missing(value):
                 self._codes[j][i] = self._number(j, value)
+
+    def _admitted(self, j: int, value: str) -> str:
+        """Return the value of a bounded column that has a feature for `value`: itself or `OTHER`."""
+        known, kept = self._declared[j], self._kept[j]
+        if value not in known:
+            full = len(kept) - (OTHER in known) >= self._bounds[j]
+            value = OTHER if full else value
+            if value not in known:
+                kept.append(value)
+                known[value] = self._number(j, value)
+        return value
 
     def _number(self, j: int, value: str) -> int:
         self.feature_names.append(f"{self._names[j]}={value}")

@@ -70,7 +70,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
     label = label_position(source, names, options.label, dropped) if options.labelled else UNLABELLED
     columns = TableColumns(tuple(names), label, text, dropped, segments)
-    encoder = TableEncoder(source, columns, codings=parse_codings(options.encode))
+    encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [

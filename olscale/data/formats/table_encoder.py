@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of
-from olscale.data.formats.coding import Coding, CodingError
+from olscale.data.formats.coding import Coding, CodingError, FirstValues
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
@@ -47,8 +47,10 @@ class TableEncoder:
         The mark between whole part and fraction of a number.
     empty : int, optional
         Position of a column that holds nothing: what a delimiter at the end of every row makes.
-    codings : mapping of str to Coding, optional
+    codings : mapping of str to Coding or FirstValues, optional
         Columns of text that do not become one column a value, by name.
+    before : TableColumns, optional
+        Those of an earlier source, whose first values are also this one's.
 
     Attributes
     ----------
@@ -68,7 +70,8 @@ class TableEncoder:
         label_name: str | int | None = None,
         decimal: str = ".",
         empty: int | None = None,
-        codings: Mapping[str, Coding] = MappingProxyType({}),
+        codings: Mapping[str, Coding | FirstValues] = MappingProxyType({}),
+        before: TableColumns | None = None,
     ) -> None:
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
@@ -80,7 +83,11 @@ class TableEncoder:
         self.values = [Values() for _ in self.places.text]
         self._codings = {self._position(name): coding for name, coding in codings.items()}
         columns.coded = {name: str(coding) for name, coding in codings.items()}
-        self._one_hot = OneHot(self._names, self.places.numeric, self.places.categorical, values or {}, self._codings)
+        columns.kept = columns.kept if before is None else before.kept
+        bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
+        kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
+        text = self.places.categorical
+        self._one_hot = OneHot(self._names, self.places.numeric, text, values or {}, self._codings, kept)
         self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
 

@@ -82,8 +82,9 @@ def ingest(
     decimal : {'.', ','}, optional
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     encode : str or sequence of str
-        ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``) or ``COLUMN=date``: text columns of a table that
-        become a fixed number of features, see `olscale.data.formats.coding`, in place of one a value.
+        ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or ``COLUMN=one-hot:values=N``:
+        text columns of a table that become a bounded number of features, see `olscale.data.formats.coding`, in place of
+        one a value.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.

@@ -61,7 +61,19 @@ def test_several_sources_have_the_bytes_of_one(tmp_path: Path) -> None:
     assert (X[0, 1:] != X[1, 1:]).any()
 
 
-@pytest.mark.parametrize("text", ["shop", "shop=hush", "shop=hash:0", "shop=hash:features=x", "shop=date:3", "=hash"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shop",
+        "shop=hush",
+        "shop=hash:0",
+        "shop=hash:features=x",
+        "shop=date:3",
+        "=hash",
+        "shop=one-hot",
+        "shop=one-hot:values=0",
+    ],
+)
 def test_a_text_that_is_no_coding_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="encode"):
         parse_codings([text])
@@ -78,3 +90,36 @@ def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "rows.npz", X=np.eye(2), y=np.arange(2))
     with pytest.raises(FormatError, match="leave --encode out"):
         ingest(str(tmp_path / "rows.npz"), tmp_path / "t", encode="note=date")
+
+
+def first_values(cells: list[str], bound: int) -> tuple[list[str], np.ndarray]:
+    """Return the features of cells and where each has its 1, by a plain loop."""
+    known: list[str] = []
+    places = []
+    for cell in cells:
+        if cell not in known and cell:
+            kept = len(known) - ("other" in known)
+            cell = cell if kept < bound else "other"
+            if cell not in known:
+                known.append(cell)
+        places.append(known.index(cell) if cell else -1)
+    return known, np.array([[place == k for k in range(len(known))] for place in places], dtype=np.float64)
+
+
+@pytest.mark.parametrize("bound", [1, 7, 300, 5000])
+def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> None:
+    """Those of all sources together, in the order of their rows; the value "other" is one of the others."""
+    cells = ["other" if i % 70 == 3 else shop for i, shop in enumerate(SHOPS)]
+    lines = [f"{i % 7},{cell},{i % 2}" for i, cell in enumerate(cells)]
+    encode = f"shop=one-hot:values={bound}"
+    for name, rows in (("t", slice(0, ROWS)), ("a", slice(0, 5)), ("b", slice(5, 4000)), ("c", slice(4000, ROWS))):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["size,shop,label", *lines[rows]]) + "\n")
+    whole = ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode=encode)
+    known, expected = first_values(cells, bound)
+    assert list(whole.manifest.feature_names or ())[1:] == [f"shop={value}" for value in known]
+    np.testing.assert_array_equal(rows_of(whole)[:, 1:], expected)
+    parts = ingest([str(tmp_path / f"{name}.csv") for name in "abc"], tmp_path / "p", encode=encode, chunk_rows=333)
+    assert (rows_of(parts) == rows_of(whole)).all()
+    assert parts.manifest.feature_names == whole.manifest.feature_names
+    tested = ingest(str(tmp_path / "a.csv"), tmp_path / "s", test=str(tmp_path / "b.csv"), encode=encode)
+    assert set(tested.manifest.feature_names or ()) <= set(whole.manifest.feature_names or ())
