@@ -207,7 +207,7 @@ def batches_of_arrays(
 def _target(source: str, y: NDArray[Any]) -> Target:
     flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
     if flat.ndim != 1:
-        raise FormatError(source, f"targets have shape {y.shape}, expected one per row")
+        raise FormatError(source, f"targets have shape {y.shape}, expected one per row; keep one column of them")
     if flat.dtype.kind == "U":
         _check_text(source, flat)
         return [str(label) for label in flat]

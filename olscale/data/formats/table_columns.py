@@ -44,6 +44,8 @@ class TableColumns:
         Numeric features of whole numbers, all different in the first rows.
     coded : dict of str to str
         Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
+    kept : dict of str to list of str
+        Those of them that have a feature for each of the first values -> these values.
     """
 
     names: tuple[str, ...]
@@ -54,6 +56,7 @@ class TableColumns:
     rises: dict[int, int] = field(default_factory=dict)
     distinct: set[int] = field(default_factory=set)
     coded: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def features(self) -> list[int]:
@@ -141,6 +144,14 @@ def label_position(
         if not kept:
             raise FormatError(source, "all columns are dropped, none is left for the label")
         return kept[-1]
+    if isinstance(label, str) and label not in names and "," in label:
+        several = [word.strip() for word in label.split(",")]
+        if set(several) <= set(names):
+            raise FormatError(
+                source,
+                f"the label names {len(several)} columns, {', '.join(several)}, expected one: learners predict one target; "
+                "ingest a dataset for each, and leave the others out with --drop",
+            )
     position = _position(source, names, label, f"label column of {source}", "for the label, the rows have")
     if position in dropped:
         raise FormatError(source, f"column {names[position]!r} is the label and is to be dropped; choose one of them")

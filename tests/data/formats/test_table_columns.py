@@ -11,6 +11,7 @@ import pytest
 
 from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
+from olscale.data.formats.table_columns import label_position
 from olscale.data.ingest.hints import column_hints
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, UnknownNameError
@@ -190,3 +191,11 @@ def test_parquet_columns_of_other_types_can_be_dropped(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"'when' is timestamp.*leave it out with --drop"):
         ingest(tmp_path / "t.parquet", tmp_path / "d")
     assert ingest(tmp_path / "t.parquet", tmp_path / "d", drop="when").manifest.feature_names == ("a",)
+
+
+def test_several_targets_are_refused_and_a_name_with_a_comma_is_one() -> None:
+    with pytest.raises(FormatError, match="the label names 2 columns, a, b, expected one: learners predict one target"):
+        label_position("t.csv", ["x", "a", "b"], "a, b")
+    assert label_position("t.csv", ["a", "b", "a,b"], "a,b") == 2
+    with pytest.raises(UnknownNameError):
+        label_position("t.csv", ["x", "a"], "a,c")
