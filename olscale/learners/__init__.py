@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from olscale.compiled.decorator import compiled
     from olscale.compiled.row_layout import by_layout
     from olscale.compiled.rows import add_column, add_row, column_sums, row_scores, set_column
+    from olscale.learners.amm import AMM
     from olscale.learners.arow import AROW
     from olscale.learners.baselines import LastValue, Majority, Mean, NoChange
     from olscale.learners.bogd import BOGD
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from olscale.learners.svr import SVR
 
 __all__ = [
+    "AMM",
     "AROW",
     "BOGD",
     "BPAS",
@@ -173,6 +175,7 @@ _NAMES = {
     "olscale.compiled.decorator": "compiled",
     "olscale.compiled.row_layout": "by_layout",
     "olscale.compiled.rows": "add_column add_row column_sums row_scores set_column",
+    "olscale.learners.amm": "AMM",
     "olscale.learners.arow": "AROW",
     "olscale.learners.baselines": "LastValue Majority Mean NoChange",
     "olscale.learners.bogd": "BOGD",

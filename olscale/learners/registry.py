@@ -39,6 +39,7 @@ LEARNERS: Registry[Any] = Registry(
         "ollc": "olscale.learners.ollc:OLLC",
         "pamo1": "olscale.learners.pamo:PAMO1",
         "pamo2": "olscale.learners.pamo:PAMO2",
+        "amm": "olscale.learners.amm:AMM",
         "kernel-perceptron": "olscale.learners.kernel_perceptron:KernelPerceptron",
         "ogd-kernel": "olscale.learners.kernel_perceptron:OGDKernel",
         "olk": "olscale.learners.olk:OLK",
