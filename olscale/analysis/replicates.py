@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from olscale.analysis.compare import LEAST, Pair, compare_pairs
 from olscale.analysis.paired_tests import corrected_t, wilcoxon
 from olscale.analysis.summary import Summary, without_replicate
+from olscale.data.splits import HALVES
 from olscale.results import Store, canonical_json
 from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
@@ -115,7 +116,7 @@ def compare_within(
     elif n < LEAST:
         note = f"Not tested: {n} {words}, and at least {LEAST} are needed."
     elif test == "corrected t":
-        p_of = partial(corrected_t, ratio=1.0 if split == "half" else 1 / (int(protocol.get("folds", n)) - 1))
+        p_of = partial(corrected_t, ratio=1.0 if split in HALVES else 1 / (int(protocol.get("folds", n)) - 1))
     else:
         p_of = wilcoxon
     if not np.isfinite(matrix).all():

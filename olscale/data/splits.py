@@ -43,12 +43,12 @@ class Part:
     @property
     def training_share(self) -> float:
         """The share of the rows that train."""
-        return 0.5 if self.kind == "half" else 1.0 - 1.0 / self.folds
+        return 0.5 if self.kind in HALVES else 1.0 - 1.0 / self.folds
 
     @property
     def reads_labels(self) -> bool:
         """Whether it matters which class a row has; otherwise only the number of rows does."""
-        return self.kind == "stratified"
+        return self.kind.startswith("stratified")
 
     def rows(self, y: NDArray[np.int64]) -> tuple[Rows, Rows]:
         """Return the rows that train and those held out, ascending, for a split with class codes `y`.
@@ -58,7 +58,7 @@ class Part:
         ExperimentError
             If there are fewer rows than folds.
         """
-        if len(y) < max(2, self.folds if self.kind != "half" else 2):
+        if len(y) < max(2, self.folds if self.kind not in HALVES else 2):
             raise ExperimentError(f"split {self.kind} into {self.folds} folds needs as many rows, there are {len(y)}")
         held_out = np.zeros(len(y), dtype=np.bool_)
         held_out[PARTS[self.kind](self, y)] = True
@@ -76,10 +76,7 @@ def _kfold(part: Part, y: Rows) -> Rows:
 
 def _stratified(part: Part, y: Rows) -> Rows:
     """Hold out one of k blocks that have each class in equal shares (to a row)."""
-    random = part._random()
-    # Dealt out class after class without a break, so that the blocks are of equal size too.
-    order = np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
-    return order[part.fold :: part.folds]
+    return _class_by_class(part._random(), y)[part.fold :: part.folds]
 
 
 def _half(part: Part, y: Rows) -> Rows:
@@ -87,5 +84,23 @@ def _half(part: Part, y: Rows) -> Rows:
     return part._random(part.fold).permutation(len(y))[len(y) // 2 + len(y) % 2 :]
 
 
-PARTS: dict[str, Callable[[Part, Rows], Rows]] = {"kfold": _kfold, "stratified": _stratified, "half": _half}
+def _stratified_half(part: Part, y: Rows) -> Rows:
+    """Hold out every other row of each class, drawn anew for each number."""
+    return _class_by_class(part._random(part.fold), y)[1::2]
+
+
+def _class_by_class(random: np.random.Generator, y: Rows) -> Rows:
+    """Return the rows of each class in random order, class after class without a break: what is dealt out is of one size."""
+    return np.concatenate([random.permutation(np.flatnonzero(y == code)) for code in np.unique(y)])
+
+
+PARTS: dict[str, Callable[[Part, Rows], Rows]] = {
+    "kfold": _kfold,
+    "stratified": _stratified,
+    "half": _half,
+    "stratified-half": _stratified_half,
+}
 """Kinds of parts by name; each returns the numbers of the rows that are held out."""
+
+HALVES = ("half", "stratified-half")
+"""Kinds that hold out half of the rows, drawn anew for each number."""

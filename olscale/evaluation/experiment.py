@@ -185,7 +185,7 @@ class TuningSpec(_Section):
 
     Attributes
     ----------
-    split : {"half", "kfold", "stratified"}
+    split : {"half", "stratified-half", "kfold", "stratified"}
         How rows are held out, as in `ProtocolSpec`; random halves are the LOL paper's way.
     folds : int
         How many times.
@@ -195,7 +195,7 @@ class TuningSpec(_Section):
         `test_error`, or `test_rmse` in a regression.
     """
 
-    split: Literal["kfold", "stratified", "half"] = "half"
+    split: Literal["kfold", "stratified", "half", "stratified-half"] = "half"
     folds: int = Field(default=10, ge=1)
     metric: Annotated[str, AfterValidator(_tuning_metric)] | None = None
 

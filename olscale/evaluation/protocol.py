@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from annotated_types import Ge
 from pydantic import AfterValidator
 
+from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
 from olscale.measures import check_measures, check_task_measures
 from olscale.task import Task
@@ -71,7 +72,14 @@ class StreamOptions:
         None, "Number of random projections, in time order (default: 1); permutation i has projection i.", "N", ge=1
     )
     split: Literal[
-        "given", "kfold", "stratified", "half", "prequential-kfold", "prequential-split", "prequential-bootstrap"
+        "given",
+        "kfold",
+        "stratified",
+        "half",
+        "stratified-half",
+        "prequential-kfold",
+        "prequential-split",
+        "prequential-bootstrap",
     ] = option("given", "What is tested on (default: given, the test split).")
     folds: int | None = option(None, "Number of folds of --split (default: 10).", "K", ge=1)
     # A list stands for one protocol a number. More than 1 is a diagnostic: such a run is not single-pass.
@@ -184,7 +192,7 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         yield "projections needs protocol.order = 'time'; permutation i has projection i"
     if p.split == "given" and p.folds is not None:
         yield "folds needs a protocol.split other than 'given'"
-    if p.split not in ("given", "half") and p.folds == 1:
+    if p.split not in ("given", *HALVES) and p.folds == 1:
         yield f"folds was 1, expected at least 2 for split = {p.split!r}"
     if p.holdout_rows is not None and p.holdout_every is None:
         yield "holdout_rows needs protocol.holdout_every: after how many rows they are held out"
@@ -224,8 +232,8 @@ def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
     if wrong := check_task_measures(p.measures, task):
         yield wrong
     if task == "regression":
-        if p.split == "stratified":
-            yield "split was 'stratified', which needs classes, and its targets are numbers; expected kfold or half"
+        if p.split.startswith("stratified"):
+            yield f"split was {p.split!r}, which needs classes, and its targets are numbers; expected kfold or half"
         if p.drift is not None:
             yield f"drift was {p.drift!r}, which watches mistakes, and its targets are numbers; leave it out"
     if task == "novelty" and p.delay:

@@ -35,14 +35,14 @@ class ClassPlanes(NamedTuple):
 
     S: FloatArray
     owner: NDArray[np.int64]
-    count: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
 
 @compiled
 def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> None:
     """Set the hyperplane of the greatest score of each class, the first of equals."""
     best[:] = -1
-    for h in range(planes.count[0]):
+    for h in range(planes.counts[0]):
         k = planes.owner[h]
         if best[k] < 0 or f[h] > f[best[k]]:
             best[k] = h
@@ -51,14 +51,14 @@ def _find_best(f: FloatArray, planes: ClassPlanes, best: NDArray[np.int64]) -> N
 @compiled
 def _prune(planes: ClassPlanes, most: float) -> None:
     """Drop the shortest hyperplanes while the sum of their squares is at most `most`, but never the last of a class."""
-    S, owner, count = planes
-    squares, members = np.zeros(count[0]), np.zeros(count[0], np.int64)
+    S, owner, counts = planes
+    squares, members = np.zeros(counts[0]), np.zeros(counts[0], np.int64)
     for j in range(S.shape[0]):
-        for h in range(count[0]):
+        for h in range(counts[0]):
             squares[h] += S[j, h] * S[j, h]
-    for h in range(count[0]):
+    for h in range(counts[0]):
         members[owner[h]] += 1
-    kept, total = np.ones(count[0], np.bool_), 0.0
+    kept, total = np.ones(counts[0], np.bool_), 0.0
     for h in np.argsort(squares, kind="mergesort"):
         total += squares[h]
         if total > most:
@@ -67,7 +67,7 @@ def _prune(planes: ClassPlanes, most: float) -> None:
             members[owner[h]] -= 1
             kept[h] = False
     last = 0
-    for h in range(count[0]):
+    for h in range(counts[0]):
         if kept[h]:
             if last < h:
                 owner[last] = owner[h]
@@ -76,7 +76,7 @@ def _prune(planes: ClassPlanes, most: float) -> None:
             last += 1
     S[:, last:] = 0.0
     owner[last:] = 0
-    count[0] = last
+    counts[0] = last
 
 
 @compiled
@@ -94,7 +94,7 @@ def _learn_and_score(
 ) -> int:
     """Score rows from `first` on and, when `learning`, learn from them; return where another hyperplane needs room."""
     X, (low, high) = borrowed_rows(X), limits
-    S, owner, count = planes
+    S, owner, counts = planes
     outputs = scores.shape[1]
     classes = max(outputs, 2)
     f, best = np.zeros(S.shape[1]), np.empty(classes, np.int64)
@@ -113,7 +113,7 @@ def _learn_and_score(
                 scores[i, k] = f[best[k]] / scale
         if not learning or y[i] == UNKNOWN:
             continue
-        if count[0] == S.shape[1] < classes * rule.limit:
+        if counts[0] == S.shape[1] < classes * rule.limit:
             return i
         seen[0] = t
         true, rival = y[i], 0 if y[i] != 0 else 1
@@ -125,14 +125,14 @@ def _learn_and_score(
             add_column(X, i, S, best[rival], -1.0)
             if f[best[true]] > 0.0:
                 add_column(X, i, S, best[true], 1.0)
-            elif np.sum(owner[: count[0]] == true) < rule.limit:
+            elif np.sum(owner[: counts[0]] == true) < rule.limit:
                 # No hyperplane of the class is above the zero weight that it always has: the row begins one of its own.
-                add_column(X, i, S, count[0], 1.0)
-                owner[count[0]] = true
-                count[0] += 1
+                add_column(X, i, S, counts[0], 1.0)
+                owner[counts[0]] = true
+                counts[0] += 1
         if t % rule.k == 0:
             _prune(planes, (rule.c * (t + 1) / t) ** 2)
-    return scores.shape[0]
+    return len(scores)
 
 
 class AMM(OnePassLearner, EstimatesCost):

@@ -16,6 +16,7 @@ from olscale.report.reproduction import (
     with_deviation,
 )
 from olscale.report.tables import Entry, Table
+from olscale.report.wording import PART_WORDS
 from olscale.results import Store
 from olscale.results.settings import ExperimentSettings
 
@@ -97,7 +98,7 @@ def _tuned(cell: Cell) -> str:
     how = cell.setting.tuned if cell.setting is not None else None
     if how is None:
         return ""
-    parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
+    parts = PART_WORDS[how["split"]]
     grid = ", ".join(f"{name} ({len(values)} values)" for name, values in how["grid"].items())
     return f"{grid} on {how['folds']} {parts}"
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from olscale.analysis.summary import Summary
 from olscale.measures import metric_words
+from olscale.report.wording import PART_WORDS
 
 
 def partial_notes(rows: list[str], columns: list[str], grid: list[list[Summary | None]]) -> list[str]:
@@ -49,7 +50,7 @@ def tuned_notes(grid: list[list[Summary | None]]) -> list[str]:
     for summary in (summary for line in grid for summary in line):
         if summary is not None and summary.tuned:
             how = summary.tuned
-            parts = {"half": "random halves", "kfold": "folds", "stratified": "stratified folds"}[how["split"]]
+            parts = PART_WORDS[how["split"]]
             by = metric_words(how["metric"])
             ways[f"on {how['folds']} {parts} of the training split, by {by}"][summary.label] |= set(how["grid"])
     notes = []

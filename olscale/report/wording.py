@@ -6,6 +6,14 @@ from typing import Any
 from olscale.measures import measure_of, metric_words
 from olscale.results import canonical_json
 
+PART_WORDS = {
+    "half": "random halves",
+    "stratified-half": "stratified halves",
+    "kfold": "folds",
+    "stratified": "stratified folds",
+}
+"""What the parts are called that rows are held out in."""
+
 
 def value_text(value: Any) -> str:
     """Return a parameter's value as it is shown."""

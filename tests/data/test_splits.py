@@ -47,6 +47,13 @@ def test_halves_differ_from_number_to_number_and_from_seed_to_seed() -> None:
     assert all((len(train), len(held_out)) == (51, 50) for train, held_out in halves)
 
 
+def test_stratified_halves_share_each_class_out_and_differ_from_number_to_number() -> None:
+    y = np.repeat(np.arange(40), 10)
+    halves = [Part("stratified-half", 0, fold, 3).rows(y) for fold in range(3)]
+    assert len({tuple(held_out) for _, held_out in halves}) == 3
+    assert all(np.bincount(y[train]).tolist() == [5] * 40 for train, _ in halves)
+
+
 def test_too_few_rows_are_said_so() -> None:
     with pytest.raises(ExperimentError, match="needs as many rows, there are 2"):
         Part("kfold", 0, 0, 3).rows(np.zeros(2, dtype=np.int64))
