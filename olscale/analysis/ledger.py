@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from olscale.analysis.curves import curves
 from olscale.analysis.difference import BETTER, NOT_REPRODUCED, REPRODUCED, WIDE, Difference, difference
-from olscale.analysis.published import PublishedCell
+from olscale.analysis.published import AFTER, PublishedCell
 from olscale.analysis.summary import Summary, summarise
 from olscale.data.catalogue.entries import find_entry
 from olscale.data.catalogue.fetch import HOME
@@ -102,7 +103,8 @@ def make_ledger(
     """
     # Other experiments in the store may have streamed further permutations of the same settings.
     names = [asked.name] if causes is None else [asked.name, causes.name]
-    found = figures(summarise(store, experiments=names))
+    published, summaries = list(published), summarise(store, experiments=names)
+    found = figures([*summaries, *_points(store, summaries, published)])
     tried = causes.settings if causes is not None else ()
     gone = {
         part.name: part.reason
@@ -120,6 +122,20 @@ def make_ledger(
             judged = replace(judged, trials=_trials(cell, others, found))
         cells.append(judged)
     return cells
+
+
+def _points(store: Store, summaries: Sequence[Summary], published: Iterable[PublishedCell]) -> list[Summary]:
+    """Return the test errors of models of the first so many rows, where cells ask for them and runs have measured them."""
+    asked = {cell.metric for cell in published if cell.metric.startswith(f"test_error{AFTER}")}
+    held_out = [s for s in summaries if asked and s.metric == "holdout_error" and "holdout_rows" not in s.protocol]
+    points = []
+    for curve in curves(store, held_out, metric="holdout_error"):
+        for metric in sorted(asked):
+            errors = curve.errors[:, curve.rows == int(metric.partition(AFTER)[2])]
+            if errors.size:
+                std = float(errors.std(ddof=1)) if len(errors) > 1 else 0.0
+                points.append(replace(curve.summary, metric=metric, mean=float(errors.mean()), std=std))
+    return points
 
 
 def _about(setting: Setting, cell: PublishedCell) -> bool:

@@ -51,7 +51,8 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     figures: dict[str, dict[str, tuple[float, float]]] = defaultdict(dict)
     for cell in cells:
         if cell.summary is not None:
-            figures[cell.published.learner][cell.published.dataset] = (cell.published.mean, cell.summary.mean)
+            # A paper may print a method's figure in several tables; the first counts.
+            figures[cell.published.learner].setdefault(cell.published.dataset, (cell.published.mean, cell.summary.mean))
     datasets = list(dict.fromkeys(name for of in figures.values() for name in of))
     methods = [name for name, of in figures.items() if len(of) == len(datasets)]
     if len(methods) < 2:

@@ -7,6 +7,7 @@ from typing import Any
 
 from olscale.analysis.difference import CLOSE, LEVEL, LIMIT, REPRODUCED
 from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
+from olscale.analysis.published import AFTER
 from olscale.analysis.ranks import Ranks, rank_methods
 from olscale.analysis.summary import summarise
 from olscale.report.tables import Entry, Table, select, tables
@@ -38,7 +39,7 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
         first = next(iter(of.values())).published
         made.append(
             Table(
-                title=f"{first.source}, {name}: {first.metric.replace('_', ' ')} (%)",
+                title=f"{first.source}, {name}: {_words(first.metric)} (%)",
                 columns=tuple(datasets),
                 rows=tuple(rows),
                 entries=tuple(entries),
@@ -46,6 +47,11 @@ def published_tables(cells: Sequence[Cell]) -> list[Table]:
             )
         )
     return made
+
+
+def _words(metric: str) -> str:
+    name, _, rows = metric.replace("_", " ").partition(AFTER)
+    return f"{name} after {rows} rows" if rows else name
 
 
 def measured_tables(store: Store, asked: ExperimentSettings) -> list[Table]:
@@ -248,9 +254,7 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "
             f"{ranks.critical:.2f}."
         )
-    return Table(
-        f"Ranks by {metric.replace('_', ' ')}", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes)
-    )
+    return Table(f"Ranks by {_words(metric)}", ("mean", *ranks.datasets), ranks.methods, tuple(entries), tuple(notes))
 
 
 def percent(fraction: float) -> str:

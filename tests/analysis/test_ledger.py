@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from olscale.analysis.difference import difference
@@ -20,6 +22,7 @@ from olscale.learners.registry import make_learner
 from olscale.report.reproduction import counts, differences, published_tables, rank_table, rank_tables
 from olscale.results import Store, open_store, run_id, write_plan
 from olscale.results.plans import LeftOut
+from olscale.results.record import Series
 from olscale.results.selections import Point, Selection, read_selections, write_selection
 
 Write = Callable[..., None]
@@ -86,7 +89,6 @@ def test_a_difference_is_measured_in_joint_deviations() -> None:
 
 def test_welchs_test_is_that_of_the_runs_themselves() -> None:
     """From means and deviations alone it gives what it gives of samples that have these."""
-    import numpy as np
     from scipy.stats import ttest_1samp, ttest_ind
 
     ours, theirs = np.array([0.10, 0.13, 0.19, 0.12]), np.array([0.15, 0.16, 0.14, 0.18, 0.17, 0.16])
@@ -327,11 +329,38 @@ def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     assert [table.title for table in rank_tables(cells)] == ["Ranks by test error"]
 
 
+def test_a_figure_after_so_many_rows_is_a_point_of_the_curve_on_the_test_split(
+    store: Store, make_record: Callable[..., Any]
+) -> None:
+    made = make_learner("pa1", {"C": 0.5})
+    for permutation, errors in enumerate(([0.30, 0.10], [0.34, 0.20])):
+        record = make_record(
+            learner="pa1",
+            params=made.resolved_params(),
+            version=made.version,
+            permutation=permutation,
+            dataset="ring",
+            transforms=("bias",),
+            outcome="ok",
+            metrics={"test_error": errors[1], "holdout_error": sum(errors) / 2},
+            series=(Series("holdout_error", np.array([40, 80]), np.array(errors)),),
+        )
+        run = {**record.run, "protocol": {**record.run["protocol"], "holdout_every": 40}}
+        store.write(replace(record, run=run, id=run_id(run)))
+    asked = experiment(protocol={"permutations": 2, "holdout_every": 40})
+    cells = [replace(published(mean=0.32), metric=f"test_error@{rows}") for rows in (40, 60)]
+    first, none = ledger_of(store, asked, cells)
+    assert first.summary is not None
+    assert (first.summary.n, round(first.summary.mean, 9), first.verdict) == (2, 0.32, "reproduced")
+    assert (none.summary, none.reason) == (None, "its runs have no test_error@60")
+    assert published_tables([first])[0].title == "paper, Table 1: test error after 40 rows (%)"
+
+
 def test_the_published_tables_are_read() -> None:
     cells = read_published()
-    assert len(cells) == 177
-    assert {cell.source for cell in cells} == {"lol-2016", "pamo-2018"}
-    assert {cell.dataset for cell in cells if cell.table == "Table 2"} == {
+    assert len(cells) == 187
+    assert {cell.source for cell in cells} == {"lol-2016", "pamo-2018", "ospvm-2016"}
+    assert {cell.dataset for cell in cells if (cell.source, cell.table) == ("pamo-2018", "Table 2")} == {
         "a9a-joined",
         "w7a",
         "w8a-joined",
