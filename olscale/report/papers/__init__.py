@@ -10,6 +10,7 @@ __all__ = ["PAPERS", "FigureSource", "MissingRunsError", "PaperFigure", "paper_f
 PAPERS = {
     "lol-2016": "olscale.report.papers.lol_2016",
     "pamo-2018": "olscale.report.papers.pamo_2018",
+    "ospvm-2016": "olscale.report.papers.ospvm_2016",
     "ollc": "olscale.report.papers.ollc",
     "olk-2013": "olscale.report.papers.olk_2013",
 }
