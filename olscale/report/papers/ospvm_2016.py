@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from olscale.analysis.summary import Summary
 from olscale.report.choice import best_of_each, streams
 from olscale.report.figures import curve_figure
 from olscale.report.papers.base import FigureSource, MissingRunsError, PaperFigure
@@ -27,15 +28,15 @@ def _mean_update(source: FigureSource) -> Figure:
     return curve_figure(shown)
 
 
-def _held_out(source: FigureSource) -> list:
+def _held_out(source: FigureSource) -> list[Summary]:
     return [s for s in source.summaries if (s.learner, s.metric) == ("ospvm", "holdout_error")]
 
 
 FIGURES = (
     PaperFigure(
         "ospvm-2016-fig2",
-        "Test error of OSPVM along the training rows, mean over trials; bands are one standard deviation. Rows come in random "
-        "order. Without mean update no mean is taken off at all, for the paper's two curves start apart.",
+        "Test error of OSPVM along the training rows, mean over trials; bands are one standard deviation. Rows come in "
+        "random order. Without mean update no mean is taken off at all, for the paper's two curves start apart.",
         "olscale evaluate pipelines/ospvm-2016.toml --store STORE",
         _mean_update,
     ),
