@@ -12,6 +12,7 @@ from olscale.errors import UnknownNameError
 from olscale.evaluation.experiment import load_experiment
 from olscale.report.papers import PAPERS, FigureSource, MissingRunsError, paper_figures
 from olscale.results import open_store
+from olscale.results.record import Series
 
 PIPELINES = Path(__file__).parents[2] / "pipelines"
 LOL = {"k": 60, "lam": 1.0, "prototypes": "sequential"}
@@ -32,7 +33,8 @@ def source(tmp_path, make_record):
                         learner=learner,
                         params=params,
                         permutation=i,
-                        metrics={"test_error": error, "cumulative_error": error},
+                        metrics={"test_error": error, "cumulative_error": error, "holdout_error": error},
+                        series=(Series("holdout_error", np.array([15, 30]), np.array([2 * error, error])),),
                         curve_rows=np.array([10, 20, 30]),
                         curve_mistakes=np.array([3, 4, 5]),
                     )
@@ -94,6 +96,16 @@ def test_pamo_each_permutation(source):
     figure = draw("pamo-2018-fig9", source(("pamo1", {"h": 64, "k": 2})))
 
     assert [len(panel.get_lines()) for panel in figure.axes] == [2, 2]
+
+
+def test_ospvm_with_and_without_its_mean(source):
+    of = {"mean_update": True, "ratio": 0.7}
+    figure = draw("ospvm-2016-fig2", source(("ospvm", of), ("ospvm", of | {"mean_update": False}), ("pvm", {})))
+
+    assert titles(figure) == ["letter", "svmguide1"]
+    lines = figure.axes[0].get_lines()
+    assert [line.get_label() for line in lines] == ["with mean update", "no mean update"]
+    assert lines[0].get_xdata().tolist() == [15, 30]
 
 
 def test_the_rotating_xor_after_each_hundred_rows(source):
