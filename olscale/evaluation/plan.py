@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.facts import dataset_facts
 from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import size_after
@@ -174,7 +175,8 @@ class _Input:
     @property
     def planned(self) -> PlannedDataset:
         """The dataset under the name by which people see it."""
-        return PlannedDataset(self.dataset.name, self.dataset.fingerprint, self.transforms, self.spec.label or "")
+        dataset, facts = self.dataset, dataset_facts(self.dataset.manifest)
+        return PlannedDataset(dataset.name, dataset.fingerprint, self.transforms, self.spec.label or "", facts)
 
     @property
     def version(self) -> dict[str, int]:

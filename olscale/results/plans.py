@@ -47,12 +47,16 @@ class PlannedDataset:
     transforms : tuple of str
     label : str
         What tables and figures call it; empty for its name.
+    facts : dict
+        What reports tell of it: ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100 classes ``classes`` and
+        ``class_rows``, the rows of each in the training split. Empty in older plans.
     """
 
     name: str
     fingerprint: str
     transforms: tuple[str, ...] = ()
     label: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,9 @@ def _content(plan: Plan) -> dict[str, Any]:
         content["left_out"] = [asdict(part) for part in plan.left_out]
     if plan.learners:
         content["datasets"] = [asdict(dataset) for dataset in plan.datasets]
+        for dataset in content["datasets"]:
+            if not dataset["facts"]:
+                del dataset["facts"]
         content["learners"] = [asdict(learner) for learner in plan.learners]
     if plan.number:
         content["number"] = plan.number
@@ -218,7 +225,13 @@ def _plan(content: Any, file: str) -> Plan:
     runs = tuple(sorted({str(id) for id in content["runs"]}))
     left_out = tuple(LeftOut(**part) for part in content.get("left_out", ()))
     datasets = tuple(
-        PlannedDataset(str(one["name"]), str(one["fingerprint"]), tuple(map(str, one["transforms"])), str(one["label"]))
+        PlannedDataset(
+            str(one["name"]),
+            str(one["fingerprint"]),
+            tuple(map(str, one["transforms"])),
+            str(one["label"]),
+            dict(one.get("facts", {})),
+        )
         for one in content.get("datasets", ())
     )
     learners = tuple(map(_learner, content.get("learners", ())))

@@ -1,0 +1,18 @@
+"""What a report tells of a dataset: its size and its classes, as plain JSON."""
+
+from typing import Any
+
+from olscale.data.manifest import Manifest
+
+_CLASSES = 100
+"""Classes up to which each is told of."""
+
+
+def dataset_facts(manifest: Manifest) -> dict[str, Any]:
+    """Return ``rows`` by split, ``columns``, ``nonzeros``, and of up to 100 classes ``classes`` and ``class_rows``."""
+    facts: dict[str, Any] = {"rows": {name: split.rows for name, split in manifest.splits.items()}}
+    facts |= {"columns": manifest.columns, "nonzeros": manifest.nonzeros}
+    if manifest.classes is not None and len(manifest.classes) <= _CLASSES:
+        counts = manifest.splits["train"].class_rows if "train" in manifest.splits else None
+        facts |= {"classes": list(manifest.classes), "class_rows": list(counts or ())}
+    return facts
