@@ -23,17 +23,21 @@ from olscale.cli.say import say
     multiple=True,
     help="Write figures as pdf or png besides (may be repeated).",
 )
+@click.option("--static", is_flag=True, help="No scripts in the page: figures as pictures, tables as they are.")
 @skip_damaged_option
-def report(store: str, out: str, papers: tuple[str, ...], also: tuple[str, ...], skip_damaged: bool) -> None:
+def report(
+    store: str, out: str, papers: tuple[str, ...], also: tuple[str, ...], static: bool, skip_damaged: bool
+) -> None:
     """Write a page with the tables and figures of the metrics store STORE into DIR.
 
-    index.html stands alone; figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
+    index.html stands alone, scripts and pictures inside.
+    figures/ has every figure as SVG. Needs matplotlib: pip install 'olscale[report]'.
     """
     from olscale.report.write import write_report
     from olscale.results import open_store
 
     opened = open_store(store)
-    written = write_report(opened, out, papers, "skip" if skip_damaged else "raise", tuple(dict.fromkeys(also)))
+    written = write_report(opened, out, papers, "skip" if skip_damaged else "raise", tuple(dict.fromkeys(also)), static)
     name_damaged(opened)
     for line in written.absent:
         say(f"olscale: {line}", err=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olscale.report.charts import charts
 from olscale.report.drawing import Drawing, draw
 from olscale.report.figures.style import save
 from olscale.report.html import figure_html, paragraphs
@@ -28,6 +29,8 @@ class Gallery:
         Folder of the page.
     formats : sequence of str
         Those of the files: ``svg``, which the page shows, and others.
+    interactive : bool
+        Whether figures have their charts beside them, for pages with scripts.
 
     Attributes
     ----------
@@ -37,8 +40,8 @@ class Gallery:
         Figures that could not be drawn, a line each.
     """
 
-    def __init__(self, folder: Path, formats: Sequence[str] = ("svg",)) -> None:
-        self.folder, self._formats = folder, formats
+    def __init__(self, folder: Path, formats: Sequence[str] = ("svg",), interactive: bool = False) -> None:
+        self.folder, self._formats, self._interactive = folder, formats, interactive
         self.files: list[Path] = []
         self.absent: list[str] = []
         self._names: set[str] = set()
@@ -69,7 +72,10 @@ class Gallery:
 
     def html(self, part: Part) -> str:
         """Return a part of a section as HTML, once it is drawn."""
-        return part if isinstance(part, str) else figure_html(self._files(part), part.caption, beside=self.folder)
+        if isinstance(part, str):
+            return part
+        specs = charts(part) if self._interactive else ()
+        return figure_html(self._files(part), part.caption, self.folder, specs)
 
     def _files(self, one: Drawing) -> list[Path]:
         return [self.folder / "figures" / f"{one.name}.{suffix}" for suffix in self._formats]

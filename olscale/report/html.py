@@ -4,7 +4,8 @@ What it looks like is in ``templates/page.html``.
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from markupsafe import escape as html_escape
 
 from olscale.printable import printable
 from olscale.report.tables import Table
+
+SCRIPTS = ("vega.min.js", "vega-lite.min.js", "vega-embed.min.js", "report.js")
+"""Scripts of an interactive page, in order; the first three are Vega's, whose licences lie beside them."""
 
 
 def _printable(value: Any) -> Any:
@@ -42,11 +46,15 @@ def rows_html(head: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence
     return str(_macros().rows(head, rows, text))
 
 
-def figure_html(files: Sequence[Path], caption: str, beside: Path) -> str:
-    """Return a figure with its SVG inside and links to its files, which lie under `beside`."""
+def figure_html(files: Sequence[Path], caption: str, beside: Path, specs: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return a figure with its SVG inside and links to its files, which lie under `beside`.
+
+    Charts by Vega-Lite lie beside the SVG as data; the scripts of a page draw them in its place.
+    """
     svg = next(path for path in files if path.suffix == ".svg")
     links = [(path.relative_to(beside).as_posix(), path.suffix[1:]) for path in files]
-    return str(_macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links))
+    data = json.dumps(specs, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c") if specs else ""
+    return str(_macros().figure(base64.b64encode(svg.read_bytes()).decode(), caption, links, Markup(data)))
 
 
 def paragraphs(texts: Iterable[str], kind: str = "") -> str:
@@ -54,6 +62,11 @@ def paragraphs(texts: Iterable[str], kind: str = "") -> str:
     return str(_macros().paragraphs(texts, kind))
 
 
-def page_html(title: str, sections: Sequence[tuple[str, Sequence[str]]]) -> str:
-    """Return a page: a heading, a list of the sections, and each section's parts (HTML) under its heading."""
-    return str(_macros().page(title, sections))
+def page_html(title: str, sections: Sequence[tuple[str, Sequence[str]]], interactive: bool = False) -> str:
+    """Return a page: a heading, a list of the sections, and each section's parts (HTML) under its heading.
+
+    An interactive one has scripts inside, 0.83 MB, which draw its charts and sort its tables.
+    """
+    folder = Path(__file__).parent / "scripts"
+    scripts = [Markup((folder / name).read_text(encoding="utf-8")) for name in SCRIPTS if interactive]
+    return str(_macros().page(title, sections, scripts))

@@ -48,12 +48,11 @@ def _tested(one: Compared, gallery: Gallery) -> list[Part]:
     caption = f"Mean ranks over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
     differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
+    options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
         table_html(pair_table(outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", (), one.rope)),
-        gallery.add(
-            f"differences-{one.metric}", minus, difference_figure, differences, baseline=best, metric=one.metric
-        ),
+        gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
     ]
 
 

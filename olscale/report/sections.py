@@ -2,14 +2,17 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from olscale.analysis.curves import CURVES, ROCS, Curve, SegmentErrors, has_curve, segment_errors
+from olscale.analysis.curves import CURVES, ROCS, Curve, SegmentErrors, confusions, has_curve, segment_errors
+from olscale.analysis.replicates import setting_of
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
 from olscale.analysis.sweeps import Sweep, find_sweeps
 from olscale.measures import HEADLINES, base_name, distance_from_best, measure_of, metric_words
 from olscale.report.choice import best_of_each, labelled, stream_key, streams
+from olscale.report.classes import class_table
+from olscale.report.facts import class_names, planned_facts
 from olscale.report.figures import (
     alarm_figure,
     curve_figure,
@@ -19,9 +22,10 @@ from olscale.report.figures import (
     surface_figure,
 )
 from olscale.report.figures.curves import BANDS
+from olscale.report.figures.heat import heat_figure
 from olscale.report.figures.words import metric_text, params_text
 from olscale.report.gallery import Gallery, Part
-from olscale.report.html import escape, paragraphs, rows_html
+from olscale.report.html import escape, paragraphs, rows_html, table_html
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.papers.base import FigureSource
 from olscale.report.wording import protocol_text
@@ -61,6 +65,8 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     groups = dict(list(every.items())[:_STREAMS])
     measured = {s.metric for group in groups.values() for s in group if has_curve(s)}
     chosen = {name: _chosen(groups.values(), name) for name in CURVES if name in measured | {"cumulative_error"}}
+    if "drift_alarms" in chosen:
+        chosen["drift_alarms"] |= _alarms_of(chosen["cumulative_error"], source.summaries)
     found = {
         metric: _by_stream(source.curves([s for shown, _ in of.values() for s in shown.values()], metric))
         for metric, of in chosen.items()
@@ -69,6 +75,9 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
     asked = [s for s in ends if "roc" in s.protocol.get("measures", ())]
     found_rocs = {name: _by_stream(source.curves(asked, name)) for name in ROCS}
+    asked = [s for s in ends if "confusion" in s.protocol.get("measures", ())]
+    by_class = _by_stream(confusions(source.store, asked, "confusion", source.on_damage))
+    facts = planned_facts(source.store, source.on_damage) if by_class else {}
     sections = []
     for title, group in groups.items():
         parts: list[Part] = []
@@ -80,17 +89,25 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
             if metric == "drift_alarms":
                 parts.append(_alarms(title, shown, note, found["cumulative_error"][stream], gallery, source))
             else:
-                parts.append(_curves(title, metric, shown, note, gallery, source))
+                raised = found.get("drift_alarms", {}).get(stream, [])
+                parts.append(_curves(title, metric, shown, note, raised, gallery, source))
         if segments[stream]:
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
             caption = f"{title}: error on each segment{note}."
             parts.append(gallery.add(f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks))
+            if len(by_label) > 1:
+                caption = f"{title}: error of learners on each segment, as a map{note}."
+                parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
         for name, rocs in found_rocs.items():
             if rocs[stream]:
                 shown, note = _labelled(chosen["cumulative_error"][stream], rocs[stream])
                 caption = f"{title}: {metric_words(name)}{_means(rocs[stream], band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
                 parts.append(gallery.add(file, caption, roc_figure, shown, of_learner=source.looks))
+        if by_class[stream]:
+            matrices, _ = _labelled(chosen["cumulative_error"][stream], by_class[stream])
+            names = class_names(facts.get(group[0].fingerprint, {}))
+            parts.append(table_html(class_table(title, matrices, names)))
         parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
@@ -112,6 +129,18 @@ def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, 
     return {stream_key(of[0]): _legible(of) for of in wanted if of}
 
 
+def _alarms_of(
+    shown: Mapping[Hashable, Chosen[Summary]], summaries: Iterable[Summary]
+) -> dict[Hashable, Chosen[Summary]]:
+    """Return the alarms of the settings whose errors are shown, so that they can be marked on the curves."""
+    alarms = {setting_of(s): s for s in summaries if s.metric == "drift_alarms"}
+    return {
+        stream: ({label: alarms[setting_of(s)] for label, s in of.items()}, note)
+        for stream, (of, note) in shown.items()
+        if of and all(setting_of(s) in alarms for s in of.values())
+    }
+
+
 def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T], str]:
     """Return those of `found` that were chosen, by label; a setting may have no curve."""
     shown, note = chosen
@@ -120,7 +149,13 @@ def _labelled(chosen: Chosen[Summary], found: Sequence[T]) -> tuple[dict[str, T]
 
 
 def _curves(
-    title: str, metric: str, shown: dict[str, Curve], note: str, gallery: Gallery, source: FigureSource
+    title: str,
+    metric: str,
+    shown: dict[str, Curve],
+    note: str,
+    raised: list[Curve],
+    gallery: Gallery,
+    source: FigureSource,
 ) -> Part:
     protocol = next(iter(shown.values())).summary.protocol
     which = {
@@ -128,9 +163,14 @@ def _curves(
         "fading_": f" with the fading factor {protocol.get('fading')}",
         "holdout_": f" every {protocol.get('holdout_every', 0):,} rows",
     }.get(metric.removesuffix(base_name(metric)), "")
-    caption = f"{title}: {metric_words(metric)}{which}{_means(list(shown.values()))}{note}."
+    of_setting = {setting_of(curve.summary): curve for curve in raised}
+    known = [setting_of(curve.summary) in of_setting for curve in shown.values()]
+    marks = {label: of_setting[setting_of(curve.summary)] for label, curve in shown.items()} if all(known) else {}
+    triangles = "; triangles: drift alarms" if any(len(curve.rows) for curve in marks.values()) else ""
+    caption = f"{title}: {metric_words(metric)}{which}{_means(list(shown.values()))}{note}{triangles}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
-    return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, of_learner=source.looks)
+    options: dict[str, Any] = {"of_learner": source.looks} | ({"alarms": marks} if triangles else {})
+    return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, **options)
 
 
 def _alarms(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from olscale.analysis import store_status, summarise
 from olscale.errors import ReportError, StoreError
+from olscale.report.facts import facts_section
 from olscale.report.figures.style import need_matplotlib
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import page_html, table_html
@@ -46,6 +47,7 @@ def write_report(
     papers: Sequence[str] = (),
     on_damage: OnDamage = "raise",
     also: Sequence[str] = (),
+    static: bool = False,
 ) -> Report:
     """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
 
@@ -66,6 +68,8 @@ def write_report(
         What to do about damaged files of the store.
     also : sequence of {"pdf", "png"}
         Write figures in these formats besides.
+    static : bool
+        Leave out the scripts, with which charts and tables answer to the reader.
 
     Raises
     ------
@@ -85,7 +89,7 @@ def write_report(
             f"the metrics store {store.path} holds no finished runs yet; there is nothing to report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
-    gallery = Gallery(Path(out), ("svg", *also))
+    gallery = Gallery(Path(out), ("svg", *also), not static)
     status = store_status(store, on_damage)
     source = FigureSource(store, summaries, on_damage)
     made = tables(summaries)
@@ -99,6 +103,7 @@ def write_report(
     sections += stream_sections(source, gallery)
     if long:
         sections.append(results)
+    sections.append(("What was run", [*facts_section(source)]))
     if status.failures:
         sections.append(("Failed runs", [failures(status)]))
     store.damaged = damaged
@@ -108,7 +113,7 @@ def write_report(
     name = os.path.basename(store.path.rstrip("/")) or store.path  # noqa: PTH119 (may be a URL)
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(page_html(f"Report on {name}", shown), encoding="utf-8")
+        page.write_text(page_html(f"Report on {name}", shown, not static), encoding="utf-8")
     except OSError as fault:
         raise ReportError(f"cannot write {page}: {fault.strerror or fault}; name another folder") from fault
     return Report(page, tuple(gallery.files), tuple(gallery.absent))

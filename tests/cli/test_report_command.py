@@ -46,22 +46,23 @@ def test_a_report_has_tables_figures_and_failures(store, tmp_path):
     result = run("report", store.path, "--out", str(out))
 
     assert result.exit_code == 0
-    assert result.stdout == f"wrote {out}/index.html and 3 figures\n"
+    assert result.stdout == f"wrote {out}/index.html and 4 figures\n"
     names = {path.name for path in (out / "figures").iterdir()}
-    stems = ("digits-curves", "digits-segments", "digits-pa1-C")
+    stems = ("digits-curves", "digits-segments", "digits-segments-map", "digits-pa1-C")
     assert names == {f"{stem}.svg" for stem in stems}
     page = (out / "index.html").read_text()
     assert '<td class="best">20.00 &plusmn; 0.00</td>' in page
     assert "best at C=1." in page
     assert "norm is inf &amp; &lt;large&gt;" in page
-    assert page.count("data:image/svg+xml;base64,") == 3
+    assert page.count("data:image/svg+xml;base64,") == 4
 
 
 def test_a_report_stands_alone(store, tmp_path):
     run("report", store.path, "--out", str(tmp_path / "out"))
     page = (tmp_path / "out" / "index.html").read_text()
 
-    assert "<script" not in page
+    assert page.count("<script>") == 4
+    page = page[: page.index("<script>")]
     targets = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
     links = [target for target in targets if not target.startswith("data:")]
     assert all((tmp_path / "out" / link).exists() for link in links)
@@ -69,19 +70,27 @@ def test_a_report_stands_alone(store, tmp_path):
     assert anchors == set(re.findall(r'<section id="([^"]+)"', page))
 
 
+def test_a_static_report_has_no_script(store, tmp_path):
+    run("report", store.path, "--out", str(tmp_path / "out"), "--static")
+    page = (tmp_path / "out" / "index.html").read_text()
+
+    assert "<script" not in page
+    assert page.count("data:image/svg+xml;base64,") == 4
+
+
 def test_the_same_store_gives_the_same_bytes(store, tmp_path):
     for name in ("one", "two"):
         run("report", store.path, "--out", str(tmp_path / name))
 
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
-    assert len(files) == 4
+    assert len(files) == 5
     assert all((tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes() for file in files)
 
 
 def test_figures_come_in_other_formats_too(store, tmp_path):
     result = run("report", store.path, "--out", str(tmp_path / "out"), "--also", "pdf", "--also", "png")
 
-    assert result.stdout.endswith("and 3 figures\n")
+    assert result.stdout.endswith("and 4 figures\n")
     suffixes = [path.suffix for path in sorted((tmp_path / "out" / "figures").glob("digits-curves.*"))]
     assert suffixes == [".pdf", ".png", ".svg"]
     assert 'href="figures/digits-curves.pdf"' in (tmp_path / "out" / "index.html").read_text()
@@ -183,10 +192,10 @@ def test_what_the_protocol_asked_for_is_drawn(tmp_path, make_record):
     page = (out / "index.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 5
     for caption in (
-        "digits: window error over the last 50 rows (",
-        "digits: fading error with the fading factor 0.9 (",
-        "digits: holdout error every 25 rows (",
-        "digits: rows at which adwin (river 0) raised an alarm (",
+        "digits: window error over the last 50 rows; triangles: drift alarms.",
+        "digits: fading error with the fading factor 0.9; triangles: drift alarms.",
+        "digits: holdout error every 25 rows; triangles: drift alarms.",
+        "digits: rows at which adwin (river 0) raised an alarm.",
     ):
-        assert caption.removesuffix(" (") + ". (" in page
+        assert f"{caption} (" in page
     assert "Drift alarms, permuted order, drift adwin (river 0), fading 0.9" in page

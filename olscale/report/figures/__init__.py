@@ -4,6 +4,7 @@ from olscale.report.figures.alarms import alarm_figure
 from olscale.report.figures.boundaries import boundary_figure
 from olscale.report.figures.curves import curve_figure
 from olscale.report.figures.differences import difference_figure
+from olscale.report.figures.heat import heat_figure
 from olscale.report.figures.parameters import parameter_figure
 from olscale.report.figures.pareto import pareto_figure
 from olscale.report.figures.ranks import rank_figure
@@ -17,6 +18,7 @@ __all__ = [
     "boundary_figure",
     "curve_figure",
     "difference_figure",
+    "heat_figure",
     "parameter_figure",
     "pareto_figure",
     "rank_figure",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.analysis.curves import Curve
 from olscale.measures import measure_of
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_SETTLED = 0.1
+SETTLED = 0.1
 """Share of the stream after which all of a curve is in view; the first rows' errors may be anything."""
 
 BANDS = 8
@@ -31,6 +32,7 @@ def curve_figure(
     title: str = "",
     across: int = 2,
     of_learner: Looks | None = None,
+    alarms: Mapping[str, Curve] | None = None,
 ) -> Figure:
     """Draw an error, or another measure, against rows, a panel for each title and a line for each label.
 
@@ -48,7 +50,10 @@ def curve_figure(
         Panels in a row.
     of_learner : Looks, optional
         Looks of the learners in other figures too; by the order of the labels when left out.
+    alarms : mapping of str to Curve, optional
+        Numbers of drift alarms, by label; a triangle stands on the curve where some were raised.
     """
+    raised = {figure_text(label): curve for label, curve in (alarms or {}).items()}
     shown = {figure_text(name): legible(curves) for name, curves in shown.items()}
     every = {label: one for curves in shown.values() for label, one in curves.items()}
     labels = dict.fromkeys(every)
@@ -61,6 +66,8 @@ def curve_figure(
         for panel, (name, curves) in zip(axes, shown.items(), strict=True):
             for i, (label, curve) in enumerate(curves.items()):
                 _draw(panel, curve, label, of_label[label], i, replicates, bands and len(curves) <= BANDS)
+                if alarms:
+                    _mark(panel, curve, raised.get(label), of_label[label]["color"])
             panel.set(title=name, xlabel="rows", ylabel=metric_text(next(iter(curves.values())).summary.metric))
             panel.set_xlim(0, max(int(curve.rows[-1]) for curve in curves.values()))
             panel.set_ylim(*_span(curves))
@@ -91,9 +98,24 @@ def _draw(panel: Axes, curve: Curve, label: str, look: dict[str, str], i: int, r
         panel.fill_between(curve.rows, mean - spread, mean + spread, color=look["color"], alpha=0.15, linewidth=0)
 
 
+def _mark(panel: Axes, curve: Curve, alarms: Curve | None, colour: str) -> None:
+    at = alarms_on(curve, alarms) > 0
+    mean = in_unit(curve.summary.metric, curve.errors[:, at]).mean(axis=0)
+    panel.plot(curve.rows[at], mean, linestyle="", marker=7, color=colour, markersize=6)  # 7: points down at the curve
+
+
+def alarms_on(curve: Curve, alarms: Curve | None) -> NDArray[np.int64]:
+    """Return how many alarms of all replicates were raised up to each point of a curve, after the one before it."""
+    if alarms is None or not len(alarms.rows):
+        return np.zeros(len(curve.rows), dtype=np.int64)
+    counts = np.concatenate([[0], alarms.errors.sum(axis=0)]).astype(np.int64)
+    by_then = counts[np.searchsorted(alarms.rows, curve.rows, side="right")]
+    return np.diff(by_then, prepend=0)
+
+
 def _span(curves: Mapping[str, Curve]) -> tuple[float, float]:
     metric = next(iter(curves.values())).summary.metric
-    seen = [in_unit(metric, curve.errors[:, curve.rows >= _SETTLED * curve.rows[-1]]) for curve in curves.values()]
+    seen = [in_unit(metric, curve.errors[:, curve.rows >= SETTLED * curve.rows[-1]]) for curve in curves.values()]
     low, high = min(part.min() for part in seen), max(part.max() for part in seen)
     least = 0.5 if measure_of(metric).unit == "percent" else 0.005 * max(abs(low), abs(high), 1e-9)
     room = 0.06 * max(high - low, least)

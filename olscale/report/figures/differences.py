@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def difference_figure(shown: Mapping[str, NDArray[np.float64]], baseline: str, metric: str) -> Figure:
+def difference_figure(
+    shown: Mapping[str, NDArray[np.float64]], baseline: str, metric: str, datasets: Sequence[str] = ()
+) -> Figure:
     """Draw a learner a line: the differences on each data set as points, their mean as a bar.
 
     Parameters
@@ -23,6 +25,8 @@ def difference_figure(shown: Mapping[str, NDArray[np.float64]], baseline: str, m
     shown : mapping of str to array of shape (n_datasets,)
         By learner, its figures minus those of the baseline.
     baseline, metric : str
+    datasets : sequence of str
+        Their names, which a chart tells of each point.
     """
     with styled():
         figure, [panel] = panels(1, width=5.2, height=0.9 + 0.24 * len(shown))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from olscale.analysis.sweeps import Sweep
 from olscale.measures import measure_of
@@ -51,9 +52,8 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     from matplotlib.patches import Rectangle
 
     mean = in_unit(sweep.summary.metric, sweep.mean)
-    # A few cells far off would leave the others one colour.
     higher = measure_of(sweep.summary.metric).better == "higher"
-    low, top = float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(np.nanquantile(mean, 1.0 if higher else 0.9))
+    low, top = map_limits(sweep.summary.metric, mean)
     mesh = panel.pcolormesh(
         np.ma.masked_invalid(mean), cmap=_MAP, vmin=low, vmax=top, edgecolors="white", linewidth=0.4
     )
@@ -80,6 +80,12 @@ def _draw(panel: Axes, sweep: Sweep) -> None:
     i, j = np.unravel_index(np.nanargmax(mean) if higher else np.nanargmin(mean), mean.shape)
     frame = Rectangle((float(j), float(i)), 1, 1, fill=False, edgecolor="#d55e00", linewidth=2, clip_on=False, zorder=3)
     panel.add_patch(frame)
+
+
+def map_limits(metric: str, mean: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the values at the ends of a map's colours: a few cells far off would leave the others one colour."""
+    higher = measure_of(metric).better == "higher"
+    return float(np.nanquantile(mean, 0.1 if higher else 0.0)), float(np.nanquantile(mean, 1.0 if higher else 0.9))
 
 
 def _figure(value: float) -> str:

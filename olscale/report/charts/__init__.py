@@ -1,0 +1,44 @@
+"""Charts: what a page draws in place of a figure where scripts run, as Vega-Lite specifications, which are plain data.
+
+A chart takes what its figure takes, so that one drawing gives both. Fields and labels are those of the figures; each line is
+a record with lists, which are made rows in the page.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from olscale.report.charts.alarms import alarm_charts
+from olscale.report.charts.curves import curve_charts
+from olscale.report.charts.differences import difference_charts
+from olscale.report.charts.parameters import parameter_charts
+from olscale.report.charts.pareto import pareto_charts
+from olscale.report.charts.segments import heat_charts, segment_charts
+from olscale.report.charts.spec import Spec
+from olscale.report.charts.surfaces import surface_charts
+from olscale.report.drawing import Drawing
+from olscale.report.figures.alarms import alarm_figure
+from olscale.report.figures.curves import curve_figure
+from olscale.report.figures.differences import difference_figure
+from olscale.report.figures.heat import heat_figure
+from olscale.report.figures.parameters import parameter_figure
+from olscale.report.figures.pareto import pareto_figure
+from olscale.report.figures.segments import segment_figure
+from olscale.report.figures.surfaces import surface_figure
+
+_OF_FIGURE: Mapping[Callable[..., Any], Callable[..., list[Spec]]] = {
+    alarm_figure: alarm_charts,
+    curve_figure: curve_charts,
+    difference_figure: difference_charts,
+    heat_figure: heat_charts,
+    parameter_figure: parameter_charts,
+    pareto_figure: pareto_charts,
+    segment_figure: segment_charts,
+    surface_figure: surface_charts,
+}
+
+
+def charts(drawing: Drawing) -> list[Spec]:
+    """Return the specifications of what a drawing shows, one for each panel; none where there is only the figure."""
+    make = _OF_FIGURE.get(drawing.make)
+    made = make(drawing.shown, **drawing.options) if make else []
+    return [one | {"description": drawing.caption} for one in made]

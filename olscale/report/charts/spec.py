@@ -1,0 +1,80 @@
+"""What all charts share: the names of their parameters, colours and marks by label, numbers of five digits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from olscale.printable import printable
+from olscale.report.figures.looks import Look
+
+Spec = dict[str, Any]
+"""A Vega-Lite specification."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""Names the language; nothing is fetched from there."""
+
+_DASHES = {"-": [1, 0], "--": [6, 3], ":": [2, 2], "-.": [7, 3, 2, 3]}
+_CROSS = "M-1,-.5L-.5,-1L0,-.5L.5,-1L1,-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0Z"
+_SHAPES = {
+    **{"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross"},
+    **{"X": _CROSS, "<": "triangle-left", ">": "triangle-right"},
+}
+
+PICKED = {"name": "picked", "value": []}
+"""The labels that are shown; all when empty. The page sets it from its legend."""
+
+ONLY_PICKED = {"filter": "length(picked) == 0 || indexof(picked, datum.learner) >= 0"}
+
+
+def spec(data: Iterable[Mapping[str, Any]], height: int, **parts: Any) -> Spec:
+    """Return a specification as wide as the page."""
+    size = {"width": "container", "height": height, "padding": 8}  # a point on the edge is whole
+    return {"$schema": SCHEMA, **size, "data": {"values": list(data)}, **parts}
+
+
+def rounded(values: Iterable[float]) -> list[float | None]:
+    """Return values with five digits, which are all that anybody sees; what is not finite is None.
+
+    Examples
+    --------
+    >>> rounded([0.123456789, float("nan"), 250.0])
+    [0.12346, None, 250.0]
+    """
+    return [float(f"{value:.5g}") if abs(value) < float("inf") else None for value in map(float, values)]
+
+
+def names(shown: Iterable[str]) -> list[str]:
+    """Return labels as the page shows them."""
+    return [printable(label) for label in shown]
+
+
+def by_learner(of_label: Mapping[str, Look], shown: Sequence[str], *channels: str) -> dict[str, Any]:
+    """Return the encoding of labels by colour and by other channels (``strokeDash``, ``shape``), with one legend."""
+    ranges: dict[str, list[Any]] = {
+        "color": [of_label[label]["color"] for label in shown],
+        "strokeDash": [_DASHES[of_label[label]["linestyle"]] for label in shown],
+        "shape": [_SHAPES[of_label[label]["marker"]] for label in shown],
+    }
+    return {
+        channel: {
+            **{"field": "learner", "type": "nominal", "title": None},
+            "scale": {"domain": names(shown), "range": ranges[channel]},
+        }
+        for channel in ("color", *channels)
+    }
+
+
+def less(shown: Sequence[str], value: str = "") -> list[Spec]:
+    """Return the parameter that chooses whose values are taken off from all others', as a menu; none for one label."""
+    if len(shown) < 2:
+        return []
+    menu = {"input": "select", "options": ["", *names(shown)], "labels": ["-", *names(shown)], "name": "minus "}
+    return [{"name": "baseline", "value": value, "bind": menu}]
+
+
+def minus_baseline(*same: str) -> list[Spec]:
+    """Return the transforms that take off the baseline's `value` where the fields `same` are equal, giving `shown`."""
+    return [
+        {"calculate": "datum.learner == baseline ? datum.value : null", "as": "own"},
+        {"joinaggregate": [{"op": "mean", "field": "own", "as": "base"}], "groupby": list(same)},
+        {"calculate": "baseline ? datum.value - datum.base : datum.value", "as": "shown"},
+    ]

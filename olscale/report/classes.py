@@ -1,0 +1,74 @@
+"""Errors by class, from confusion matrices."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from olscale.analysis.curves import SegmentErrors
+from olscale.measures import figure_of
+from olscale.report.tables import Entry, Table
+
+_MOST = 60
+"""Classes that are columns of a table; of more, those of most rows."""
+
+_MIXED = 3
+"""Pairs of classes that are named as those most often taken for each other."""
+
+
+def class_table(title: str, shown: Mapping[str, SegmentErrors], names: Sequence[str] = ()) -> Table:
+    """Return learners by classes: the share of the rows of a class that were taken for another one.
+
+    Parameters
+    ----------
+    title : str
+    shown : mapping of str to SegmentErrors
+        Confusion matrices, from `olscale.analysis.curves.confusions`, by label.
+    names : sequence of str
+        Classes, in the dataset's order; their positions are shown when left out.
+    """
+    counts = {label: _matrix(one) for label, one in shown.items()}
+    size = max(len(matrix) for matrix in counts.values())
+    rows = np.zeros(size)
+    for matrix in counts.values():
+        rows[: len(matrix)] = np.maximum(rows[: len(matrix)], matrix.sum(axis=1))
+    kept = sorted(np.argsort(-rows, kind="stable")[: min(_MOST, int((rows > 0).sum()))].tolist())
+    called = [names[i] if i < len(names) else str(i) for i in range(size)]
+    errors = {label: _errors(matrix, size) for label, matrix in counts.items()}
+    best = np.nanmin(np.array([errors[label] for label in shown])[:, kept], axis=0)
+    entries = []
+    for label in shown:
+        cells = [figure_of("error", float(errors[label][i])) for i in kept]
+        least = [cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)]
+        entries.append(tuple(Entry(cell, best=mark) for cell, mark in zip(cells, least, strict=True)))
+    notes = ["Rows of the class that were predicted wrongly before the update, in percent of them."]
+    if len(kept) < int((rows > 0).sum()):
+        notes.append(f"The {len(kept)} classes of most rows, of {int((rows > 0).sum()):,}.")
+    notes += [f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))]
+    columns = tuple(f"{called[i]}" for i in kept)
+    return Table(f"Error by class (%), {title}", columns, tuple(shown), tuple(entries), tuple(notes))
+
+
+def _matrix(one: SegmentErrors) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Return rows of a class by the class they were taken for, means over replicates."""
+    cells = [tuple(map(int, name.split(" as "))) for name in one.names]
+    size = 1 + max(max(cell) for cell in cells)
+    matrix = np.zeros((size, size))
+    for (true, said), count in zip(cells, one.errors.mean(axis=0), strict=True):
+        matrix[true, said] = count
+    return matrix
+
+
+def _errors(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], size: int) -> list[float]:
+    of = matrix.sum(axis=1)
+    return [float(1.0 - matrix[i, i] / of[i]) if i < len(of) and of[i] else float("nan") for i in range(size)]
+
+
+def _mixed(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]], called: Sequence[str]) -> str:
+    wrong = matrix.copy()
+    np.fill_diagonal(wrong, 0.0)
+    if len(wrong) < 3:
+        return ""
+    worst = np.argsort(-wrong, axis=None, kind="stable")[:_MIXED]
+    pairs = [divmod(int(cell), len(wrong)) for cell in worst]
+    said = [f"{called[a]} as {called[b]} ({wrong[a, b]:,.1f} rows)" for a, b in pairs if wrong[a, b] > 0]
+    return f"most often {', '.join(said)}" if said else ""

@@ -1,0 +1,116 @@
+"""What was run: data sets, learners with their parameters, protocols, machines and versions, speed and memory."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from olscale.analysis.summary import Summary
+from olscale.report.html import paragraphs, rows_html, table_html
+from olscale.report.labels import column_labels, column_of
+from olscale.report.papers.base import FigureSource
+from olscale.report.tables import tables
+from olscale.report.wording import protocol_text, value_text
+from olscale.results import Store, canonical_json, read_plans
+from olscale.results.store import OnDamage
+
+_SETTINGS = 1000
+"""Settings of learners that one table has."""
+
+_CLASSES = 12
+"""Classes whose shares are said."""
+
+_COSTS = ("rows_per_second", "model_bytes")
+
+
+def facts_section(source: FigureSource) -> list[str]:
+    """Return tables of what was run, as HTML."""
+    known = planned_facts(source.store, source.on_damage)
+    summaries = source.summaries
+    protocols = dict.fromkeys(protocol_text(s.protocol) for s in summaries)
+    parts = [_datasets(summaries, known), paragraphs([f"Protocol: {text}." for text in protocols], "note")]
+    parts += [_learners(summaries), _machines(source.store, source.on_damage)]
+    parts += [table_html(table) for metric in _COSTS for table in tables(_with(summaries, metric), metric)]
+    return parts
+
+
+def planned_facts(store: Store, on_damage: OnDamage = "raise") -> dict[str, Mapping[str, Any]]:
+    """Return what plans tell of data sets, by fingerprint."""
+    return {one.fingerprint: one.facts for plan in read_plans(store, on_damage) for one in plan.datasets if one.facts}
+
+
+def class_names(facts: Mapping[str, Any]) -> list[str]:
+    """Return the classes of a data set, in its order; none where they are not known."""
+    return [value_text(name) for name in facts.get("classes") or ()]
+
+
+def _with(summaries: Sequence[Summary], metric: str) -> list[Summary]:
+    return [s for s in summaries if s.metric == metric]
+
+
+def _datasets(summaries: Sequence[Summary], known: Mapping[str, Mapping[str, Any]]) -> str:
+    columns = sorted({column_of(s) for s in summaries})
+    lines = []
+    for column, label in zip(columns, column_labels(columns), strict=True):
+        facts = known.get(column.fingerprint, {})
+        rows = facts.get("rows", {})
+        figures = [f"{value:,}" if value is not None else "-" for value in (rows.get("train"), rows.get("test"))]
+        wide = facts.get("columns")
+        full = sum(rows.values()) * (wide or 0)
+        share = f"{100 * facts['nonzeros'] / full:.3g}" if full else "-"
+        transforms = ", ".join(column.transforms) or "none"
+        lines.append(
+            (label, *figures, f"{wide:,}" if wide else "-", share, _shares(facts), transforms, column.fingerprint[:12])
+        )
+    head = ("data set", "rows", "test rows", "features", "nonzero (%)", "classes and their shares", "transforms")
+    return rows_html((*head, "fingerprint"), lines, text=(0, 5, 6, 7))
+
+
+def _shares(facts: Mapping[str, Any]) -> str:
+    names, rows = class_names(facts), facts.get("class_rows") or ()
+    if not names:
+        return "-"
+    if len(names) > _CLASSES or len(rows) != len(names) or not sum(rows):
+        return f"{len(names):,} classes"
+    return ", ".join(f"{name}: {100 * count / sum(rows):.3g} %" for name, count in zip(names, rows, strict=True))
+
+
+def _learners(summaries: Sequence[Summary]) -> str:
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for s in summaries:
+        params = ", ".join(f"{name}={value_text(value)}" for name, value in s.params.items())
+        chosen = (
+            f"by tuning, {s.tuned['metric']}" if s.tuned and "metric" in s.tuned else "by tuning" if s.tuned else ""
+        )
+        names = lines.setdefault((s.label, str(s.version), params, chosen), [])
+        if s.dataset_label not in names:
+            names.append(s.dataset_label)
+    every = max(map(len, lines.values()), default=0)
+    made: list[tuple[str, ...]] = [(*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()]
+    head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
+    if not any(line[3] for line in made):
+        head, made = head[:3] + head[4:], [line[:3] + line[4:] for line in made]
+    left = [f"The first {_SETTINGS:,} of {len(made):,} settings."] if len(made) > _SETTINGS else []
+    return rows_html(head, made[:_SETTINGS], text=(0, 1, 2, 3, 4)) + paragraphs(left, "note")
+
+
+def _machines(store: Store, on_damage: OnDamage) -> str:
+    found = store.timings(on_damage, ("environment", "timings", "finished_at"))
+    runs: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+    last: dict[str, Any] = {}
+    columns = (found[name].to_pylist() for name in ("environment", "timings", "finished_at"))
+    for environment, timings, finished in zip(*columns, strict=True):
+        where = canonical_json(dict(environment or ()))
+        runs[where] += 1
+        seconds[where] += dict(timings or ()).get("fit_seconds", 0.0)
+        last[where] = max(last.get(where, finished), finished) if finished else last.get(where)
+    lines = []
+    for where in sorted(runs):
+        of = json.loads(where)
+        versions = ", ".join(f"{name} {text}" for name, text in of.items() if name not in ("host", "cpus"))
+        when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if last.get(where) else "-"
+        cells = (of.get("host", "-"), of.get("cpus", "-"), f"{runs[where]:,}", f"{seconds[where]:,.1f}", when, versions)
+        lines.append(cells)
+    head = ("machine", "cores", "runs", "seconds learning", "last run ended", "versions")
+    return rows_html(head, lines, text=(0, 5)) if lines else ""

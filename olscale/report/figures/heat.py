@@ -1,0 +1,46 @@
+"""Error of learners by segments, as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from olscale.analysis.curves import SegmentErrors
+from olscale.report.figures.style import panels, styled
+from olscale.report.figures.words import figure_text, legible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_TICKS = 12
+
+
+def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
+    """Draw the mean error of each learner, a line, on each segment, a column.
+
+    Parameters
+    ----------
+    shown : mapping of str to SegmentErrors
+        Of one dataset, by label.
+    title : str
+    """
+    shown = legible(shown)
+    names = [figure_text(name) for name in next(iter(shown.values())).names]
+    percent = np.array([100 * one.errors.mean(axis=0) for one in shown.values()])
+    with styled():
+        figure, [panel] = panels(1, width=6.2, height=1.1 + 0.22 * len(shown))
+        mesh = panel.pcolormesh(np.ma.masked_invalid(percent), cmap="cividis")
+        every = -(-len(names) // _TICKS)
+        long = max(map(len, names)) > 5
+        at = np.arange(0, len(names), every)
+        panel.set_xticks(at + 0.5, names[::every], rotation=35 if long else 0, ha="right" if long else "center")
+        panel.set_yticks(np.arange(len(shown)) + 0.5, list(shown))
+        panel.invert_yaxis()
+        panel.grid(False)
+        panel.tick_params(length=0)
+        panel.set(title=title, xlabel="segment")
+        bar = figure.colorbar(mesh, ax=panel, pad=0.02)
+        bar.set_label("error (%)")
+    return figure
