@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import partial
@@ -25,7 +26,7 @@ class GroupCalls:
     Attributes
     ----------
     name : str
-        What the keys of its tasks begin with.
+        What the keys of its tasks have, and no other driver's.
     last_words : dict of str to (str, float)
         Worker of each group that is going on, and when it last reported.
     """
@@ -41,7 +42,7 @@ class GroupCalls:
     ) -> None:
         self._client, self._store, self._workers, self._progress = client, store, workers, progress
         self._stop, self._settings = stop, settings
-        self.name = f"olscale-{uuid4().hex[:12]}"
+        self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
 
     def hear(self, event: Any) -> None:
@@ -77,10 +78,12 @@ class GroupCalls:
         self.tell(group.name, report.stand)
         return report
 
+    def _key(self, group: RunGroup) -> str:
+        return f"{key_prefix(group)}-{self.name}-{uuid4().hex}"
+
     async def _as_task(self, group: RunGroup, job: Callable[[RunGroup, str], TaskReport], alone: bool) -> TaskReport:
         async with self._placed(group, actor=False, alone=alone) as worker:
-            key = f"{self.name}-{uuid4().hex}"
-            future = self._client.submit(job, group, self._store, key=key, workers=[worker], pure=False)
+            future = self._client.submit(job, group, self._store, key=self._key(group), workers=[worker], pure=False)
             try:
                 report: TaskReport = await self._workers.answer(group.name, future, worker)
                 if report.stopped and not self._stop.asked:
@@ -93,9 +96,8 @@ class GroupCalls:
 
     async def _as_actor(self, group: RunGroup, alone: bool) -> TaskReport:
         async with self._placed(group, actor=True, alone=alone) as worker:
-            submitted = self._client.submit(
-                StreamActor, group, self._store, self._settings, actor=True, workers=[worker], pure=False
-            )
+            options = {"key": self._key(group), "actor": True, "workers": [worker], "pure": False}
+            submitted = self._client.submit(StreamActor, group, self._store, self._settings, **options)
             try:
                 return await self._through(group, worker, await self._workers.answer(group.name, submitted, worker))
             except WorkerLostError:
@@ -146,3 +148,10 @@ class GroupCalls:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.cancel([future], force=True)
+
+
+def key_prefix(group: RunGroup) -> str:
+    """Return what Dask's dashboard groups the tasks of a run group by: its first learner, how many more, its dataset."""
+    first, *more = sorted({run.learner for run in group.runs})
+    text = f"{first}{f'+{len(more)}' if more else ''}_{group.runs[0].stream.dataset}"
+    return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text)

@@ -61,7 +61,7 @@ _STOPPED: set[str] = set()
 
 
 def stop_tasks(drive: str) -> None:
-    """Have the tasks on this worker whose keys begin with `drive` saved and left; called on each worker by the driver."""
+    """Have the tasks on this worker whose keys have `drive` saved and left; called on each worker by the driver."""
     _STOPPED.add(drive)
 
 
@@ -79,7 +79,7 @@ def _stopping() -> Callable[[], bool]:
     def stopping() -> bool:
         task = worker.state.tasks.get(key)
         unwanted = task is None or task.state == "cancelled" or worker.status is not Status.running
-        return unwanted or any(key.startswith(drive) for drive in _STOPPED)
+        return unwanted or any(drive in key for drive in _STOPPED)
 
     return stopping
 
