@@ -1,0 +1,81 @@
+"""What a report tells of classes and of what was run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from olscale.analysis import summarise
+from olscale.analysis.curves import SegmentErrors
+from olscale.data.dataset import open_dataset
+from olscale.data.facts import dataset_facts
+from olscale.report.classes import class_table
+from olscale.report.facts import facts_section
+from olscale.report.papers.base import FigureSource
+from olscale.results import PlannedDataset, open_store, read_plans, write_plan
+from olscale.results.plans import PlannedLearner
+
+
+def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
+    cells = ("0 as 0", "0 as 1", "1 as 1", "2 as 0", "2 as 2")
+    counts = np.array([[8.0, 2.0, 5.0, 3.0, 1.0], [6.0, 4.0, 5.0, 3.0, 1.0]])  # of two replicates
+    right = SegmentErrors(None, ("0 as 0", "1 as 1", "2 as 2"), np.array([[10.0, 5.0, 4.0]]))  # type: ignore[arg-type]
+
+    table = class_table("d", {"pa": SegmentErrors(None, cells, counts), "lol": right}, ["a", "b", "c"])  # type: ignore[arg-type]
+
+    assert table.columns == ("a", "b", "c")
+    assert [[entry.mean for entry in line] for line in table.entries] == [["30.00", "0.00", "75.00"], ["0.00"] * 3]
+    assert [entry.best for entry in table.entries[0]] == [False, True, False]
+    assert "pa: most often a as b (3.0 rows), c as a (3.0 rows)." in table.notes
+
+
+def test_what_was_run_is_told(tmp_path: Path, make_record: Callable[..., Any]) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    record = make_record(
+        params={"C": 0.5},
+        metrics={"cumulative_error": 0.1, "model_bytes": 64.0},
+        timings={"fit_seconds": 1.5, "rows_per_second": 1000.0},
+        environment={"host": "<here>", "cpus": "2", "numpy": "2.4"},
+    )
+    store.write(record)
+    facts = {"rows": {"train": 1000, "test": 20}, "columns": 3, "nonzeros": 1530, "classes": ["no", "yes"]}
+    planned = PlannedDataset("digits", "f" * 64, (), "", facts | {"class_rows": [250, 750]})
+    write_plan(store, "demo", [record.id], (), [planned], [PlannedLearner("pa1", "1", {"C": 0.5}, (0,))])
+
+    page = "".join(facts_section(FigureSource(store, summarise(store))))
+
+    assert read_plans(store)[0].datasets[0] == planned
+    for told in ("1,000", "20", "50", "no: 25 %, yes: 75 %", "C=0.5", "&lt;here&gt;", "numpy 2.4", "64", "1.5"):
+        assert f">{told}<" in page or told in page
+    assert "Protocol: permuted order, seed 0." in page
+
+
+def test_older_plans_tell_nothing_of_data_sets(tmp_path: Path, make_record: Callable[..., Any]) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    store.write(make_record(metrics={"cumulative_error": 0.1}))
+
+    assert "digits" in "".join(facts_section(FigureSource(store, summarise(store))))
+
+
+def test_facts_are_those_of_the_manifest(shelf: Path) -> None:
+    dataset = open_dataset(shelf / "dense")
+    facts = dataset_facts(dataset.manifest)
+
+    assert facts["rows"]["train"] == dataset.rows("train") == sum(facts["class_rows"])
+    assert facts["columns"] == dataset.columns
+    assert facts["classes"] == list(dataset.classes or ())
+
+
+@pytest.mark.parametrize("field", ["rows_per_second", "model_bytes"])
+def test_speed_and_memory_have_tables(tmp_path: Path, make_record: Callable[..., Any], field: str) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    metrics, timings = {"cumulative_error": 0.1, "model_bytes": 64.0}, {"rows_per_second": 1000.0}
+    store.write(make_record(metrics=metrics, timings=timings))
+
+    page = "".join(facts_section(FigureSource(store, summarise(store))))
+
+    assert field.replace("_", " ").capitalize() in page
