@@ -1,8 +1,9 @@
-# make quickstart   a table of results in a minute or two: data, evaluation on a local Dask cluster, results
+# make quickstart   tables and a report in a minute or two: data, evaluation on a local Dask cluster, results
 # make test         the test suite
 # make test-fast    unit tests without clusters, in about a minute once machine code is cached
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
+# make screenshots  make the pictures of the documentation; needs Chromium
 # make clean        remove everything that the targets above made
 #
 # Needs Python 3.11, 3.12 or 3.13 and the package index. Another interpreter: make quickstart PYTHON=python3.12
@@ -13,7 +14,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test test-fast lint notebooks clean
+.PHONY: quickstart test test-fast lint notebooks screenshots clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
@@ -21,6 +22,8 @@ quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/man
 	@echo
 	@$(BIN)/olscale results $(STORE)
 	@echo
+	@$(BIN)/olscale report $(STORE) --out $(OUT)/report
+	@echo "The page with all figures is $(CURDIR)/$(OUT)/report/index.html"
 	@echo "The metrics store is $(CURDIR)/$(STORE). Look again with: $(BIN)/olscale results $(STORE)"
 
 $(OUT)/rotating-xor/manifest.json: | .venv/installed
@@ -46,6 +49,9 @@ lint: .venv/dev
 notebooks: .venv/notebooks
 	$(BIN)/jupyter-execute notebooks/*.ipynb
 
+screenshots: .venv/dev
+	$(BIN)/python -m docs.screenshots
+
 clean:
 	rm -rf .venv $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
@@ -56,7 +62,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report]'
 	@touch $@
 
 .venv/dev: pyproject.toml | .venv/bin/python
