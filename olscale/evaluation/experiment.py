@@ -53,6 +53,7 @@ from olscale.measures import MEASURES, askable, base_name
 from olscale.task import Task
 
 __all__ = [
+    "EVERY",
     "DatasetSpec",
     "Experiment",
     "LearnerSpec",
@@ -62,6 +63,9 @@ __all__ = [
     "parse_experiment",
 ]
 
+
+EVERY = "*"
+"""In place of a learner's name: all of the registry."""
 
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
 """In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
@@ -86,12 +90,15 @@ class DatasetSpec(_Section):
         Protocol for this dataset in place of the experiment's.
     label : str, optional
         What tables and figures call it; its name when left out.
+    rows : int, optional
+        Most rows of each split; a larger dataset is drawn from, and then called by its name and this number.
     optional : bool
         Whether to go on without it where it cannot be had.
     """
 
     path: str | None = None
     name: str | None = None
+    rows: int | None = Field(default=None, ge=1)
     transforms: Transforms | None = None
     protocol: ProtocolSpec | None = None
     label: str | None = None
@@ -112,7 +119,7 @@ class LearnerSpec(_Section):
     Attributes
     ----------
     name : str
-        Registry name or ``module:Class``.
+        Registry name or ``module:Class``; ``*`` for every learner of the registry, each on the datasets of its task.
     params : dict
         Parameters; a list of values stands for one learner a value.
     tune : dict of str to list
@@ -140,6 +147,8 @@ class LearnerSpec(_Section):
         both = sorted(self.tune.keys() & self.params.keys())
         if both:
             raise ValueError(f"{both[0]} is both in params and in tune; expected it in one of them")
+        if self.name == EVERY and (self.params or self.tune or self.label):
+            raise ValueError("name = '*' is every learner at its defaults; expected no params, tune or label beside it")
         return self
 
     def meets(self, dataset: str) -> bool:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from olscale.data.dataset import open_dataset
 from olscale.errors import ExperimentError, OlscaleError
-from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
-from olscale.learners.registry import learner_class
+from olscale.evaluation.experiment import EVERY, DatasetSpec, Experiment, LearnerSpec
+from olscale.learners.registry import learner_class, learner_names
 from olscale.results.plans import LeftOut
+from olscale.task import TASKS, Task
 
 
 def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experiment, tuple[LeftOut, ...]]:
@@ -42,12 +43,14 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
             if not spec.optional:
                 raise
             leave("dataset", str(spec.name or spec.path), error)
+    opened = [open_dataset(str(spec.path)) for spec in datasets]
+    tasks = {dataset.name: dataset.task for dataset in opened}
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            if learner.optional:
+            if learner.optional and learner.name != EVERY:
                 learner_class(learner.name)
-            learners.append(learner)
+            learners += _named(learner, tasks)
         except OlscaleError as error:
             leave("learner", learner.name, error)
     for kind, left in (("dataset", datasets), ("learner", learners)):
@@ -57,11 +60,28 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
 
 
+def _named(spec: LearnerSpec, tasks: dict[str, Task]) -> list[LearnerSpec]:
+    """Return the learners that `spec` stands for, each for datasets of its task: itself, or all of the registry for ``*``."""
+    among = {task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name)) for task in TASKS}
+    if spec.name == EVERY:
+        named = [(name, among[task]) for task in TASKS if among[task] for name in learner_names(task)]
+        return [spec.model_copy(update={"name": name, "datasets": datasets}) for name, datasets in named]
+    task = getattr(learner_class(spec.name), "task", None)
+    if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
+        return [spec.model_copy(update={"datasets": among[task]})]
+    return [spec]
+
+
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:
+    path = spec.path
     if spec.name is not None:
         from olscale.data.catalogue.fetch import locate
 
-        return spec.model_copy(update={"path": locate(spec.name, say=say), "name": None})
-    if spec.optional:
-        open_dataset(str(spec.path))
-    return spec
+        path = locate(spec.name, say=say)
+    elif spec.optional:
+        open_dataset(str(path))
+    if spec.rows is not None:
+        from olscale.data.catalogue.fetch import locate_sample
+
+        path = locate_sample(str(path), spec.rows, say=say)
+    return spec.model_copy(update={"path": path, "name": None})

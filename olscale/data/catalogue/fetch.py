@@ -91,18 +91,46 @@ def locate(name: str, *, say: Say | None = None) -> str:
     UnknownNameError, DatasetError
         As `fetch`.
     """
-    entry = find_entry(name)
+
+    def make(path: str) -> None:
+        if say is not None:
+            say(f"fetching data set {name} into {path}")
+        fetch(name, path, say=say)
+
+    find_entry(name)
+    if not open_storage(data_home()).exists(f"{name}/{MANIFEST}"):
+        _obtainable(name)
+    return _kept(name, make)
+
+
+def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
+    """Return the path of at most `rows` rows of each split of the dataset at `path`: of itself, if it has no more.
+
+    Others are kept in the data home, as `olscale.data.sample.sample` draws them.
+    """
+    from olscale.data.sample import sample
+
+    dataset = open_dataset(path)
+    if all(dataset.rows(split) <= rows for split in dataset.splits):
+        return path
+
+    def make(dest: str) -> None:
+        if say is not None:
+            say(f"drawing {rows:,} rows of each split of {dataset.name} into {dest}")
+        sample(dataset, dest, rows)
+
+    return _kept(f"samples/{dataset.fingerprint[:12]}/{dataset.name}-{rows}", make)
+
+
+def _kept(name: str, make: Callable[[str], object]) -> str:
+    """Return the path of the dataset `name` of the data home; one process makes it if it is missing, others wait."""
     home = open_storage(data_home())
-    path = f"{home.path}/{entry.name}"
+    path = f"{home.path}/{name}"
     try:
-        if not home.exists(f"{name}/{MANIFEST}"):
-            _obtainable(name)
         while not home.exists(f"{name}/{MANIFEST}"):
-            with home.lock(f".{name}.lock") as ours:
+            with home.lock(f".{name.replace('/', '-')}.lock") as ours:
                 if ours and not home.exists(f"{name}/{MANIFEST}"):
-                    if say is not None:
-                        say(f"fetching data set {name} into {path}")
-                    fetch(name, path, say=say)
+                    make(path)
             if not ours:
                 time.sleep(_WAIT)
     except OSError as error:

@@ -1,0 +1,85 @@
+"""A dataset of some rows of another: a large set, to be looked at for less."""
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.dataset import Dataset, open_dataset
+from olscale.data.formats.base import Batch
+from olscale.data.ingest.claim import claim
+from olscale.data.ingest.members import Member
+from olscale.data.ingest.writer import DatasetWriter
+from olscale.data.labels import Labels
+from olscale.data.manifest import SourceEntry
+from olscale.data.shuffle.subset import Subset
+from olscale.errors import ParameterError
+from olscale.task import NOVEL
+
+_DRAW = 0x524F5753
+
+
+def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset:
+    """Write `rows` rows of each split, drawn uniformly without replacement, in the order that they have there.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    dest : path
+        New directory.
+    rows : int
+        Most rows of a split; one that has no more is kept whole. The draw depends on the numbers of rows alone.
+
+    Raises
+    ------
+    ParameterError, DatasetError
+        For a number out of range, a `dest` that is taken.
+
+    Examples
+    --------
+    >>> from olscale.data.generators import generate
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> sample(generate("rotating-xor", f"{folder}/xor"), f"{folder}/xor-50", 50).rows()
+    50
+    """
+    if rows < 1:
+        raise ParameterError(f"rows is {rows}, expected at least 1")
+    labels = Labels({"classification": "classes", "regression": "real"}.get(dataset.task))
+    if dataset.task == "novelty":
+        labels = Labels(novel=str(NOVEL))
+    chunk_rows = dataset.manifest.chunk_rows
+    with (
+        claim(os.fspath(dest), {"sample": dataset.fingerprint, "rows": rows}) as directory,
+        DatasetWriter(directory, dataset.manifest.layout, chunk_rows, labels=labels) as writer,
+    ):
+        sources = []
+        for split in dataset.splits:
+            index = drawn(dataset.rows(split), rows)
+            source, some = f"sample:{dataset.name}:rows={rows}", Subset(dataset, split, index)
+            for number in range(-(-len(index) // chunk_rows)):
+                chunk = some.chunk(number)
+                target = chunk.y.astype(np.float64)
+                named = dataset.classes
+                if named is not None:
+                    values = [named[code] for code in chunk.y.tolist()]
+                    target = values if isinstance(values[0], str) else np.array(values, dtype=np.float64)  # type: ignore[assignment]
+                batch = Batch(chunk.X, target, dataset.columns, dataset.manifest.feature_names)
+                writer.write(split, Member(source, split), batch)
+            sources.append(SourceEntry(name=source, split=split))
+        writer.finish(sources)
+    return open_dataset(dest)
+
+
+def drawn(rows: int, most: int) -> NDArray[np.int64]:
+    """Return `most` of the numbers of `rows` rows, ascending; all of them if there are no more.
+
+    Examples
+    --------
+    >>> drawn(3, 5)
+    array([0, 1, 2])
+    """
+    if rows <= most:
+        return np.arange(rows)
+    generator = np.random.Generator(np.random.PCG64(np.random.SeedSequence([_DRAW, rows, most])))
+    return np.sort(generator.choice(rows, most, replace=False, shuffle=False))
