@@ -61,7 +61,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
 
 
 def _named(spec: LearnerSpec, tasks: dict[str, Task]) -> list[LearnerSpec]:
-    """Return the learners that `spec` stands for, each for datasets of its task: itself, or all of the registry for ``*``."""
+    """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry."""
     among = {task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name)) for task in TASKS}
     if spec.name == EVERY:
         named = [(name, among[task]) for task in TASKS if among[task] for name in learner_names(task)]

@@ -12,6 +12,7 @@ from olscale.evaluation.experiment import Experiment, load_experiment, parse_exp
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.execution.evaluate import evaluate
+from olscale.learners.registry import learner_names
 from olscale.results import LeftOut, read_plans
 from olscale.results.store import open_store
 
@@ -126,3 +127,36 @@ def test_a_learner_meets_no_dataset_that_is_not_there(shelf: Path) -> None:
     with pytest.raises(UnknownNameError, match=said):
         make_plan(found)
     make_plan(found, (LeftOut("dataset", "data/digts", "absent"),))
+
+
+def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(shelf: Path, small_catalogue: dict[str, Any]) -> None:
+    said: list[str] = []
+    datasets = [{"path": str(shelf / name), "rows": rows} for name, rows in (("dense", 50), ("sparse", 1000))]
+    learners = [{"name": "pa", "datasets": ["dense-50"]}, {"name": "pa1"}]
+    for _ in range(2):
+        resolved, _ = resolve(experiment(datasets, learners), said.append)
+        streams = {(run.learner, run.stream.dataset) for run in make_plan(resolved).runs}
+        assert streams == {("pa", "dense-50"), ("pa1", "dense-50"), ("pa1", "sparse")}
+    assert len(said) == 1
+    assert said[0].startswith("drawing 50 rows of each split of dense into ")
+
+
+def test_a_star_is_every_learner_on_the_datasets_of_its_task(shelf: Path) -> None:
+    datasets = [{"path": str(shelf / name)} for name in ("dense", "targets", "digits")]
+    resolved, _ = resolve(experiment(datasets, [{"name": "*"}, {"name": "pa1", "params": {"C": 0.5}}]), print)
+    met = {(run.learner, run.stream.dataset) for run in make_plan(resolved).runs}
+    wanted = {(name, d) for name in learner_names("classification") for d in ("dense", "digits")}
+    assert met == wanted | {(name, "targets") for name in learner_names("regression")}
+
+
+def test_a_learner_without_a_dataset_of_its_task_is_refused(shelf: Path) -> None:
+    datasets = [{"path": str(shelf / "dense")}]
+    resolved, _ = resolve(experiment(datasets, [{"name": "rls"}]), print)
+    with pytest.raises(ExperimentError, match="learner rls predicts numbers"):
+        make_plan(resolved)
+
+
+@pytest.mark.parametrize("more", [{"params": {"C": 1.0}}, {"tune": {"C": [1.0]}}, {"label": "all"}])
+def test_a_star_is_at_its_defaults(more: dict[str, Any]) -> None:
+    with pytest.raises(ExperimentError, match=r"learners\.0 .* expected no params, tune or label beside it"):
+        experiment([{"path": "here"}], [{"name": "*"} | more])
