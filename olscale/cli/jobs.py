@@ -84,8 +84,8 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
     """
     from olscale.jobs.listing import history_table, query_history, text_of_table
 
-    _, where = _open(file, home)
-    rows = query_history(where, sql) if sql else history_table(where, metric, brief=form == "table")
+    job, where = _open(file, home)
+    rows = query_history(where, sql) if sql else history_table(job, where, metric, brief=form == "table")
     show(text_of_table(rows, form))
 
 

@@ -166,7 +166,8 @@ class Tally:
     @property
     def error_words(self) -> str:
         """What the errors are called: error, or RMSE in a regression."""
-        words = {metric: metric_words(metric) for metric in dict.fromkeys(self._metrics.values())}
+        shown = self.errors or self._metrics
+        words = {metric: metric_words(metric) for metric in (self._metrics.get(d, "cumulative_error") for d in shown)}
         return " or ".join({**words, "cumulative_error": "error"}[metric] for metric in words) or "error"
 
     @property

@@ -98,10 +98,14 @@ class BenchStep(_Section):
 
 
 class SpeedRule(_Section):
-    """A change of speed that counts: at least so large, for at least so many nights."""
+    """A change of speed that counts: at least so large, for at least so many nights.
+
+    Nights that begin at more `load` a core are shown and left out.
+    """
 
     change: float = Field(default=0.05, gt=0, lt=1)
     nights: int = Field(default=3, ge=2)
+    load: float = Field(default=0.5, gt=0)
 
 
 class ErrorRule(_Section):

@@ -18,12 +18,12 @@ Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
 """A head and rows."""
 
 
-def history_table(home: JobHome, metric: str | None = None, brief: bool = False) -> Rows:
+def history_table(job: JobFile, home: JobHome, metric: str | None = None, brief: bool = False) -> Rows:
     """Return a row for each night of each series; a `brief` one for people."""
     head = ("night", "value", "metric", "series", "machine", "code", "fingerprint", "loaded")
     rows = [
         (night, value, one.metric, one.name, one.machine, *made)
-        for one in read_series(home, metric)
+        for one in read_series(home, job.alarm.speed, metric)
         for night, value, *made in zip(one.nights, one.values, one.codes, one.fingerprints, one.loaded, strict=True)
     ]
     return (head[:4], [row[:4] for row in rows]) if brief else (head, rows)
@@ -88,7 +88,7 @@ def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", 
     lines = [f"night {last['night']}: {last['state']}"]
     for what in ("failures", "alarms", "changed"):
         lines += [f"{what.removesuffix('s') if what != 'changed' else what}: {line}" for line in last[what] or ()]
-    verdicts = [judge(series, job.alarm) for series in read_series(home, whole=False)]
+    verdicts = [judge(series, job.alarm) for series in read_series(home, job.alarm.speed, whole=False)]
     unstable = [verdict.series.name for verdict in verdicts if verdict.verdict == "unstable"]
     few = sum(verdict.verdict == "not enough" for verdict in verdicts)
     lines += [f"unstable, and watched by nobody: {name}" for name in unstable]

@@ -168,11 +168,11 @@ def _do_steps(job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, An
     for number, one in enumerate(job.ingest):
         row = attempt(f"ingest of {one.dest}", partial(ingest_step, one, home, folder / f"ingest-{number}.json"))
         rows += [row] if row else []
-    for step in job.evaluate:
-        failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
     for number, bench in enumerate(job.bench):
         found = attempt("bench", partial(bench_step, bench, folder / f"bench-{number}.json"))
         rows += found or []
+    for step in job.evaluate:
+        failures += attempt(step.experiment, partial(evaluate_step, step, folder, progress)) or []
     stores = [store_of(folder, number) for number in range(max((step.repeat for step in job.evaluate), default=0))]
     opened = [open_store(store) for store in stores if (store / "store.json").exists()]
     if opened:
@@ -207,7 +207,7 @@ def _finish(
     later = [name for name in history_nights(home) if name >= night]
     earlier = series_rows(home, [*history_nights(home)[:-MOST_NIGHTS], *later])
     now = [row | {"state": "good"} for row in whole if row["kind"] in ("results", "bench")]
-    of_series, changed, _ = series_alarms(series_of([*earlier, *now]), job.alarm, night)
+    of_series, changed, _ = series_alarms(series_of([*earlier, *now], job.alarm.speed), job.alarm, night)
     alarms += of_series
     state: State = "failed" if failures else "alarm" if alarms else "good"
     entry = same | {

@@ -24,7 +24,7 @@ _WIDTH, _LEFT, _TOP, _HEIGHT = 580, 55, 8, 84
 def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     """Write ``index.html`` into a folder, and return its path."""
     nights = night_rows(home)
-    verdicts = sorted((judge(series, job.alarm) for series in read_series(home)), key=_place)
+    verdicts = sorted((judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place)
     sections = [
         ("Nights", _nights(nights)),
         ("Alarms of the last night", _lines(nights[-1]["alarms"] if nights else [], "There is none.")),

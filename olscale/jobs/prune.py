@@ -61,7 +61,7 @@ def prune(job: JobFile, home: JobHome, dry_run: bool = False) -> list[str]:
     rows = night_rows(home)
     order = [row["night"] for row in rows]
     marked = {row["night"] for row in rows if row["alarms"] and any("other bytes" in line for line in row["alarms"])}
-    for series in read_series(home):
+    for series in read_series(home, job.alarm.speed):
         for begin in judge(series, job.alarm).begins:
             marked |= {begin, order[max(0, order.index(begin) - 1)]}
     marked |= {night for night in folders if (home.night(night) / "tag").exists()}

@@ -12,17 +12,17 @@ import numpy as np
 from olscale.jobs.change_points import LEAST_NIGHTS, MOST_NIGHTS, Parts, find_parts
 from olscale.jobs.history import history_nights, read_history
 from olscale.jobs.home import JobHome
-from olscale.jobs.job_file import AlarmRules
+from olscale.jobs.job_file import AlarmRules, SpeedRule
 
-MOST_LOAD = 0.5
-"""Of a core, before a night begins: under more, its speeds are shown and left out."""
+LEAST_SECONDS = 0.1
+"""That all runs of a setting learn for: of less, the speed is that of whatever else goes on."""
 
 Verdict = Literal["steady", "slower", "faster", "higher", "lower", "unstable", "not enough"]
 
 _SETTING = ("dataset", "transforms", "learner", "params", "protocol")
 SERIES_COLUMNS = (
     *("night", "state", "kind", "code", "machine", "load", "fingerprint", *_SETTING),
-    *("benchmark", "figure", "peer", "ratio", "rows_per_second", "error"),
+    *("benchmark", "figure", "peer", "ratio", "rows_per_second", "error", "fit_seconds", "n"),
 )
 
 
@@ -99,12 +99,12 @@ class SeriesVerdict:
         return f"{name}: {self.verdict} since {self.begins[-1]}: {before:.4g} -> {now:.4g}{share}"
 
 
-def read_series(home: JobHome, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
+def read_series(home: JobHome, rule: SpeedRule, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
     """Return the series of a job's history, ratios first, then speeds, then errors; nights that failed are left out.
 
     Without `whole`, of as many nights as are judged.
     """
-    return series_of(series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), metric)
+    return series_of(series_rows(home, [] if whole else history_nights(home)[:-MOST_NIGHTS]), rule, metric)
 
 
 def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -114,8 +114,8 @@ def series_rows(home: JobHome, without: Collection[str] = ()) -> list[dict[str, 
     return rows
 
 
-def series_of(rows: Iterable[dict[str, Any]], metric: str | None = None) -> list[NightSeries]:
-    """Return the series of rows of history, which come in the order of nights."""
+def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | None = None) -> list[NightSeries]:
+    """Return the series of rows of history, which come in the order of nights; speeds of nights under load do not count."""
     found: dict[tuple[str, ...], NightSeries] = {}
     names = _Names()
     for row in rows:
@@ -131,7 +131,7 @@ def series_of(rows: Iterable[dict[str, Any]], metric: str | None = None) -> list
             series.values.append(float(value))
             series.codes.append(row["code"] or "")
             series.fingerprints.append(row.get("fingerprint") or "")
-            series.loaded.append(kind != "error" and (row["load"] or 0.0) > MOST_LOAD)
+            series.loaded.append(kind != "error" and (row["load"] or 0.0) > rule.load)
     order = ("ratio", "rows_per_second", "error")
     return sorted(found.values(), key=lambda series: (order.index(series.metric), series.name, series.machine))
 
@@ -151,7 +151,9 @@ def _quantities(row: dict[str, Any], names: _Names) -> Iterator[tuple[str, float
         yield "ratio", row.get("ratio"), f"{row['benchmark']}: {row['figure']} to {row['peer']}", row["machine"]
         return
     name = names[tuple(row.get(part) or "" for part in _SETTING)]
-    yield "rows_per_second", row.get("rows_per_second"), name, row["machine"]
+    seconds = row.get("fit_seconds")
+    if seconds is None or seconds * (row.get("n") or 1) >= LEAST_SECONDS:
+        yield "rows_per_second", row.get("rows_per_second"), name, row["machine"]
     yield "error", row.get("error"), name, ""
 
 

@@ -1,4 +1,4 @@
-"""The steps of a night: ingest what changed, evaluate, run benchmarks. Each that is done is not done again."""
+"""The steps of a night: ingest what changed, run benchmarks, evaluate. Each that is done is not done again."""
 
 from __future__ import annotations
 

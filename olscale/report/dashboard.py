@@ -37,10 +37,12 @@ class Dashboard:
     Parameters
     ----------
     stores : sequence of Store
+    pages : sequence of Path
+        Pages that others write, such as those of benchmark jobs, to which it links.
     """
 
-    def __init__(self, stores: Sequence[Store]) -> None:
-        self._stores = list(stores)
+    def __init__(self, stores: Sequence[Store], pages: Sequence[Path] = ()) -> None:
+        self._stores, self.pages = list(stores), list(pages)
         self._readers = [LiveReader(store) for store in stores]
         self._results: dict[int, tuple[frozenset[str], str]] = {}
         self._reports: dict[int, tuple[frozenset[str], Path]] = {}
@@ -75,6 +77,7 @@ class Dashboard:
         loader = FileSystemLoader(Path(__file__).parent / "templates")
         template = Environment(loader=loader, autoescape=True).get_template("dashboard.html")
         return template.render(
+            pages=[printable(page.parent.parent.name) for page in self.pages],
             names=[printable(store.path.rstrip("/").rpartition("/")[2] or store.path) for store in self._stores],
             live=[Markup(self.live(number)) for number in numbers],
             results=[Markup(self.results(number)) for number in numbers],
@@ -89,6 +92,7 @@ class Dashboard:
                 (rf"{start}/", _Page, known),
                 (rf"{start}/(live|results)/(\d+)", _Part, known),
                 (rf"{start}/report/(\d+)/(.*)", _Report, known),
+                (rf"{start}/page/(\d+)/", _Other, known),
             ]
         )
 
@@ -127,6 +131,15 @@ class _Part(_Handler):
         self.finish(await self.made(getattr(self.dashboard, part), int(number)))
 
 
+class _Other(_Handler):
+    async def get(self, number: str) -> None:
+        def read() -> str:
+            page = self.dashboard.pages[int(number)]
+            return page.read_text() if page.is_file() else "<p>No night has ended yet.</p>"
+
+        self.finish(await self.made(read))
+
+
 class _Report(_Handler):
     async def get(self, number: str, name: str) -> None:
         folder = await self.made(self.dashboard.report, int(number))
@@ -148,6 +161,7 @@ async def serve(
     prefix: str = "",
     hosts: Sequence[str] | None = None,
     ready: Callable[[str], None] = lambda url: None,
+    pages: Sequence[Path] = (),
 ) -> None:
     """Serve the page until the task is cancelled; `ready` takes its address.
 
@@ -165,7 +179,7 @@ async def serve(
         sockets = bind_sockets(port, host)
     except OSError as fault:
         raise ReportError(f"cannot listen on {host}:{port}: {fault.strerror or fault}; give another --port") from None
-    server = HTTPServer(Dashboard(stores).application(prefix, hosts))
+    server = HTTPServer(Dashboard(stores, pages).application(prefix, hosts))
     server.add_sockets(sockets)
     bound = sockets[0].getsockname()[1]
     ready(f"http://{host}:{bound}/{prefix.strip('/') + '/' if prefix.strip('/') else ''}")

@@ -58,7 +58,7 @@ def test_a_wrong_bit_other_rows_and_a_slow_kernel_are_each_told_of_once(
     assert "OneUlp" in messages[0]["text"]
     assert "linear: pa1 to bare loop" in messages[2]["text"]
     assert "slower since 10" in messages[2]["text"]
-    [ratio] = read_series(home, "ratio")
+    [ratio] = read_series(home, job.alarm.speed, "ratio")
     assert judge(ratio, job.alarm).begins == ("10", "13")
-    errors = read_series(home, "error")
+    errors = read_series(home, job.alarm.speed, "error")
     assert all(("07", "data") in series.marks() for series in errors)

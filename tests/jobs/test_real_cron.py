@@ -42,7 +42,13 @@ def test_cron_runs_a_night(make_job: Callable[..., JobFile], tmp_path: Path) -> 
     source = os.environ.get("PYTHONPATH", str(Path(__file__).parents[2]))  # of an installation
     users = [line.split(" ", 5) for line in lines]
     table.write_text(f"PYTHONPATH={source}\n" + "".join(f"{' '.join(u[:5])} root {u[5]}\n" for u in users))
-    cron = ["unshare", "--mount", "sh", "-c", f"{_PRIVATE} && cp {shlex.quote(str(table))} /etc/cron.d/olscale && exec cron -f"]
+    cron = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        f"{_PRIVATE} && cp {shlex.quote(str(table))} /etc/cron.d/olscale && exec cron -f",
+    ]
     process, end = subprocess.Popen(cron), monotonic() + 240
     home = JobHome(tmp_path / "cron-nights")
     try:

@@ -33,10 +33,10 @@ def test_a_slow_down_is_an_alarm_until_it_is_over_and_then_a_change() -> None:
     values = [*steady(12), *(0.85 * np.array(steady(3, 1))), *steady(3, 2)]
     said = []
     for n in range(12, 19):
-        alarms, changed, _ = series_alarms(series_of(rows(values[:n])), RULES, f"{n - 1:03}")
+        alarms, changed, _ = series_alarms(series_of(rows(values[:n]), RULES.speed), RULES, f"{n - 1:03}")
         said.append((len(alarms), len(changed)))
     assert said == [(0, 0), (0, 0), (0, 0), (1, 0), (1, 0), (1, 0), (0, 1)]
-    [alarm], _, _ = series_alarms(series_of(rows(values[:15])), RULES, "014")
+    [alarm], _, _ = series_alarms(series_of(rows(values[:15]), RULES.speed), RULES, "014")
     assert "linear: pa1 to bare loop (ratio on m): slower since 012: 1" in alarm.text
     assert "(-15 %)" in alarm.text
 
@@ -44,16 +44,16 @@ def test_a_slow_down_is_an_alarm_until_it_is_over_and_then_a_change() -> None:
 def test_what_began_before_since_raises_no_alarm() -> None:
     values = [*steady(12), *(0.85 * np.array(steady(4, 1)))]
     for since, alarms in (("012", 1), ("013", 0)):
-        assert len(series_alarms(series_of(rows(values)), AlarmRules(since=since), "015")[0]) == alarms
+        assert len(series_alarms(series_of(rows(values), RULES.speed), AlarmRules(since=since), "015")[0]) == alarms
 
 
 def test_too_few_nights_say_nothing() -> None:
-    assert judge(series_of(rows(steady(7)))[0], RULES).verdict == "not enough"
-    assert judge(series_of(rows(steady(8)))[0], RULES).verdict == "steady"
+    assert judge(series_of(rows(steady(7)), RULES.speed)[0], RULES).verdict == "not enough"
+    assert judge(series_of(rows(steady(8)), RULES.speed)[0], RULES).verdict == "steady"
 
 
 def test_another_machine_is_another_series() -> None:
-    found = series_of(rows([*steady(10), *(0.5 * np.array(steady(10)))], machine=["m"] * 10 + ["n"] * 10))
+    found = series_of(rows([*steady(10), *(0.5 * np.array(steady(10)))], machine=["m"] * 10 + ["n"] * 10), RULES.speed)
     assert [(series.machine, len(series.values), judge(series, RULES).verdict) for series in found] == [
         ("m", 10, "steady"),
         ("n", 10, "steady"),
@@ -62,19 +62,26 @@ def test_another_machine_is_another_series() -> None:
 
 def test_nights_under_load_are_shown_and_left_out() -> None:
     values = [*steady(12), *(0.5 * np.array(steady(4, 1)))]
-    [series] = series_of(rows(values, load=[0.0] * 12 + [0.9] * 4))
+    [series] = series_of(rows(values, load=[0.0] * 12 + [0.9] * 4), RULES.speed)
     assert len(series.values) == 16
     assert judge(series, RULES).verdict == "steady"
 
 
 def test_other_code_and_other_rows_are_marks() -> None:
-    [series] = series_of(rows(steady(9), code=["a"] * 5 + ["b"] * 4, fingerprint=["x"] * 7 + ["y"] * 2))
+    [series] = series_of(rows(steady(9), code=["a"] * 5 + ["b"] * 4, fingerprint=["x"] * 7 + ["y"] * 2), RULES.speed)
     assert series.marks() == [("005", "code"), ("007", "data")]
+
+
+@pytest.mark.parametrize(("seconds", "metrics"), [(0.02, ["rows_per_second", "error"]), (0.005, ["error"])])
+def test_what_learns_for_a_moment_has_no_speed(seconds: float, metrics: list[str]) -> None:
+    given = rows(steady(9), kind="results", dataset="claims", learner="pa1", rows_per_second=1e6, error=0.1)
+    found = series_of([row | {"fit_seconds": seconds, "n": 10} for row in given], RULES.speed)
+    assert [series.metric for series in found] == metrics
 
 
 @pytest.mark.parametrize(("fingerprints", "alarms"), [(["x"] * 12, 0), (["x"] * 10 + ["y"] * 2, 1)])
 def test_an_error_counts_where_rows_change(fingerprints: list[str], alarms: int) -> None:
     values = [0.10] * 10 + [0.14] * 2
     given = rows([0.0] * 12, kind="results", dataset="claims", learner="pa1", fingerprint=fingerprints, error=values)
-    found, _, _ = series_alarms(series_of(given, "error"), RULES, "011")
+    found, _, _ = series_alarms(series_of(given, RULES.speed, "error"), RULES, "011")
     assert len(found) == alarms

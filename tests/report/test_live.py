@@ -77,20 +77,25 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
     from olscale.execution.evaluate import evaluate
 
     evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
-    store = open_store(tmp_path / "store")
+    store, nights = open_store(tmp_path / "store"), tmp_path / "home" / "page" / "index.html"
     assert "experiment: done" in repr(watch(store))
     assert LiveReader(store).read()[0].done == 2
 
     async def codes() -> list[int]:
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        server = asyncio.create_task(serve([store], 0, prefix="/hub/", hosts=("127.0.0.1",), ready=address.set_result))
+        server = asyncio.create_task(serve([store], 0, "127.0.0.1", "/hub/", ("127.0.0.1",), address.set_result, [nights]))
         url, client, found = await address, AsyncHTTPClient(), []
         page = (await client.fetch(url)).body.decode()
         assert "perceptron" in page
         assert "http" not in page
+        assert '<a href="page/0/">home: nights' in page
+        assert "No night has ended" in (await client.fetch(url + "page/0/")).body.decode()
+        nights.parent.mkdir(parents=True)
+        nights.write_text("Nights of small")
+        assert (await client.fetch(url + "page/0/")).body == b"Nights of small"
         tag = (await client.fetch(url + "live/0")).headers["Etag"]
         asked = [(url + "live/0", {"If-None-Match": tag}), (url + "live/0", {"Host": "evil.example"})]
-        asked += [(url + "results/7", {}), (url + "report/0/..%2f..%2fetc/passwd", {}), (url + "results/0", {})]
+        asked += [(url + "results/7", {}), (url + "page/1/", {}), (url + "report/0/..%2f..%2fetc/passwd", {}), (url + "results/0", {})]
         for where, headers in asked:
             try:
                 found.append((await client.fetch(HTTPRequest(where, headers=headers))).code)
@@ -99,4 +104,4 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
         server.cancel()
         return found
 
-    assert asyncio.run(codes()) == [304, 403, 404, 404, 200]
+    assert asyncio.run(codes()) == [304, 403, 404, 404, 404, 200]
