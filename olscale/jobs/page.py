@@ -12,11 +12,17 @@ from jinja2 import Environment, FileSystemLoader
 from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome, read_json, write_file
 from olscale.jobs.job_file import JobFile
-from olscale.jobs.series import SeriesVerdict, judge, read_series
+from olscale.jobs.series import SeriesVerdict, judge, level_text, read_series
+from olscale.jobs.short_names import short_names
 from olscale.printable import printable
 from olscale.report.html import escape, page_html, paragraphs, rows_html
 
-_MOST_NIGHTS, _MOST_SERIES = 60, 200
+_MOST_NIGHTS, _MOST_SERIES = 30, 200
+_METRICS = {"ratio": "ratios of benchmarks", "rows_per_second": "rows a second", "error": "errors"}
+_LEGEND = (
+    "A point is a night; a hollow one began under load and does not count. A red line is a level, a dotted one marks other "
+    "code or data."
+)
 _ORDER = ("slower", "higher", "faster", "lower", "steady", "unstable", "not enough")
 _WIDTH, _LEFT, _TOP, _HEIGHT = 580, 55, 8, 84
 
@@ -25,11 +31,12 @@ def write_page(job: JobFile, home: JobHome, folder: Path) -> Path:
     """Write ``index.html`` into a folder, and return its path."""
     nights = night_rows(home)
     verdicts = sorted((judge(series, job.alarm) for series in read_series(home, job.alarm.speed)), key=_place)
+    names = short_names([verdict.series for verdict in verdicts])
     sections = [
-        ("Nights", _nights(nights)),
         ("Alarms of the last night", _lines(nights[-1]["alarms"] if nights else [], "There is none.")),
-        ("Changes", _changes(verdicts)),
-        *_series_sections(verdicts),
+        ("Changes", _changes(verdicts, names)),
+        ("Nights", _nights(nights)),
+        *_series_sections(verdicts, names),
         ("Failures", _failures(nights, home)),
         ("Code and machines", _machines(nights)),
     ]
@@ -47,60 +54,56 @@ def _lines(lines: list[str] | None, otherwise: str) -> list[str]:
 
 
 def _nights(nights: list[dict[str, Any]]) -> list[str]:
-    head = ("night", "state", "code", "machine", "load a core", "hours", "calls", "alarms", "failures")
+    head = ("night", "state", "alarms", "failures", "hours", "calls", "load a core", "code", "machine")
     rows = [
         (
             row["night"],
             row["state"],
-            row["made_by"].get("commit") or row["code"],
-            row["machine"],
-            f"{row['load']:.2f}",
-            f"{row['seconds'] / 3600:.2f}",
-            str(row["calls"]),
             str(len(row["alarms"] or ())),
             str(len(row["failures"] or ())),
+            f"{row['seconds'] / 3600:.2f}",
+            str(row["calls"]),
+            f"{row['load']:.2f}",
+            row["made_by"].get("commit") or row["code"],
+            row["machine"],
         )
         for row in reversed(nights[-_MOST_NIGHTS:])
     ]
     note = (
-        f"The last {_MOST_NIGHTS} of {len(nights):,} nights; `olscale jobs history` has all."
+        f"The last {_MOST_NIGHTS} of {len(nights):,} nights; olscale jobs history has all."
         if len(nights) > _MOST_NIGHTS
         else ""
     )
-    return [rows_html(head, rows, (0, 1, 2, 3)), *([paragraphs([note], "note")] if note else [])]
+    return [rows_html(head, rows, (0, 1, 7, 8)), *([paragraphs([note], "note")] if note else [])]
 
 
-def _changes(verdicts: list[SeriesVerdict]) -> list[str]:
+def _changes(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[str]:
     found = []
     for verdict in verdicts:
         marks = dict(verdict.series.marks())
         for begin, (before, after) in zip(verdict.begins, pairwise(verdict.levels), strict=True):
             if verdict.verdict != "unstable":
                 why = f"{marks[begin]} changed" if begin in marks else ""
-                found.append((begin, verdict.series.name, verdict.series.metric, f"{before:.4g}", f"{after:.4g}", why))
+                name, metric = names[verdict.series.name], _METRICS[verdict.series.metric]
+                found.append((begin, name, metric, level_text(before), level_text(after), why))
     if not found:
         return _lines([], "No level has changed.")
     head = ("since", "series", "metric", "before", "after", "that night")
     return [rows_html(head, sorted(found, reverse=True), (0, 1, 2, 5))]
 
 
-def _series_sections(verdicts: list[SeriesVerdict]) -> list[tuple[str, list[str]]]:
+def _series_sections(verdicts: list[SeriesVerdict], names: dict[str, str]) -> list[tuple[str, list[str]]]:
     sections: dict[str, list[str]] = {}
     for verdict in verdicts[:_MOST_SERIES]:
         aside = {"unstable": "Unstable series", "not enough": "Too few nights yet"}
-        title = (
-            aside.get(verdict.verdict)
-            or {
-                "ratio": "Ratios of benchmarks",
-                "rows_per_second": "Rows a second",
-                "error": "Errors",
-            }[verdict.series.metric]
-        )
-        parts = sections.setdefault(title, [])
-        parts.append(f"<h3>{escape(verdict.text)}</h3>{_drawing(verdict)}")
+        metric = _METRICS[verdict.series.metric]
+        name = names[verdict.series.name] + (f": {metric}" if verdict.verdict in aside else "")
+        title = aside.get(verdict.verdict) or metric.capitalize()
+        parts = sections.setdefault(title, [paragraphs([_LEGEND], "note")])
+        parts.append(f"<h3>{escape(name)}: {escape(verdict.said)}</h3>{_drawing(verdict)}")
     if len(verdicts) > _MOST_SERIES:
         sections["More series"] = [
-            paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: `olscale jobs history` has them."])
+            paragraphs([f"{len(verdicts) - _MOST_SERIES:,} more: olscale jobs history has them."])
         ]
     return list(sections.items())
 
@@ -138,8 +141,8 @@ def _drawing(verdict: SeriesVerdict) -> str:
             marks=marks,
             points=points,
             levels=levels,
-            highest=f"{high:.4g}",
-            lowest=f"{low:.4g}",
+            highest=level_text(high),
+            lowest=level_text(low),
             first=printable(series.nights[0]),
             last=printable(series.nights[-1]),
         )

@@ -39,6 +39,8 @@ class NightSeries:
         One entry a night.
     loaded : list of bool
         Nights that began under load, whose speeds do not count.
+    setting : tuple of str
+        Dataset, transforms, learner, parameters and protocol; empty for a benchmark.
     """
 
     metric: str
@@ -49,6 +51,7 @@ class NightSeries:
     codes: list[str] = field(default_factory=list)
     fingerprints: list[str] = field(default_factory=list)
     loaded: list[bool] = field(default_factory=list)
+    setting: tuple[str, ...] = ()
 
     def counted(self) -> list[int]:
         """Return the positions of the nights that count, of the last `MOST_NIGHTS`."""
@@ -92,11 +95,27 @@ class SeriesVerdict:
     def text(self) -> str:
         """A line for people."""
         name = f"{self.series.name} ({self.series.metric}{f' on {self.series.machine}' * bool(self.series.machine)})"
+        return f"{name}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """The verdict in words."""
         if len(self.levels) < 2:
-            return f"{name}: {self.verdict}"
+            return self.verdict
         before, now = self.levels[-2:]
         share = f" ({100 * (now / before - 1):+.0f} %)" if before and self.series.metric != "error" else ""
-        return f"{name}: {self.verdict} since {self.begins[-1]}: {before:.4g} -> {now:.4g}{share}"
+        return f"{self.verdict} since {self.begins[-1]}: {level_text(before)} -> {level_text(now)}{share}"
+
+
+def level_text(value: float) -> str:
+    """Return a level with four figures, or as a whole number.
+
+    Examples
+    --------
+    >>> level_text(0.95), level_text(1234567.8)
+    ('0.95', '1,234,568')
+    """
+    return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{value:.4g}"
 
 
 def read_series(home: JobHome, rule: SpeedRule, metric: str | None = None, whole: bool = True) -> list[NightSeries]:
@@ -125,6 +144,7 @@ def series_of(rows: Iterable[dict[str, Any]], rule: SpeedRule, metric: str | Non
             if value is None or not np.isfinite(value) or metric not in (None, kind):
                 continue
             series = found.setdefault((kind, name, machine), NightSeries(kind, name, machine))
+            series.setting = () if row["kind"] == "bench" else tuple(row.get(part) or "" for part in _SETTING)
             if series.nights and series.nights[-1] == row["night"]:
                 continue  # one setting on two versions of a learner in a night: the first counts
             series.nights.append(row["night"])

@@ -83,7 +83,9 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
 
     async def codes() -> list[int]:
         address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        server = asyncio.create_task(serve([store], 0, "127.0.0.1", "/hub/", ("127.0.0.1",), address.set_result, [nights]))
+        server = asyncio.create_task(
+            serve([store], 0, "127.0.0.1", "/hub/", ("127.0.0.1",), address.set_result, [nights])
+        )
         url, client, found = await address, AsyncHTTPClient(), []
         page = (await client.fetch(url)).body.decode()
         assert "perceptron" in page
@@ -95,7 +97,12 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
         assert (await client.fetch(url + "page/0/")).body == b"Nights of small"
         tag = (await client.fetch(url + "live/0")).headers["Etag"]
         asked = [(url + "live/0", {"If-None-Match": tag}), (url + "live/0", {"Host": "evil.example"})]
-        asked += [(url + "results/7", {}), (url + "page/1/", {}), (url + "report/0/..%2f..%2fetc/passwd", {}), (url + "results/0", {})]
+        asked += [
+            (url + "results/7", {}),
+            (url + "page/1/", {}),
+            (url + "report/0/..%2f..%2fetc/passwd", {}),
+            (url + "results/0", {}),
+        ]
         for where, headers in asked:
             try:
                 found.append((await client.fetch(HTTPRequest(where, headers=headers))).code)
