@@ -5,6 +5,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from olscale.results import Plan, PlannedDataset, canonical_json
+from olscale.results.plans import TUNING
 
 UNPLACED = 2**31
 """Place of what no experiment of the store has: behind everything else."""
@@ -24,7 +25,8 @@ class Names:
     """The names of datasets and learners, from the plans of a store.
 
     Experiments come in the order in which the store saw them first, and of one that was changed its last form comes first.
-    The first label found in that order counts; places are those of the first appearance.
+    The first label found in that order counts; places are those of the first appearance. What tuning compares comes last, and
+    names nothing that an experiment asks for: a default among the candidates is not what was chosen.
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:
@@ -50,7 +52,7 @@ class Names:
                 if one.label not in labels:
                     labels.append(one.label)
         for setting, labels in own.items():
-            if not any(self._labels.get(setting, ())):
+            if setting not in self._labels or not (plan.experiment.endswith(TUNING) or any(self._labels[setting])):
                 self._labels[setting] = labels
 
     def dataset(self, name: str, fingerprint: str, transforms: tuple[str, ...]) -> Name:
@@ -77,4 +79,5 @@ def _in_order(plans: Iterable[Plan]) -> Iterable[Plan]:
     experiments: dict[str, list[Plan]] = {}
     for plan in sorted(plans, key=lambda plan: plan.number):
         experiments.setdefault(plan.experiment, []).append(plan)
-    return chain.from_iterable(reversed(of) for of in experiments.values())
+    in_turn = sorted(experiments, key=lambda name: name.endswith(TUNING))
+    return chain.from_iterable(reversed(experiments[name]) for name in in_turn)

@@ -26,7 +26,7 @@ from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import ask, make_learner
-from olscale.results.plans import LeftOut, PlannedDataset, PlannedLearner
+from olscale.results.plans import TUNING, LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
 
@@ -152,7 +152,7 @@ class PlannedExperiment:
                         roster.enter(source.planned, spec, point)
                     runs = plan.add(source, experiment.tuning.protocol(source.dataset.task), experiment.seed, points)
                     searches[search.id] = search.over(runs)
-        return replace(plan.plan(f"{experiment.name}: tuning", roster), searches=tuple(searches.values()))
+        return replace(plan.plan(f"{experiment.name}{TUNING}", roster), searches=tuple(searches.values()))
 
 
 def _check_tunable(source: _Input, protocol: ProtocolSpec) -> None:

@@ -81,6 +81,10 @@ class PlannedLearner:
     label: str = ""
 
 
+TUNING = ": tuning"
+"""What the name of an experiment is followed by in that of the plan of its tuning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The runs of one experiment.

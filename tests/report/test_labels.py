@@ -213,3 +213,14 @@ def test_an_evaluation_writes_them(shelf: Path, tmp_path: Path) -> None:
     assert table.rows == ("P", "pa1 C=1", "pa1 C=0.5", "PA")
     assert table.entries[0][0].note == "-"
     assert all('"label"' not in run for run in done.store.read(["run"])["run"].to_pylist())
+
+
+def test_what_tuning_compares_names_nothing_that_an_experiment_asks_for(store: Store, fill: Any) -> None:
+    """The default is a candidate that was not chosen: its runs are the default's, not those of the learner that is tuned."""
+    candidates = [fill("pa1", error, {"C": C}) for C, error in ((1.0, 0.3), (0.5, 0.2), (0.25, 0.1))]
+    points = [learner("pa1", {"C": C}, label="pa1, tuned") for C in (1.0, 0.5, 0.25)]
+    write_plan(store, "demo: tuning", sum(candidates, []), (), (ZOO, ANT), points)
+    asked = [learner("pa1", {"C": 1.0}), learner("pa1", {"C": 0.25}, label="pa1, tuned")]
+    write_plan(store, "demo", candidates[0] + candidates[2], (), (ZOO, ANT), asked)
+    names = {(s.params["C"], s.label) for s in summarise(store, experiments=["demo", "demo: tuning"])}
+    assert names == {(1.0, "pa1"), (0.25, "pa1, tuned"), (0.5, "pa1, tuned")}
