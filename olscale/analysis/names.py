@@ -25,8 +25,8 @@ class Names:
     """The names of datasets and learners, from the plans of a store.
 
     Experiments come in the order in which the store saw them first, and of one that was changed its last form comes first.
-    The first label found in that order counts; places are those of the first appearance. What tuning compares comes last, and
-    names nothing that an experiment asks for: a default among the candidates is not what was chosen.
+    The first label found in that order counts; places are those of the first appearance. What tuning compares comes last,
+    and names nothing that an experiment asks for: a default among the candidates is not what was chosen.
     """
 
     def __init__(self, plans: Iterable[Plan]) -> None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
 from olscale.results import Store, canonical_json
-from olscale.results.plans import read_plans
+from olscale.results.plans import TUNING, read_plans
 from olscale.results.selections import Selection, read_selections
 from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
@@ -139,6 +139,12 @@ def summarise(
     plans = read_plans(store, on_damage)
     damaged = store.damaged
     planned = {run for plan in plans if plan.experiment in experiments for run in plan.runs}
+    candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
+    candidates = candidates.difference(*(plan.runs for plan in plans if not plan.experiment.endswith(TUNING)))
+    if ids is None and candidates and not tuning:  # also of tuning that goes on, which has chosen nothing yet
+        ids = (planned or store.done()) - candidates
+        if not ids:
+            return []
     made = aggregated(store, on_damage, planned if ids is None else ids)
     store.damaged = (*damaged, *store.damaged)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)

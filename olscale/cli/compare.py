@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["table", "json", "latex"]),
+    type=click.Choice(["table", "json", "latex", "markdown"]),
     default="table",
     show_default=True,
     help="How to print.",
@@ -67,6 +67,7 @@ def compare(
     from olscale.report import latex, plain, print_rich, select
     from olscale.report.comparison import compared, within_each
     from olscale.report.comparison_tables import comparison_json, comparison_tables
+    from olscale.report.markdown import markdown
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -86,6 +87,8 @@ def compare(
     tables = [table for one, within in all_ for table in comparison_tables(one, within)]
     if format_ == "latex":
         show(latex(tables))
+    elif format_ == "markdown":
+        show(markdown(tables))
     elif sys.stdout.isatty():
         print_rich(tables)
     else:

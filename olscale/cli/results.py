@@ -22,7 +22,7 @@ skip_damaged_option = click.option(
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["table", "json", "csv", "latex"]),
+    type=click.Choice(["table", "json", "csv", "latex", "markdown"]),
     default="table",
     show_default=True,
     help="How to print.",
@@ -59,12 +59,15 @@ def results(
     from olscale.analysis import summarise
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
     from olscale.report.along import along, along_csv, along_json, along_tables
+    from olscale.report.markdown import markdown
     from olscale.results import open_store
 
     opened = open_store(store)
     found = summarise(opened, on_damage="skip" if skip_damaged else "raise", tuning=tuning)
     name_damaged(opened)
-    chosen = select(found, metric, datasets, learners, failed=format_ in ("table", "latex")) if found else []
+    chosen = (
+        select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")) if found else []
+    )
     lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
     if format_ == "json":
         show(along_json(lines, curve) if curve else as_json(chosen))
@@ -78,6 +81,8 @@ def results(
         made = along_tables(lines, curve) if curve else tables(chosen, metric)
         if format_ == "latex":
             show(latex(made))
+        elif format_ == "markdown":
+            show(markdown(made))
         elif sys.stdout.isatty():
             print_rich(made)
         else:

@@ -14,6 +14,7 @@ from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
 
 SHADES = 5
+_MOST_PAIRS = 200
 _SURE = 0.95
 _BOLD = "corrected p at most 0.05, or probability above 0.95"
 
@@ -114,12 +115,22 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
     """Return all tables of a comparison."""
     made = [rank_table(one)]
     if one.outcome.pairs:
-        made.append(pair_table(one.outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", (), one.rope))
+        pairs, said = _shown(one.outcome.pairs, _against(one.outcome))
+        made.append(pair_table(pairs, one.metric, f"Pairs by {metric_text(one.metric)}", said, one.rope))
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
         notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
-        made.append(pair_table(each.pairs, one.metric, title, notes))
+        pairs, said = _shown(each.pairs, _against(one.outcome))
+        made.append(pair_table(pairs, one.metric, title, [*notes, *said]))
     return made
+
+
+def _shown(pairs: Sequence[Pair], best: str) -> tuple[Sequence[Pair], list[str]]:
+    """Return the pairs that a reader can take in: of very many those with the best learner, and a note on the others."""
+    if len(pairs) <= _MOST_PAIRS:
+        return pairs, []
+    kept = [pair for pair in pairs if best in (pair.a, pair.b)]
+    return kept, [f"{len(kept)} of {len(pairs):,} pairs, those with {best}; --format json has all."]
 
 
 def comparison_json(found: Sequence[tuple[Compared, Sequence[Within]]]) -> str:

@@ -1,4 +1,4 @@
-"""The page of a reproduction, ``docs/reproduction.md``: made from a store, never written by hand."""
+"""Tables as Markdown, and the page of a reproduction, ``docs/reproduction.md``: made from a store, never written by hand."""
 
 import re
 from collections.abc import Sequence
@@ -42,12 +42,9 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
     parts = [f"## {_plain(experiment.name)}"]
     if not cells:
         parts.append("Its paper has no table to set beside these figures.")
-        for table in measured_tables(store, experiment):
-            parts += [f"### {_plain(table.title)}", _table(table), *(f"- {_plain(note)}" for note in table.notes)]
-        return parts
+        return [*parts, *_titled(measured_tables(store, experiment))]
     parts.append(f"{len(cells)} published cells: {counts(cells)}.")
-    for table in [*published_tables(cells), *rank_tables(cells)]:
-        parts += [f"### {_plain(table.title)}", _table(table), *(f"- {_plain(note)}" for note in table.notes)]
+    parts += _titled([*published_tables(cells), *rank_tables(cells)])
     lines = [
         f"- {_plain(line)}\n" + "\n".join(f"  - {_plain(cause)}" for cause in causes)
         for line, causes in differences(cells)
@@ -58,14 +55,29 @@ def _reproduction(store: Store, experiment: ExperimentSettings, cells: Sequence[
     return parts
 
 
-def _table(table: Table) -> str:
+def markdown(tables: Sequence[Table]) -> str:
+    """Return tables under their titles, the best of each column in bold, with their notes as lists."""
+    return "\n\n".join(_titled(tables, "**")) + "\n"
+
+
+def _titled(tables: Sequence[Table], bold: str = "") -> list[str]:
+    parts = []
+    for table in tables:
+        notes = [f"- {_plain(note)}" for note in table.notes]
+        parts += [f"### {_plain(table.title)}", _table(table, bold), *(["\n".join(notes)] if bold and notes else notes)]
+    return parts
+
+
+def _table(table: Table, bold: str) -> str:
     lines = [["", *table.columns]]
-    lines += [[name, *map(_text, line)] for name, line in zip(table.rows, table.entries, strict=True)]
+    lines += [[name, *(_text(one, bold) for one in line)] for name, line in zip(table.rows, table.entries, strict=True)]
     return _grid(lines)
 
 
-def _text(entry: Entry) -> str:
+def _text(entry: Entry, bold: str) -> str:
     text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
+    text = f"{bold}{text.strip()}{bold}" if entry.best else text
+    text += "~" if bold and entry.alike else ""
     return (text + ("!" if entry.partial else "")).strip() if entry.mean else entry.note
 
 
