@@ -4,6 +4,7 @@
 # make lint         what CI checks beside the tests
 # make notebooks    run the notebooks
 # make screenshots  make the pictures of the documentation; needs Chromium
+# make grand        every learner on every data set, for hours, and the tables of docs/grand-comparison.md; it goes on where it stopped
 # make clean        remove everything that the targets above made
 #
 # Needs Python 3.11, 3.12 or 3.13 and the package index. Another interpreter: make quickstart PYTHON=python3.12
@@ -14,7 +15,7 @@ OUT := quickstart
 STORE := $(OUT)/store
 
 .DELETE_ON_ERROR:
-.PHONY: quickstart test test-fast lint notebooks screenshots clean
+.PHONY: quickstart test test-fast lint notebooks screenshots grand grand-page clean
 
 quickstart: .venv/installed $(OUT)/digits/manifest.json $(OUT)/breast_cancer/manifest.json $(OUT)/rotating-xor/manifest.json
 	@$(BIN)/olscale evaluate pipelines/quickstart.toml --workers 2 --store $(STORE)
@@ -51,6 +52,29 @@ notebooks: .venv/notebooks
 
 screenshots: .venv/dev
 	$(BIN)/python -m docs.screenshots
+
+GRAND := grand
+PAGE := docs/grand-comparison.md
+SOME := $(addprefix --dataset ,electricity-2000 letter-2000 a9a-2000 mnist-1000)
+AS_PAGE = --format markdown >>$(GRAND)/page.md
+
+grand: .venv/installed
+	$(BIN)/olscale evaluate pipelines/grand.toml --store $(GRAND)/store
+	@$(MAKE) --no-print-directory grand-page
+
+grand-page:
+	sed '/^## Figures/q' $(PAGE) >$(GRAND)/page.md
+	echo >>$(GRAND)/page.md
+	$(BIN)/olscale compare $(GRAND)/store --metric cumulative_error $(AS_PAGE)
+	echo >>$(GRAND)/page.md
+	$(BIN)/olscale compare $(GRAND)/store --metric test_error $(AS_PAGE)
+	echo >>$(GRAND)/page.md
+	$(BIN)/olscale results $(GRAND)/store --dataset noisy-sines --dataset gaussian-novelties $(AS_PAGE)
+	echo >>$(GRAND)/page.md
+	$(BIN)/olscale results $(GRAND)/store --metric rows_per_second $(SOME) $(AS_PAGE)
+	echo >>$(GRAND)/page.md
+	$(BIN)/olscale results $(GRAND)/store --metric model_bytes $(SOME) $(AS_PAGE)
+	mv $(GRAND)/page.md $(PAGE)
 
 clean:
 	rm -rf .venv $(OUT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
