@@ -67,7 +67,6 @@ def compare(
     from olscale.report import latex, plain, print_rich, select
     from olscale.report.comparison import compared, within_each
     from olscale.report.comparison_tables import comparison_json, comparison_tables
-    from olscale.report.markdown import markdown
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -88,6 +87,8 @@ def compare(
     if format_ == "latex":
         show(latex(tables))
     elif format_ == "markdown":
+        from olscale.report.markdown import markdown
+
         show(markdown(tables))
     elif sys.stdout.isatty():
         print_rich(tables)

@@ -59,7 +59,6 @@ def results(
     from olscale.analysis import summarise
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
     from olscale.report.along import along, along_csv, along_json, along_tables
-    from olscale.report.markdown import markdown
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -82,6 +81,8 @@ def results(
         if format_ == "latex":
             show(latex(made))
         elif format_ == "markdown":
+            from olscale.report.markdown import markdown
+
             show(markdown(made))
         elif sys.stdout.isatty():
             print_rich(made)
