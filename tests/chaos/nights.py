@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from time import monotonic, sleep
 
 import olscale
@@ -30,6 +31,7 @@ from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import load_job
 from olscale.jobs.series import judge, read_series
 
+_SLOWED, _MOST_NOISE = "linear: pa1 to bare dot + axpy, prefetch", 0.025
 NIGHTS = [f"{number:02}" for number in range(1, 11)]
 KILLED, WRONG, CHANGED, SLOW = "03", "04", "06", ("08", "09", "10")
 
@@ -153,25 +155,35 @@ class Nights:
                 self.begin(night).wait()
             print(f"night {night}: {night_rows(self.home)[-1]['state']}, {monotonic() - start:.0f} s", flush=True)
 
+    def noise(self) -> float:
+        """Return how far the ratio of the loop that is to be slower is off its median before, as a share of it."""
+        ratios = read_series(self.home, self.job.alarm.speed, "ratio")
+        [values] = [series.values[: NIGHTS.index(SLOW[0])] for series in ratios if series.name == _SLOWED]
+        return median(abs(value / median(values) - 1.0) for value in values)
+
     def faults(self) -> list[str]:
-        """Return what the history and the messages say that was not done, or do not say."""
+        """Return what the history and the messages say that was not done, or do not say.
+
+        On a machine with more to do, that hides a step of 15 %, they are to say nothing of it.
+        """
+        seen = self.noise() < _MOST_NOISE
         rows = {row["night"]: row for row in night_rows(self.home)}
         text = (self.folder / "said").read_text() if (self.folder / "said").exists() else ""
         messages = {message["night"]: message for message in map(json.loads, filter(None, text.splitlines()))}
-        found = [
-            f"{night} is {rows.get(night, {}).get('state')}" for night in NIGHTS if not self._is_right(rows, night)
-        ]
+        alarms = (WRONG, SLOW[-1]) if seen else (WRONG,)
+        unlike = [night for night in NIGHTS if not self._is_right(rows, night, alarms)]
+        found = [f"{night} is {rows.get(night, {}).get('state')}" for night in unlike]
         wrong = [line for line in rows[WRONG]["alarms"] if "other bytes" in line]
         if len(wrong) != 2 or not all("results of pa1 " in line and "made: code " in line for line in wrong):
             found.append(f"night {WRONG} does not name pa1 and the code alone: {wrong}")
         events = {night: message["event"] for night, message in messages.items()}
-        if events != {WRONG: "alarm", "05": "recovered", SLOW[-1]: "alarm"}:
+        if events != dict.fromkeys(alarms, "alarm") | {"05": "recovered"}:
             found.append(f"messages were {events}")
-        if "since 08" not in messages.get(SLOW[-1], {}).get("text", ""):
+        if seen and "since 08" not in messages.get(SLOW[-1], {}).get("text", ""):
             found.append("no message says since when pa1 is slower")
         ratios = [judge(series, self.job.alarm) for series in read_series(self.home, self.job.alarm.speed, "ratio")]
         slower = {verdict.series.name for verdict in ratios if verdict.verdict == "slower"}
-        if "linear: pa1 to bare dot + axpy, prefetch" not in slower or any(": pa1" not in name for name in slower):
+        if (_SLOWED in slower) != seen or any(": pa1" not in name for name in slower):
             found.append(f"slower were {slower}")
         for series in read_series(self.home, self.job.alarm.speed, "error"):
             if (CHANGED, "data") not in series.marks():
@@ -183,8 +195,8 @@ class Nights:
         return found
 
     @staticmethod
-    def _is_right(rows: dict[str, dict[str, object]], night: str) -> bool:
-        state = "alarm" if night in (WRONG, SLOW[-1]) else "good"
+    def _is_right(rows: dict[str, dict[str, object]], night: str, alarms: tuple[str, ...]) -> bool:
+        state = "alarm" if night in alarms else "good"
         calls = 3 if night == KILLED else 1
         row = rows.get(night, {})
         return (row.get("state"), row.get("calls"), list(row.get("failures") or ())) == (state, calls, [])  # type: ignore[call-overload]
@@ -196,6 +208,8 @@ def main() -> int:
         nights = Nights(Path(folder))
         nights.run()
         faults = nights.faults()
+        if (noise := nights.noise()) >= _MOST_NOISE:
+            print(f"ratios are off by {100 * noise:.0f} % where nothing changed: no slow-down of 15 % can be told here")
         for row in night_rows(nights.home):
             for line in (*(row["alarms"] or ()), *(row["changed"] or ())):
                 print(f"night {row['night']}: {line}")
