@@ -116,7 +116,7 @@ class StoppedError(ExecutionError):
     ----------
     message : str
     signal : int
-        Number of the signal: the exit code is 128 more.
+        Number of the signal, 0 where it was the time: the exit code is 128 more, or 75.
     """
 
     def __init__(self, message: str, signal: int) -> None:

@@ -40,7 +40,7 @@ COMMANDS = {
 }
 """Name of a command -> the module that has a click command of that name, and its line in ``olscale --help``."""
 
-INTERRUPTED = 130
+INTERRUPTED, CALL_AGAIN = 130, 75
 
 
 class LazyGroup(Group):
@@ -78,7 +78,7 @@ class LazyGroup(Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 130 when interrupted, 143 when ended by SIGTERM.
+        """Run and exit: 0 on success, 1 on failure, 2 on bad usage, 75 at its stop time, 130 or 143 after Ctrl-C or SIGTERM.
 
         With ``standalone_mode=False`` exceptions reach the caller, as in click.
         """
@@ -99,7 +99,7 @@ class LazyGroup(Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(1)
         except StoppedError as stopped:
-            _fail(f"olscale: {stopped}", 128 + stopped.signal)
+            _fail(f"olscale: {stopped}", 128 + stopped.signal if stopped.signal else CALL_AGAIN)
         except OlscaleError as fault:
             _fail(f"olscale: error: {fault}", 1)
         except Exception as fault:

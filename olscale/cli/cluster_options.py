@@ -1,10 +1,13 @@
-"""The options that say where runs run; every command that runs something has them."""
+"""The options that say where runs run, and for how long; every command that runs something has them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 import click
+
+from olscale.cli.stop_options import stop_options
 
 _OPTIONS = [
     click.option(
@@ -25,14 +28,32 @@ _OPTIONS = [
         help="Where a local cluster shows Dask's dashboard (default: nowhere).",
     ),
     click.option("--in-process", is_flag=True, help="Run here, without Dask."),
+    click.option(
+        "--wait-workers",
+        type=click.FloatRange(min=0),
+        envvar="OLSCALE_WAIT_WORKERS",
+        metavar="SECONDS",
+        help="How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180).",
+    ),
+    click.option(
+        "--stop-seconds",
+        type=click.FloatRange(min=0),
+        envvar="OLSCALE_STOP_SECONDS",
+        metavar="SECONDS",
+        help="How long workers may take to save what goes on, once asked to stop (default: 30).",
+    ),
 ]
 
 
 def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give `command` the options, which reach it as one dict `cluster`: keywords of `olscale.evaluate`."""
 
+    @stop_options
     @wraps(command)
-    def called(**options: Any) -> None:
+    def called(stop_at: float, **options: Any) -> None:
+        from olscale.execution.settings import SETTINGS
+        from olscale.execution.shutdown import Stop
+
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
         here = cluster["in_process"]
@@ -44,7 +65,11 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
             )
         if cluster["tls"] is not None and here:
             raise click.UsageError("--tls encrypts Dask's connections; there are none with --in-process")
-        command(**options, cluster=cluster)
+        wait, stop_seconds = options.pop("wait_workers"), options.pop("stop_seconds")
+        given = {} if stop_seconds is None else {"stop_seconds": stop_seconds}
+        if wait is not None:
+            given |= {"no_worker_seconds": wait, "connect_seconds": max(wait, SETTINGS.connect_seconds)}
+        command(**options, cluster=cluster | {"stop": Stop(stop_at), "settings": replace(SETTINGS, **given)})
 
     for option in reversed(_OPTIONS):
         called = option(called)

@@ -12,6 +12,7 @@ import click
 from olscale.cli.group import Group
 from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say, show
+from olscale.cli.stop_options import stop_options
 
 if TYPE_CHECKING:
     from olscale.jobs.home import JobHome
@@ -47,7 +48,8 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
 @jobs.command(short_help="Run a night, or go on with it.")
 @_of_job
 @click.option("--night", metavar="NAME", help="Name of the night; the date (UTC) of its begin when left out.")
-def run(file: str, home: str | None, night: str | None) -> None:
+@stop_options
+def run(file: str, home: str | None, night: str | None, stop_at: float) -> None:
     """Run a night of the job FILE: ingest what changed, evaluate, run benchmarks, compare, notify.
 
     The same command goes on with a night that was interrupted; after one that ended it has nothing to do. A second caller
@@ -60,7 +62,7 @@ def run(file: str, home: str | None, night: str | None) -> None:
     job, where = _open(file, home)
     find_modules_here()
     with progress_for(sys.stderr) as progress:
-        end = run_night(job, where, night, progress=progress)
+        end = run_night(job, where, night, progress=progress, stop_at=stop_at)
     for line in end.lines:
         say(line)
     said = {"done": f"nothing to do: night {end.night} has ended", "busy": "nothing to do", "stopped": "call it again"}

@@ -1,4 +1,4 @@
-"""Being asked to stop: the first Ctrl-C or SIGTERM asks, the second Ctrl-C interrupts."""
+"""Being asked to stop: the first Ctrl-C, a SIGTERM or the clock asks, another Ctrl-C interrupts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import inf
+from time import time
 from types import FrameType
 
 from olscale.errors import StoppedError
@@ -15,19 +17,24 @@ from olscale.system.interrupts import UserInterrupt
 class Stop:
     """Whether somebody has asked an evaluation to save what it is at and to stop.
 
+    Parameters
+    ----------
+    at : float
+        Seconds since 1970 from which on it is asked for without anybody's doing.
+
     Attributes
     ----------
     signal : int
         Number of the signal that asked; 0 while nobody has.
     """
 
-    def __init__(self) -> None:
-        self.signal = 0
+    def __init__(self, at: float = inf) -> None:
+        self.signal, self.at = 0, at
 
     @property
     def asked(self) -> bool:
         """Whether to stop."""
-        return self.signal != 0
+        return self.signal != 0 or time() >= self.at
 
     def ask(self) -> None:
         """Ask to stop, as SIGTERM does."""
@@ -35,7 +42,7 @@ class Stop:
 
     def error(self, what: str) -> StoppedError:
         """Return the error that ends an evaluation that was asked to stop; `what` says what was saved."""
-        name = signal.Signals(self.signal).name if self.signal else "stopped"
+        name = signal.Signals(self.signal).name if self.signal else "the time to stop has come"
         return StoppedError(f"{name}: {what}; run the same command again to go on", self.signal)
 
     @contextmanager
@@ -52,6 +59,7 @@ class Stop:
                 signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        # A launcher may send SIGTERM more than once, or as the time is up: what is being saved must not suffer from it.
+        if self.asked and number == signal.SIGINT:
             raise UserInterrupt
-        self.signal = number
+        self.signal = self.signal or number

@@ -40,6 +40,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from olscale.errors import ExperimentError
 from olscale.evaluation.explain import explain
+from olscale.system.sizes import parse_duration
 
 Event = Literal["failed", "alarm", "recovered", "late"]
 
@@ -170,22 +171,8 @@ class NotifyRule(_Section):
         return self
 
 
-def parse_age(text: str) -> float:
-    """Return the seconds of an age such as ``26h``, ``90m`` or ``2d``.
-
-    Examples
-    --------
-    >>> parse_age("26h")
-    93600.0
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text)
-    if match is None:
-        raise ValueError("expected a number and a unit of s, m, h or d, such as 26h")
-    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
-
-
 def _checked_age(text: str) -> str:
-    parse_age(text)
+    parse_duration(text)
     return text
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 from pathlib import Path
 from time import time
 from types import FrameType
@@ -68,6 +69,7 @@ def run_night(
     *,
     progress: Progress | None = None,
     clock: Callable[[], float] = time,
+    stop_at: float = inf,
 ) -> NightEnd:
     """Run a night, or go on with one that was interrupted; a night that has ended is left alone.
 
@@ -80,6 +82,8 @@ def run_night(
     progress : Progress, optional
     clock : callable
         Seconds since 1970.
+    stop_at : float
+        By that clock, when to stop as if asked to by SIGTERM.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def run_night(
         if name in ended and ended[name]["state"] != "failed":
             _settle_rest(job, home, ended[name])
             return NightEnd("done", name)
-        end = _run(job, home, name, progress or Silent(), clock)
+        end = _run(job, home, name, progress or Silent(), clock, stop_at)
         if end.state not in ("stopped", "done"):
             _settle(job, home, next(row for row in night_rows(home) if row["night"] == name))
         return end
@@ -123,7 +127,9 @@ def _unfinished(job: JobFile, home: JobHome, ended: dict[str, dict[str, Any]], n
     return last
 
 
-def _run(job: JobFile, home: JobHome, night: str, progress: Progress, clock: Callable[[], float]) -> NightEnd:
+def _run(
+    job: JobFile, home: JobHome, night: str, progress: Progress, clock: Callable[[], float], stop_at: float
+) -> NightEnd:
     folder, host = home.night(night), made_by()
     file = folder / "begun.json"
     definition = run_id(job.model_dump(mode="json", exclude={"notify", "keep", "alarm"}))
@@ -142,7 +148,8 @@ def _run(job: JobFile, home: JobHome, night: str, progress: Progress, clock: Cal
             return NightEnd("done", night, (line,))
         return _finish(job, home, night, begun, [], [line], clock)
     rows: list[dict[str, Any]] = []
-    with _stoppable(left) as late:
+    until = stop_at - clock()
+    with _stoppable(max(0.1, min(left, until)), last=left <= until) as late:
         try:
             failures = _do_steps(job, home, folder, rows, progress)
         except (StoppedError, _AskedToStop) as stopped:
@@ -247,15 +254,16 @@ def _settle_rest(job: JobFile, home: JobHome, entry: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _stoppable(seconds: float) -> Iterator[threading.Event]:
-    """Let SIGTERM stop what goes on, and send it after so many seconds; yields whether that was the reason."""
+def _stoppable(seconds: float, last: bool) -> Iterator[threading.Event]:
+    """Let SIGTERM stop what goes on, and send it after so many seconds; yields whether those were its `last`."""
     late = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
         raise _AskedToStop(signal.Signals(number).name)
 
     def end() -> None:
-        late.set()
+        if last:
+            late.set()
         os.kill(os.getpid(), signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():

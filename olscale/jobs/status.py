@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome
-from olscale.jobs.job_file import JobFile, parse_age
+from olscale.jobs.job_file import JobFile
 from olscale.jobs.notify import tell_late
 from olscale.results.live import LiveReader
 from olscale.results.store import Store
-from olscale.system.sizes import speed_text
+from olscale.system.sizes import parse_duration, speed_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
     lines = []
     if nights:
         lines.append(f"last night: {nights[-1]['night']}, {nights[-1]['state']}")
-    limit = timedelta(seconds=parse_age(job.max_age))
+    limit = timedelta(seconds=parse_duration(job.max_age))
     late = good is None
     if good is None:
         lines.append("no night has ended without failures yet")

@@ -56,6 +56,25 @@ def speed_text(rows_per_second: float) -> str:
     return f"{rows_per_second:.0f} rows/s"
 
 
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration such as ``26h``, ``90m`` or ``2d``.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+
+    Examples
+    --------
+    >>> parse_duration("26h")
+    93600.0
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text)
+    if match is None:
+        raise ValueError("expected a number and a unit of s, m, h or d, such as 26h")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration as minutes and seconds, or with hours; a dash where it is not known.
 

@@ -174,6 +174,31 @@ def test_sigterm_saves_and_says_so_in_one_line(shelf: Path, tmp_path: Path) -> N
     assert "2 of 2 runs computed" in again.stdout
 
 
+@pytest.mark.parametrize("how", ["--stop-after", "--stop-at", "OLSCALE_STOP_AT"])
+def test_an_evaluation_stops_by_itself_at_its_time(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Exit 75 and one line, as from a night of jobs; the same command without the option goes on."""
+    args = ["evaluate", "--dataset", shelf / "dense", "--learner", "pa", "--order", "time", "--in-process"]
+    args += ["--store", tmp_path / "s"]
+    with monkeypatch.context() as patch:
+        if how == "OLSCALE_STOP_AT":
+            patch.setenv(how, "2026-01-01T00:00")
+        given = {"--stop-after": ["--stop-after", "0s"], "--stop-at": ["--stop-at", "1.5"]}
+        stopped = run(*args, *given.get(how, []))
+    assert stopped.returncode == 75
+    assert stopped.stderr.splitlines()[-1].startswith("olscale: the time to stop has come: dense, time order, pa")
+    assert "1 of 1 runs computed" in run(*args).stdout
+
+
+@pytest.mark.parametrize(("option", "value"), [("--stop-after", "6"), ("--stop-at", "tomorrow"), ("--stop-at", "nan")])
+def test_a_stop_time_that_is_none_is_bad_usage(tmp_path: Path, option: str, value: str) -> None:
+    done = run("evaluate", "--dataset", "d", "--learner", "pa", "--store", tmp_path, option, value)
+    assert done.returncode == 2
+    assert "expected a" in done.stderr
+    assert value in done.stderr
+
+
 PACED = """
 import os
 import time

@@ -296,6 +296,12 @@ def _one_signal_asks_and_two_interrupt() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    at_its_time = Stop(at=0.0)
+    with at_its_time.listening():
+        assert at_its_time.asked
+        for _ in range(2):  # of a batch system, while things are being saved
+            signal.raise_signal(signal.SIGTERM)
+    assert at_its_time.signal == signal.SIGTERM
 
 
 class Scheduler:

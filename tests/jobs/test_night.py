@@ -140,6 +140,20 @@ def test_a_night_that_takes_too_long_stops_by_itself_and_has_failed(
     assert [row["state"] for row in night_rows(home)] == ["failed"]
 
 
+def test_a_night_that_is_told_when_to_stop_is_to_be_called_again(
+    make_job: MakeJob, home: JobHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sleep(*_: object) -> None:
+        time.sleep(30)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("olscale.jobs.night.evaluate_step", sleep)
+        end = run_night(make_job(), home, "1", stop_at=time.time() + 0.3)
+    assert end.state == "stopped"
+    assert night_rows(home) == []
+    assert run_night(make_job(), home, "1").state == "good"
+
+
 def test_what_a_kill_behind_the_history_left_undone_is_done_by_the_next_call(make_job: MakeJob, home: JobHome) -> None:
     assert run_night(make_job(), home, "1").state == "good"
     page, told = home.path / "page" / "index.html", home.path / "told.json"
