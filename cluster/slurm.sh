@@ -5,56 +5,71 @@
 #SBATCH --cpus-per-task=16
 #SBATCH --mem=32G
 #SBATCH --time=04:00:00
-# Usage: sbatch cluster/slurm.sh EXPERIMENT.toml STORE
-# Paths must be on a file system that all nodes share. Submitted again after a time limit, it computes what is missing.
-#   OLSCALE_TLS  folder of a certificate on that file system, made if missing (default: ~/.config/olscale/tls): encrypts all
-#                connections. Who reaches a scheduler that does not encrypt can run code as you; `none` is for a cluster
-#                that nobody else uses
+#SBATCH --signal=B:TERM@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+# Usage: sbatch cluster/slurm.sh EXPERIMENT.toml STORE [OPTIONS OF olscale evaluate]
+# Paths must be on a file system that all nodes share, this folder too. Before its time limit, or when it is preempted, the
+# job saves what goes on; it requeues itself and goes on until all is computed.
+#   OLSCALE_VENV      virtual environment that has olscale (default: .venv where sbatch was called)
+#   OLSCALE_TLS       folder of a certificate on that file system, made if missing (default: ~/.config/olscale/tls). Who
+#                     reaches a scheduler that does not encrypt can run code as you; `none` is for a cluster that nobody
+#                     else uses
+#   OLSCALE_RESTARTS  how often the job requeues itself at most (default: 50)
 set -euo pipefail
-if [ $# -ne 2 ]; then
-    echo "usage: sbatch $0 EXPERIMENT.toml STORE" >&2
+if [ $# -lt 2 ]; then
+    echo "usage: sbatch $0 EXPERIMENT.toml STORE [OPTIONS]" >&2
     exit 2
 fi
-experiment=$1
-store=$2
-
+experiment=$1 store=$2
+shift 2
+# Submitted by cron there is no HOME; and SLURM runs a copy of this file, so that node.sh is not beside it.
+export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+here=$(dirname "$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/^ *Command=\([^ ]*\).*/\1/p')")
 # The environment olscale is installed in; on the shared file system, or the same on all nodes.
 # shellcheck disable=SC1091
 source "${OLSCALE_VENV:-$SLURM_SUBMIT_DIR/.venv}/bin/activate"
 
-DASK_CONFIG=$(python -c "import olscale.execution as e; print(e.__path__[0])")
-export DASK_CONFIG
-# Print a folder for numba's cache, local to the node: no locks on NFS. Its index is a pickle, so it must be ours alone.
-cache() {
-    local folder
-    folder="${TMPDIR:-/tmp}/olscale-numba-$(id -u)"
-    mkdir -m 700 "$folder" 2>/dev/null || true
-    if [ -L "$folder" ] || [ ! -O "$folder" ] || [ "$(stat -c %a "$folder")" != 700 ]; then folder=$(mktemp -d); fi
-    echo "$folder"
-}
-export -f cache
-protocol=tcp
-tls=${OLSCALE_TLS:-$HOME/.config/olscale/tls}
-if [ "$tls" != none ]; then
-    python -m olscale.execution.tls "$tls"
-    protocol=tls
-    export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True DASK_DISTRIBUTED__COMM__TLS__CA_FILE="$tls/cert.pem"
-    for role in CLIENT SCHEDULER WORKER; do
-        export "DASK_DISTRIBUTED__COMM__TLS__${role}__CERT=$tls/cert.pem" "DASK_DISTRIBUTED__COMM__TLS__${role}__KEY=$tls/key.pem"
-    done
+export OLSCALE_TLS=${OLSCALE_TLS:-$HOME/.config/olscale/tls}
+export OLSCALE_MEET=$HOME/.cache/olscale/slurm-$SLURM_JOB_ID.json
+export OLSCALE_WORKERS=${OLSCALE_WORKERS:-${SLURM_CPUS_PER_TASK:-1}} OLSCALE_STOP_SECONDS=${OLSCALE_STOP_SECONDS:-90}
+if [ -n "${SLURM_MEM_PER_NODE:-}" ]; then
+    export OLSCALE_MEMORY=${OLSCALE_MEMORY:-$((SLURM_MEM_PER_NODE * 95 / 100 / OLSCALE_WORKERS))MiB}
 fi
-host=$(hostname)
-port=$((20000 + SLURM_JOB_ID % 20000))
+# Some sites keep the signal back, and it may come a minute late.
+limit=$(date -d "$(squeue --noheader --job "$SLURM_JOB_ID" --format %e)" +%s 2>/dev/null || true)
+if [ -n "$limit" ]; then
+    left=$((limit - $(date +%s)))
+    export OLSCALE_STOP_AT=${OLSCALE_STOP_AT:-$((limit - (left < 480 ? left / 4 : 120)))}
+fi
+rm -f "$OLSCALE_MEET"
 
-dask scheduler --protocol "$protocol" --host "$host" --port "$port" --no-dashboard --dashboard-address 127.0.0.1:0 &
-scheduler=$!
-trap 'kill "$scheduler" 2>/dev/null || true' EXIT
-# shellcheck disable=SC2016
-srun --ntasks-per-node=1 bash -c 'export NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$(cache)}
-    exec dask worker "$@" --local-directory "$(mktemp -d)"' worker \
-    "$protocol://$host:$port" --nworkers "$SLURM_CPUS_PER_TASK" --nthreads 1 --no-dashboard \
-    --dashboard-address 127.0.0.1:0 --death-timeout 120 &
+first='' others=''
+trap 'kill -TERM ${first:+"$first"} 2>/dev/null || true' TERM
+if [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then
+    OLSCALE_NODE=1 srun --overlap --relative=1 --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) \
+        --kill-on-bad-exit=0 "$here/node.sh" worker &
+    others=$!
+fi
+OLSCALE_NODE=0 "$here/node.sh" olscale evaluate "$experiment" --store "$store" --scheduler {} "$@" &
+first=$!
+while :; do   # wait returns when a signal comes, too
+    code=0
+    wait "$first" || code=$?
+    kill -0 "$first" 2>/dev/null || break
+done
+wait "$first" 2>/dev/null || { last=$?; [ "$last" -eq 127 ] || code=$last; }
+first=''
+if [ -n "$others" ]; then wait "$others" || true; fi
 
-NUMBA_CACHE_DIR=${NUMBA_CACHE_DIR:-$(cache)} \
-    olscale evaluate "$experiment" --store "$store" --scheduler "$protocol://$host:$port"
-olscale results "$store"
+# Stopped in time, to be called again; but a job that was cancelled or is being requeued already is no longer running.
+if [ "$code" -eq 75 ] || [ "$code" -eq 143 ]; then
+    state=$(squeue --noheader --job "$SLURM_JOB_ID" --format %T)
+    if [ "$state" = RUNNING ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "${OLSCALE_RESTARTS:-50}" ]; then
+        echo "requeueing job $SLURM_JOB_ID"
+        scontrol requeue "$SLURM_JOB_ID"
+    fi
+    exit "$code"
+fi
+if [ "$code" -eq 0 ]; then olscale results "$store"; fi
+exit "$code"
