@@ -29,7 +29,8 @@ python=${PYTHON:-python}
 facts=$("$python" -c "
 import os, sys
 import olscale.execution
-from distributed.system import CPU_COUNT, MEMORY_LIMIT
+from dask.system import CPU_COUNT
+from distributed.system import MEMORY_LIMIT
 workers = int(os.environ.get('OLSCALE_WORKERS') or CPU_COUNT)
 print(olscale.execution.__path__[0], workers, int(0.95 * MEMORY_LIMIT / workers), sep='\n')")
 { read -r DASK_CONFIG; read -r processes; read -r memory; } <<<"$facts"

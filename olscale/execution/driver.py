@@ -22,6 +22,7 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.compatibility import misfit, modules_of
+from olscale.execution.demand import ask_for_workers
 from olscale.execution.group_calls import GroupCalls
 from olscale.execution.group_records import clear_scratch, finished_outcomes, write_lost
 from olscale.execution.on_worker import TOPIC, stop_tasks
@@ -66,7 +67,7 @@ class _Drive:
         self._workers = Workers(client, self._fits, settings)
         self._calls = GroupCalls(client, store, self._workers, progress, stop, settings)
         self._learners: tuple[str, ...] = ()
-        self._left = 0
+        self._left, self._asks = 0, True
 
     async def run(self, groups: Sequence[RunGroup]) -> None:
         for part in (part for group in groups for part in group.parts()):
@@ -98,11 +99,22 @@ class _Drive:
         """Follow the workers that come and go, and end those that say nothing any more."""
         while True:
             await self._workers.look()
+            await self._ask()
             limit = self._settings.silence_seconds
             for worker in {worker for worker, last in self._calls.last_words.values() if monotonic() - last > limit}:
                 self._progress.note(f"nothing was heard from worker {worker} for {limit:.0f} s: it is ended")
                 await self._workers.give_up(worker)
             await asyncio.sleep(self._settings.watch_seconds)
+
+    async def _ask(self) -> None:
+        """Tell the scheduler how many workers could be used: it may be one that gets and ends them by itself."""
+        if self._asks:
+            demand, seconds = self._calls.demand(), 10 * self._settings.watch_seconds
+            try:
+                async with asyncio.timeout(self._settings.answer_seconds):
+                    await self._client.run_on_scheduler(ask_for_workers, self._calls.name, *demand, seconds)
+            except Exception:  # its olscale is older, or it has none: then nobody scales by what we say
+                self._asks = False
 
     async def _fits(self, worker: str) -> bool:
         """Compare a worker that has joined with this process; one that differs would give other results without a word."""

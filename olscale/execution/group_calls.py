@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from functools import partial
+from math import ceil
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -44,6 +46,12 @@ class GroupCalls:
         self._stop, self._settings = stop, settings
         self.name = uuid4().hex[:12]
         self.last_words: dict[str, tuple[str, float]] = {}
+        self._groups: Counter[bool] = Counter()  # actors and tasks that are at work or wait for room
+
+    def demand(self) -> tuple[int, set[str]]:
+        """Return how many workers could be used, and which are at work."""
+        wanted = self._groups[True] + ceil(self._groups[False] / self._workers.threads)
+        return wanted, {worker for worker, _ in self.last_words.values()}
 
     def hear(self, event: Any) -> None:
         """Pass on what a task reports of its progress."""
@@ -134,15 +142,19 @@ class GroupCalls:
     @contextlib.asynccontextmanager
     async def _placed(self, group: RunGroup, actor: bool, alone: bool) -> AsyncIterator[str]:
         """Yield a worker that has room for the group, and listen for it from then on."""
-        async with self._workers.place(actor, alone) as worker:
-            self.last_words[group.name] = worker, monotonic()
-            try:
-                yield worker
-            except WorkerLostError as lost:
-                lost.worker = worker
-                raise
-            finally:
-                self.last_words.pop(group.name, None)
+        self._groups[actor] += 1
+        try:
+            async with self._workers.place(actor, alone) as worker:
+                self.last_words[group.name] = worker, monotonic()
+                try:
+                    yield worker
+                except WorkerLostError as lost:
+                    lost.worker = worker
+                    raise
+                finally:
+                    self.last_words.pop(group.name, None)
+        finally:
+            self._groups[actor] -= 1
 
     async def _cancel(self, future: Any) -> None:
         with contextlib.suppress(Exception):

@@ -182,6 +182,11 @@ class Workers:
             await self.notify()
 
     @property
+    def threads(self) -> float:
+        """Threads of a worker, on average; one while there is none."""
+        return sum(self._threads.values()) / len(self._threads) if self._threads else 1.0
+
+    @property
     def report_seconds(self) -> float:
         """How long a worker keeps silent between two reports, so that all of them are not too many for the scheduler."""
         return max(self._settings.report_seconds, sum(self._threads.values()) / self._settings.most_reports)
