@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Run a command against a Dask cluster of its own: a scheduler here, workers on other hosts.
-# Usage: cluster/ssh.sh HOST,HOST,... WORKERS COMMAND...     WORKERS a host; {} in the command becomes the scheduler's address
+# Usage: cluster/ssh.sh HOSTS WORKERS COMMAND...     {} in the command becomes the scheduler's address
+#   HOSTS    HOST,HOST,... or a file with a host a line, as hosts.example; WORKERS on each that says no other number
+#   The command is asked to stop in good order by Ctrl-C, SIGTERM, or `--stop-after 8h` among its options.
 #   OLSCALE_HOST    name or address of this machine that the hosts reach it by (default: hostname)
 #   OLSCALE_TLS     folder of a certificate that all hosts have, made if missing: encrypts all connections, those of the
 #                   command too. Who reaches a scheduler that does not encrypt can run code as you: with other hosts this
@@ -9,11 +11,14 @@
 # Hosts need the same paths: environment, datasets, store and the certificate lie on a shared file system, or are copies.
 set -euo pipefail
 if [ $# -lt 3 ]; then
-    echo "usage: $0 HOST,HOST,... WORKERS COMMAND...   ({} becomes the scheduler's address)" >&2
+    echo "usage: $0 HOST,HOST,...|FILE WORKERS COMMAND...   ({} becomes the scheduler's address)" >&2
     exit 2
 fi
-IFS=, read -ra hosts <<<"$1"
-workers=$2
+hosts=() counts=()
+while read -r host count; do
+    case $host in '' | '#'*) continue ;; esac
+    hosts+=("$host") counts+=("${count:-$2}")
+done < <(if [ -f "$1" ]; then cat "$1"; else tr ',' '\n' <<<"$1"; fi)
 shift 2
 if [ "${hosts[*]}" != localhost ] && [ -z "${OLSCALE_TLS:-}" ]; then
     echo "whoever reaches Dask over the network can run code as you: set OLSCALE_TLS to a folder that all hosts have" \
@@ -73,9 +78,10 @@ done
 address=$("$PYTHON" -c "import json, sys; print(json.load(open(sys.argv[1]))['address'])" "$run/scheduler.json")
 
 # A worker whose scheduler is gone for a minute ends by itself: nothing stays behind on a host that could not be told.
-worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "$workers" --nthreads 1 --no-dashboard
-    --dashboard-address 127.0.0.1:0 --death-timeout 60 "${tls[@]}")
-for host in "${hosts[@]}"; do
+for number in "${!hosts[@]}"; do
+    host=${hosts[$number]}
+    worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "${counts[$number]}" --nthreads 1
+        --no-dashboard --dashboard-address 127.0.0.1:0 --death-timeout 60 "${tls[@]}")
     if [ "$host" = localhost ]; then
         "${worker[@]}" --host "$listen" --local-directory "$run" >"$run/$host.log" 2>&1 &
     else

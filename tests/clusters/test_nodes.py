@@ -17,7 +17,7 @@ import yaml
 
 from tests.clusters.conftest import ROOT, Work, records
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def free_port() -> int:
@@ -101,7 +101,7 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
     command = [placed(word, tmp_path, port) for word in words]
     assert command[0] == "node.sh"
     with nodes([str(ROOT / "cluster/node.sh"), *command[1:]], environment, tmp_path, 2) as going:
-        assert going[0].wait(300) == 0, (tmp_path / "node-0.log").read_text()
+        assert going[0].wait(600) == 0, (tmp_path / "node-0.log").read_text()
     assert quiet(tmp_path, 2)
     store = tmp_path / "data" / "store"
     table = subprocess.run([olscale, "results", store], env=tools, check=True, capture_output=True, text=True).stdout

@@ -5,11 +5,27 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
+    """And the same as a list otherwise; here ssh is a stand-in that notes what it is to run, and where."""
+    (tmp_path / "hosts").write_text("# a remark\nnode1\n\nnode2 8\n")
+    remote = tmp_path / "remote"
+    remote.write_text(f'#!/bin/sh\necho "$1 $2" >>"{tmp_path}/notes"\nexec sleep 60\n')
+    remote.chmod(0o755)
+    environment = os.environ | {"OLSCALE_REMOTE": str(remote), "OLSCALE_TLS": "none", "OLSCALE_HOST": "127.0.0.1"}
+    for given in (str(tmp_path / "hosts"), "node1,node2"):
+        words = [str(ROOT / "cluster/ssh.sh"), given, "3", "sleep", "1"]
+        subprocess.run(words, env=environment | {"PYTHON": sys.executable}, check=True, timeout=120)
+    lines = (tmp_path / "notes").read_text().splitlines()
+    found = sorted((line.split()[0], int(line.split("--nworkers ")[1].split()[0])) for line in lines)
+    assert found == [("node1", 3), ("node1", 3), ("node2", 3), ("node2", 8)]
+
 
 STUB = """#!/usr/bin/env bash
 echo "$(basename "$0") $* | numba ${NUMBA_CACHE_DIR:-} | ca ${DASK_DISTRIBUTED__COMM__TLS__CA_FILE:-}" >>"$NOTES"
