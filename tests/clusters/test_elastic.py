@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,9 @@ from distributed import Client, LocalCluster
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.demand import ask_for_workers
 from olscale.execution.evaluate import evaluate
-from tests.clusters.conftest import records
+from tests.cli.command import run
+from tests.cluster import Cluster
+from tests.clusters.conftest import ROOT, records
 
 
 class Watcher:
@@ -56,7 +61,7 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path:
     evaluate(experiment, tmp_path / "here", in_process=True)
     most = 0
 
-    async def run() -> None:
+    async def grow() -> None:
         nonlocal most
         async with (
             LocalCluster(
@@ -76,6 +81,24 @@ def test_a_cluster_without_workers_grows_as_far_as_it_may(shelf: Path, tmp_path:
                 while cluster.scheduler.workers:
                     await asyncio.sleep(0.1)
 
-    asyncio.run(run())
+    asyncio.run(grow())
     assert 1 <= most <= 2
     assert records(tmp_path / "there") == records(tmp_path / "here")
+
+
+@pytest.mark.long
+def test_two_drivers_share_a_cluster(cluster: Cluster, shelf: Path, tmp_path: Path) -> None:
+    """Each ends with the bytes of an evaluation in process."""
+    learners = ["--learner", "perceptron", "--learner", "sklearn.linear_model:Perceptron"]
+    drivers = {}
+    for order in ("permuted", "time"):
+        words = [sys.executable, "-m", "olscale", "evaluate", "--dataset", shelf / "dense", *learners, "--order", order]
+        store = ["--store", tmp_path / order, "--scheduler", cluster.scheduler]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        drivers[order] = words, subprocess.Popen([*words, *store], env=environment, stderr=subprocess.PIPE)
+    for order, (words, driver) in drivers.items():
+        _, said = driver.communicate(timeout=120)
+        assert driver.returncode == 0, said
+        here = run(*words[3:], "--store", tmp_path / f"{order}-here", "--in-process")
+        assert here.returncode == 0
+        assert records(tmp_path / order) == records(tmp_path / f"{order}-here")

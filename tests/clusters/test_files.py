@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -175,3 +176,26 @@ def test_compose_nodes_differ_in_their_number_only() -> None:
         others.pop(key, None)
     assert json.dumps(first) == json.dumps(others)
     assert compose["networks"]["dask"]["internal"]
+
+
+def evaluations() -> list[list[str]]:
+    """Return the arguments of every call of ``olscale evaluate`` in the pages and files of clusters."""
+    files = [*(ROOT / "docs/clusters").glob("*.md"), ROOT / "cluster/README.md", *SYSTEMD]
+    text = "\n".join(file.read_text().replace("\\\n", " ") for file in files)
+    found = [line.split() for line in re.findall(r"olscale evaluate ([^`#\n]*--store[^`#\n]*)", text)]
+    compose = yaml.safe_load((ROOT / "cluster/compose.yaml").read_text())
+    words = [service["command"] for service in compose["services"].values()]
+    words += [
+        container["args"] for file in MANIFESTS for pod in pods(documents(file)) for container in pod["containers"]
+    ]
+    return found + [line[line.index("evaluate") + 1 :] for line in words if "evaluate" in line]
+
+
+def test_every_evaluation_in_pages_and_manifests_is_one() -> None:
+    """Its options exist, and their values are of their kinds."""
+    from olscale.cli.evaluate import evaluate
+
+    found = evaluations()
+    assert len(found) >= 12
+    for words in found:
+        evaluate.make_context("evaluate", list(words))

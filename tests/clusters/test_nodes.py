@@ -38,9 +38,7 @@ def of_kubernetes() -> tuple[list[str], dict[str, str]]:
         source = entry.get("valueFrom", {})
         key = source.get("resourceFieldRef", {}).get("resource", entry["name"])
         environment[entry["name"]] = entry["value"] if "value" in entry else known[key]
-    return container["args"], {
-        name: value.replace("$(JOB)", environment["JOB"]) for name, value in environment.items()
-    }
+    return container["args"], {name: value.replace("$(JOB)", environment["JOB"]) for name, value in environment.items()}
 
 
 def of_compose() -> tuple[list[str], dict[str, str]]:
@@ -83,7 +81,7 @@ def quiet(folder: Path, count: int) -> bool:
     return all("Traceback" not in (folder / f"node-{number}.log").read_text() for number in range(count))
 
 
-@pytest.mark.parametrize("kind", ["kubernetes", "compose"])
+@pytest.mark.parametrize("kind", ["kubernetes", pytest.param("compose", marks=pytest.mark.slow)])
 def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_path: Path, kind: str) -> None:
     words, given = of_kubernetes() if kind == "kubernetes" else of_compose()
     port = free_port()
@@ -95,7 +93,9 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
         )
     experiment = (ROOT / "cluster/kubernetes/experiment.toml").read_text()
     (tmp_path / "experiment.toml").write_text(placed(experiment, tmp_path, port))
-    subprocess.run([work.venv / "bin" / "python", "-m", "olscale.execution.tls", tmp_path / "tls"], env=tools, check=True)
+    subprocess.run(
+        [work.venv / "bin" / "python", "-m", "olscale.execution.tls", tmp_path / "tls"], env=tools, check=True
+    )
     environment = tools | {name: placed(value, tmp_path, port) for name, value in given.items()}
     environment["OLSCALE_WORKERS"] = "1"  # of the four cores that the manifest asks for
     command = [placed(word, tmp_path, port) for word in words]
@@ -113,9 +113,7 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
 
 
 @pytest.mark.parametrize("leaves", ["worker", "first"])
-def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(
-    work: Work, tmp_path: Path, leaves: str
-) -> None:
+def test_a_node_that_is_taken_away_loses_a_checkpoint_interval_at_most(work: Work, tmp_path: Path, leaves: str) -> None:
     """As spot machines are: SIGTERM to a node. Workers' work goes on elsewhere; the first saves and is started again."""
     work.pause(0.15)
     store = tmp_path / "store"

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+
 def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
     """And the same as a list otherwise; here ssh is a stand-in that notes what it is to run, and where."""
     (tmp_path / "hosts").write_text("# a remark\nnode1\n\nnode2 8\n")
