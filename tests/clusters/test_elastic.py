@@ -97,7 +97,7 @@ def test_two_drivers_share_a_cluster(cluster: Cluster, shelf: Path, tmp_path: Pa
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         drivers[order] = words, subprocess.Popen([*words, *store], env=environment, stderr=subprocess.PIPE)
     for order, (words, driver) in drivers.items():
-        _, said = driver.communicate(timeout=120)
+        _, said = driver.communicate(timeout=250)
         assert driver.returncode == 0, said
         here = run(*words[3:], "--store", tmp_path / f"{order}-here", "--in-process")
         assert here.returncode == 0
