@@ -11,12 +11,14 @@
 #   #SCRON --time={{ "%d" % (seconds // 60) }}
 #   {{ cron_minute }} {{ cron_hour }} * * * bash THIS-FILE
 # repeats it every night; else a line of cron on the login node that calls sbatch.
+# bash hears of the end of its time first, and passes it on.
+night=
+trap '[ -z "$night" ] || kill -TERM "$night"' TERM
 {{ command }} &
 night=$!
-# bash hears of the end of its time first, and passes it on.
-trap 'kill -TERM "$night"' TERM
 wait "$night"; code=$?
 if [ "$code" -gt 128 ]; then wait "$night"; code=$?; fi
-# 75: stopped in time, to be continued.
-if [ "$code" -eq 75 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+# 75: stopped in time, to be continued; a job that was cancelled stops as well, but is no longer running.
+state=$(squeue --noheader --job "$SLURM_JOB_ID" --format %T)
+if [ "$code" -eq 75 ] && [ "$state" = RUNNING ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 exit "$code"
