@@ -14,17 +14,16 @@ import click
 from olscale.system.sizes import parse_duration
 
 
-class _Of(click.ParamType):
-    """What a function makes of text, or says is wrong with it."""
+def _by(parse: Callable[[str], float]) -> Callable[[click.Context, click.Parameter, str | None], float]:
+    """Return what makes seconds of an option's text; an option that is left out means never."""
 
-    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
-        self.name, self._parse = name, parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(context: click.Context, option: click.Parameter, text: str | None) -> float:
         try:
-            return self._parse(value)
+            return inf if text is None else parse(text)
         except ValueError as fault:
-            self.fail(f"{value!r}: {fault}", param, ctx)
+            raise click.BadParameter(f"{text!r}: {fault}") from None
+
+    return convert
 
 
 def parse_moment(text: str) -> float:
@@ -53,13 +52,13 @@ def parse_moment(text: str) -> float:
 _OPTIONS = [
     click.option(
         "--stop-after",
-        type=_Of("duration", parse_duration),
+        callback=_by(parse_duration),
         metavar="DURATION",
         help="Save what goes on after 90m, 4h ... and exit with 75: the same command goes on with it.",
     ),
     click.option(
         "--stop-at",
-        type=_Of("time", parse_moment),
+        callback=_by(parse_moment),
         envvar="OLSCALE_STOP_AT",
         metavar="TIME",
         help="Likewise at 2026-01-01T06:30, or so many seconds after 1970; the earlier of both counts.",
@@ -72,8 +71,8 @@ def stop_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**options: Any) -> None:
-        after, at = options.pop("stop_after"), options.pop("stop_at")
-        command(**options, stop_at=min(inf if at is None else at, inf if after is None else time.time() + after))
+        stop_at = min(options.pop("stop_at"), time.time() + options.pop("stop_after"))
+        command(**options, stop_at=stop_at)
 
     for option in reversed(_OPTIONS):
         called = option(called)
