@@ -105,9 +105,9 @@ trap end EXIT
 trap 'asked=1; for pid in ${command:-${scheduler:-$workers}}; do kill -TERM "$pid" 2>/dev/null || true; done' TERM INT
 
 start_workers() {   # at an address
-    # Of a scheduler that is gone for a minute nothing stays behind.
+    # On a busy machine, or from a slow file system, workers take minutes to start.
     "$python" -m distributed.cli.dask_worker "$1" --nthreads 1 --no-dashboard --dashboard-address 127.0.0.1:0 \
-        --nworkers "$processes" --memory-limit "${OLSCALE_MEMORY:-$memory}" --death-timeout 60 --local-directory "$run" \
+        --nworkers "$processes" --memory-limit "${OLSCALE_MEMORY:-$memory}" --death-timeout 300 --local-directory "$run" \
         >>"$log" 2>&1 &
     workers=$!
 }
