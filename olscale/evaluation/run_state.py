@@ -21,9 +21,9 @@ from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt, check_scores, guarded
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
+from olscale.evaluation.model_watch import ModelWatch
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_record import environment, metric_results
-from olscale.evaluation.watch import Watch
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
@@ -70,7 +70,7 @@ class RunState:
         ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
     spent : Spent
         What the learner has taken so far.
-    watch : Watch
+    watch : ModelWatch
         Looks at the model along the stream.
     random : GlobalRandom, optional
         The global random numbers of a learner from elsewhere.
@@ -106,7 +106,7 @@ class RunState:
         kinds, stream = metrics or METRICS.load_all(), shape
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.meets(shape)]
-        self.watch = Watch(self._metrics, stream)
+        self.watch = ModelWatch(self._metrics, stream)
         self._seconds, self._tested = 0.0, 0
         self._prepared: dict[str, float] = {}
         self._ready = False

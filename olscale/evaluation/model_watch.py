@@ -10,7 +10,7 @@ from olscale.evaluation.metrics import Metric, StreamShape
 from olscale.learners.contract.learner import Learner
 
 
-class Watch:
+class ModelWatch:
     """The rows of a stream that come to a learner alone, for metrics that look at it then; none where no metric does.
 
     Parameters
