@@ -262,6 +262,7 @@ class _Builder:
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             for i, (name, learner) in enumerate(learners):
+                ask(name, "check_rows", partial(cost_of(learner).check_rows, length))
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
                     run = Run(key, name, learner.version, params[i], fold)
                     added[i].append(self.runs.setdefault(run.id, run))

@@ -87,6 +87,13 @@ class RandomNodes(FixedLayer):
             )
         return params
 
+    def check_rows(self, rows: int) -> None:
+        if rows < self._gathered():
+            raise ParameterError(
+                f"learner {self.name}: the stream has {rows:,} rows, and start=boost learns nothing before row "
+                f"{self._gathered():,}; take a smaller N0, fewer nodes, or start=ridge"
+            )
+
     def _gathered(self) -> int:
         if self.start == "ridge":
             return 0

@@ -113,6 +113,11 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
         ({"learners": [{"name": "pa1", "params": {"c": 1}}]}, UnknownNameError, "parameter of learner pa1 'c'"),
         ({"learners": [{"name": "pa1", "params": {"C": -1}}]}, ParameterError, "learner pa1: parameter C was -1"),
         (
+            {"learners": [{"name": "oselm", "params": {"start": "boost", "N0": 401}}]},
+            ParameterError,
+            "learner oselm: the stream has 400 rows, and start=boost learns nothing before row 401",
+        ),
+        (
             {"transforms": ["standardise"]},
             UnknownNameError,
             "unknown transform 'standardise'; did you mean 'standardize'",

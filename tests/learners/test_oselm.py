@@ -17,6 +17,7 @@ from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import UNKNOWN, codes_of
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.least_squares_loop import learn_features
+from olscale.learners.oselm import OSELM
 from olscale.learners.random_nodes import set_radial, set_sigmoids
 from olscale.learners.registry import make_learner
 from olscale.learners.rff_rls import RFFRLS
@@ -198,6 +199,14 @@ def test_what_has_no_solution_is_refused_or_ends_the_run() -> None:
         begun("rff-rls", 5, 2, features=5)
     with pytest.raises(DivergedError, match="row 19: features of the first N0 rows depend on each other"):
         begun("oselm", 5, 2, nodes=10, start="boost", N0=20).learn(0.0 * X, y)
+
+
+def test_boosting_refuses_streams_that_end_before_it_does() -> None:
+    """No row of these would be scored by anything but 0."""
+    learner = OSELM(nodes=10, start="boost", N0=61)
+    with pytest.raises(ParameterError, match="the stream has 60 rows, and start=boost learns nothing before row 61"):
+        learner.fit(*small_stream(2, rows=60))
+    assert learner.fit(*small_stream(2, rows=61)).score(*small_stream(2)) > 0.5
 
 
 def test_forgetting_without_excitation_ends_as_diverged_with_a_hint() -> None:

@@ -34,6 +34,15 @@ class EstimatesCost(Capability):
             With the size that is needed and what to do instead.
         """
 
+    def check_rows(self, rows: int) -> None:
+        """Refuse a stream of so few rows that none would be predicted by what was learned.
+
+        Raises
+        ------
+        ParameterError
+            With how many are needed.
+        """
+
     def cheaper(self) -> str:
         """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
         return ""
