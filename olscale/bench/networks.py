@@ -1,4 +1,7 @@
-"""Networks with a random layer, every row predicted before it is learned, beside BLAS symv and syr of their size."""
+"""Networks: random layers beside BLAS symv and syr of their size, components beside scikit-learn's IncrementalPCA.
+
+Every row is predicted before it, or its block, is learned; IncrementalPCA has no rows to predict.
+"""
 
 from typing import Any
 
@@ -7,6 +10,7 @@ import numpy as np
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.linear import learner
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.learner import FloatArray
 
 _COLUMNS = 20
 _ELEMENTS = 200_000_000
@@ -32,7 +36,36 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
             "thousand rows/s",
             rounds,
         )
-    return found
+    return [*found, *_components(rounds)]
+
+
+def _components(rounds: int) -> list[Figure]:
+    """Return the speeds one by one on rows of the shape of the OSPVM paper's faces: 200 of 32 x 32, 40 classes."""
+    rng, classes, kept = np.random.default_rng(0), 40, 100
+    y = np.tile(np.arange(classes), 5)
+    X = rng.uniform(size=(classes, 1024))[y] + 0.1 * rng.normal(size=(len(y), 1024))
+    stream, peer = [Chunk(X, y, 1024)], f"scikit-learn IncrementalPCA, {kept} components, one by one after {kept}"
+    ours = {
+        "ospvm, 72 nodes, one by one": ("ospvm", {"nodes": 72, "block": 1}),
+        f"ipca-lda, {kept} components, one by one": ("ipca-lda", {"components": kept, "block": 1}),
+        f"ipca-lda, {kept} components, block = 16": ("ipca-lda", {"components": kept}),
+    }
+    contestants = [
+        learner(name, params, stream, peer, "", title, 1.0, classes) for title, (name, params) in ours.items()
+    ]
+    return compare([_incremental(peer, X, kept), *contestants], "rows/s", rounds)
+
+
+def _incremental(name: str, X: FloatArray, kept: int) -> Contestant:
+    """Return scikit-learn's; its first block has at least as many rows as there are components."""
+    from sklearn.decomposition import IncrementalPCA
+
+    def fit(_: object) -> None:
+        model = IncrementalPCA(kept).partial_fit(X[:kept])
+        for row in range(kept, len(X)):
+            model.partial_fit(X[row : row + 1])
+
+    return Contestant(name, fit, len(X))
 
 
 def _blas(name: str, size: int, count: int) -> Contestant:
