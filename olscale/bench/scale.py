@@ -24,7 +24,8 @@ from olscale.bench.workloads.url_like import ROWS as URL_ROWS
 from olscale.bench.workloads.webspam_like import ROWS as WEBSPAM_ROWS
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
-from olscale.evaluation.experiment import DatasetSpec, parse_experiment
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.experiment_sections import DatasetSpec
 from olscale.evaluation.pipelines import load_pipeline
 from olscale.execution.evaluate import evaluate
 

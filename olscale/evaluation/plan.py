@@ -16,7 +16,8 @@ from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.dataset_fit import check_classes, check_learner
-from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from olscale.data.dataset import open_dataset
 from olscale.errors import ExperimentError, OlscaleError
-from olscale.evaluation.experiment import EVERY, DatasetSpec, Experiment, LearnerSpec
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.registry import learner_class, learner_names
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from olscale.evaluation.experiment import Experiment, LearnerSpec
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment_sections import LearnerSpec
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import ask
 from olscale.results.plans import PlannedDataset, PlannedLearner

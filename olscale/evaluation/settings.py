@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from olscale.errors import OlscaleError
-from olscale.evaluation.experiment import DatasetSpec, Experiment, LearnerSpec
+from olscale.evaluation.experiment import Experiment
+from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.run import Run
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.registry import learner_class, make_learner

@@ -12,7 +12,8 @@ from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExperimentError
 from olscale.evaluation.class_shards import ShardPass, cut_shards
 from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.experiment import TuningSpec, parse_experiment
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.experiment_sections import TuningSpec
 from olscale.evaluation.fused_runs import fuse_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
