@@ -142,7 +142,7 @@ def summarise(
     candidates = {run for plan in plans if plan.experiment.endswith(TUNING) for run in plan.runs}
     candidates = candidates.difference(*(plan.runs for plan in plans if not plan.experiment.endswith(TUNING)))
     if ids is None and candidates and not tuning:  # also of tuning that goes on, which has chosen nothing yet
-        ids = (planned or store.done()) - candidates
+        ids = (planned or {*store.read(["id"], on_damage)["id"].to_pylist()}) - candidates
         if not ids:
             return []
     made = aggregated(store, on_damage, planned if ids is None else ids)

@@ -1,6 +1,6 @@
 """Looks at a model along the stream: its size, and how long a row takes by itself."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -28,15 +28,14 @@ class ModelWatch:
     def __bool__(self) -> bool:
         return bool(self._metrics)
 
-    def pieces(self, chunk: Chunk, first: int) -> Iterator[Chunk]:
-        """Yield `chunk`, which begins with row `first`, so cut that each row that is watched is a piece by itself."""
+    def pieces(self, chunk: Chunk, first: int) -> list[Chunk]:
+        """Return `chunk`, which begins with row `first`, so cut that each row that is watched is a piece by itself."""
         if not self:
-            yield chunk
-            return
+            return [chunk]
         low, high = np.searchsorted(self._points, [first, first + len(chunk)], side="right")
         ends = self._points[low:high] - first
         cuts = np.unique(np.concatenate([[0, len(chunk)], ends - 1, ends])).tolist()
-        yield from (chunk[start:stop] for start, stop in pairwise(cuts))
+        return [chunk[start:stop] for start, stop in pairwise(cuts)]
 
     def is_due(self, piece: Chunk, first: int) -> bool:
         """Return whether a piece is a row that is watched."""

@@ -26,7 +26,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     Raises
     ------
     UnknownNameError, DatasetError
-        If a data set that is not optional cannot be had.
+        If a data set that is not optional cannot be had, or there is no learner of such a name.
     ExperimentError
         If nothing is left to evaluate.
     """
@@ -49,10 +49,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            if learner.optional and learner.name != EVERY:
-                learner_class(learner.name)
             learners += _named(learner, tasks)
         except OlscaleError as error:
+            if not learner.optional:
+                raise
             leave("learner", learner.name, error)
     for kind, left in (("dataset", datasets), ("learner", learners)):
         if not left:

@@ -154,28 +154,27 @@ class RunState:
             if not self.learner.checks_rows:
                 self._guarded(lambda: self._usable(slice_rows(chunk.X, 0, 0)), counts=False)
             self._ready = True
-        for piece in self.watch.pieces(chunk, self.position):
-            if self.watch.is_due(piece, self.position):
-                start = perf_counter()
-                self._guarded(lambda: score_usable(self.learner, piece.X))  # noqa: B023
-                predicted = perf_counter() - start
-                learned = self._learn(piece)
-                self._guarded(lambda: self.watch.look(self.position, self.learner, (predicted, learned)), counts=False)  # noqa: B023
-            else:
-                self._learn(piece)
-
-    def _learn(self, chunk: Chunk) -> float:
-        """Have the stream's next rows learned from and count them; return the seconds it took to learn."""
+        pieces = self.watch.pieces(chunk, self.position)
+        if len(pieces) > 1:
+            for piece in pieces:
+                self.step(piece)
+            return
         if self.outcome != "ok":
-            return 0.0
-        start, scored = perf_counter(), None
+            return
+        due = self.watch.is_due(chunk, self.position)
+        start = perf_counter()
+        if due:
+            self._guarded(lambda: score_usable(self.learner, chunk.X))
+        begin, scored = perf_counter(), None
         with guarded([self]):
             scored = self._schedule.learn(self.learner, self.seen_by_learner(chunk), self.position)
             check_scores(scored.scores, len(scored.rows), self._outputs)
-        seconds = perf_counter() - start
+        seconds = perf_counter() - begin
         if scored is not None:
             self.see(chunk, scored.scores, seconds, scored.rows)
-        return seconds
+        if due:
+            times = begin - start, seconds
+            self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
 
     def seen_by_learner(self, chunk: Chunk) -> Chunk:
         """Return `chunk` as the learner may see it: a novelty detector gets no labels."""

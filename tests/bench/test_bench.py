@@ -163,7 +163,7 @@ def test_an_unknown_benchmark_ends_before_the_first(monkeypatch: pytest.MonkeyPa
 
 def test_the_help_lists_every_benchmark() -> None:
     shown = CliRunner().invoke(olscale, ["bench", "--help"]).output
-    assert f"Benchmarks: {', '.join(BENCHMARKS)}." in " ".join(shown.split())
+    assert f"Benchmarks:{','.join(BENCHMARKS)}." in "".join(shown.split())  # a line may end within a name
 
 
 def test_json_names_the_machine() -> None:

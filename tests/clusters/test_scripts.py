@@ -56,7 +56,9 @@ def node(folder: Path, **settings: str) -> list[str]:
         (folder / "bin" / name).chmod(0o755)
     (folder / "tmp").mkdir()
     environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("DASK_", "NUMBA_", "OLSCALE_"))
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("DASK_", "NUMBA_", "OLSCALE_", "PYTHON"))
     }
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "OLSCALE_NODE": "0"}
     environment |= {"OLSCALE_MEET": str(folder / "meet.json"), "OLSCALE_TLS": str(folder / "tls")}

@@ -62,9 +62,11 @@ def made(name: str, stream: Stream) -> RunState:
     learner = make_learner(name, {})
     key = StreamKey(stream.dataset.name, stream.dataset.fingerprint, (), None)
     run = Run(key, name, learner.version, learner.resolved_params())
-    return RunState(
-        run, StreamShape(stream.rows, len(stream.dataset.classes or ()), task=stream.dataset.task), stream.columns
-    )
+    shape = StreamShape(stream.rows, len(stream.dataset.classes or ()), task=stream.dataset.task)
+    state = RunState(run, shape, stream.columns)
+    if state.looks_ahead:
+        state.prepare(stream.chunk(0).X)
+    return state
 
 
 @pytest.mark.long

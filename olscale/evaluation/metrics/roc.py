@@ -22,6 +22,7 @@ class Roc(EveryRow):
 
     Examples
     --------
+    >>> from olscale.evaluation.protocol import Scoring
     >>> metric = Roc(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("roc",))))
     >>> metric.test(np.array([1, 0, 1, 0]), np.zeros(4), np.array([[2.0], [1.0], [0.5], [-3.0]]))
     >>> metric.series()

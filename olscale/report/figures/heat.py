@@ -9,7 +9,7 @@ import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
 from olscale.report.figures.style import panels, styled
-from olscale.report.figures.words import figure_text, legible
+from olscale.report.figures.words import figure_text, legible, tick_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,16 +27,18 @@ def heat_figure(shown: Mapping[str, SegmentErrors], title: str = "") -> Figure:
     title : str
     """
     shown = legible(shown)
-    names = [figure_text(name) for name in next(iter(shown.values())).names]
+    names = [figure_text(tick_text(name)) for name in next(iter(shown.values())).names]
     percent = np.array([100 * one.errors.mean(axis=0) for one in shown.values()])
+    lines = [tick_text(name) for name in shown]
+    long = max(map(len, names)) > 5
     with styled():
-        figure, [panel] = panels(1, width=6.2, height=1.1 + 0.22 * len(shown))
+        height = 1.1 + 0.22 * len(shown) + (0.05 * max(map(len, names)) if long else 0.0)
+        figure, [panel] = panels(1, width=6.2, height=height)
         mesh = panel.pcolormesh(np.ma.masked_invalid(percent), cmap="cividis")
         every = -(-len(names) // _TICKS)
-        long = max(map(len, names)) > 5
         at = np.arange(0, len(names), every)
         panel.set_xticks(at + 0.5, names[::every], rotation=35 if long else 0, ha="right" if long else "center")
-        panel.set_yticks(np.arange(len(shown)) + 0.5, list(shown))
+        panel.set_yticks(np.arange(len(shown)) + 0.5, lines)
         panel.invert_yaxis()
         panel.grid(False)
         panel.tick_params(length=0)

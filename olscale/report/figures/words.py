@@ -15,6 +15,9 @@ __all__ = ["figure_text", "in_unit", "legible", "metric_text", "params_text"]
 T = TypeVar("T")
 
 
+_LONGEST_TICK = 24
+
+
 def figure_text(name: str) -> str:
     r"""Return a name as matplotlib is to be given it: printable, no formula, and never left out of a legend.
 
@@ -25,6 +28,17 @@ def figure_text(name: str) -> str:
     """
     text = printable(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
+
+
+def tick_text(name: str) -> str:
+    """Return a name for a tick: of one that would leave no room for the figure, its beginning.
+
+    Examples
+    --------
+    >>> tick_text("2026-11-22"), len(tick_text(100 * "x"))
+    ('2026-11-22', 24)
+    """
+    return name if len(name) <= _LONGEST_TICK else f"{name[: _LONGEST_TICK - 3]}..."
 
 
 def legible(shown: Mapping[str, T]) -> dict[str, T]:
