@@ -130,7 +130,7 @@ def test_a_page_and_its_figures_are_whole(store: Store, tmp_path: Path) -> None:
     assert not CONTROLS.search(page)
     assert "row 3\\n=1+[red]\\x1b" in page
     files = list((tmp_path / "out" / "figures").glob("*.svg"))
-    assert len(files) == 2
+    assert len(files) == 3
     for file in files:
         ElementTree.parse(file)  # no XML may hold a control character
         assert not CONTROLS.search(file.read_text())
