@@ -58,5 +58,8 @@ def ask_for_workers(
     plugins: Mapping[str, Any] = dask_scheduler.plugins
     if _NAME not in plugins:
         dask_scheduler.add_plugin(_Demand(dask_scheduler), name=_NAME)
-    plugins[_NAME].asked[driver] = monotonic() + seconds, workers, frozenset(busy)
+    asked = plugins[_NAME].asked
+    asked[driver] = monotonic() + seconds, workers, frozenset(busy)
+    for gone in [name for name, (until, *_) in asked.items() if until < monotonic() and name != driver]:
+        del asked[gone]
     dask_scheduler.idle_since = None  # an idle-timeout would not see actors at work

@@ -113,6 +113,8 @@ class _Drive:
             try:
                 async with asyncio.timeout(self._settings.answer_seconds):
                     await self._client.run_on_scheduler(ask_for_workers, self._calls.name, *demand, seconds)
+            except TimeoutError:  # it is busy; it is told again
+                pass
             except Exception:  # its olscale is older, or it has none: then nobody scales by what we say
                 self._asks = False
 

@@ -7,14 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from distributed import Client, LocalCluster
 
 from olscale.evaluation.experiment import parse_experiment
 from olscale.execution.demand import ask_for_workers
+from olscale.execution.driver import _Drive
 from olscale.execution.evaluate import evaluate
+from olscale.execution.settings import ExecutionSettings
 from tests.cli.command import run
 from tests.cluster import Cluster
 from tests.clusters.conftest import ROOT, records
@@ -47,6 +51,18 @@ def test_what_drivers_ask_for_is_added_up_and_forgotten() -> None:
     assert [worker.address for worker in plugin.valid_workers_downscaling(scheduler, there)] == ["c"]
     ask_for_workers("one", 9, ["a"], -1.0, dask_scheduler=scheduler)
     assert scheduler.adaptive_target() == 5
+    ask_for_workers("three", 1, [], 60.0, dask_scheduler=scheduler)
+    assert plugin.asked.keys() == {"two", "three"}
+
+
+@pytest.mark.parametrize(("fault", "again"), [(TimeoutError(), True), (ModuleNotFoundError("olscale"), False)])
+def test_a_scheduler_that_is_slow_is_told_again_and_one_without_olscale_is_not(fault: Exception, again: bool) -> None:
+    client = SimpleNamespace(run_on_scheduler=AsyncMock(side_effect=fault))
+    calls = SimpleNamespace(demand=lambda: (1, set()), name="one")
+    drive: Any = SimpleNamespace(_asks=True, _calls=calls, _client=client, _settings=ExecutionSettings())
+    for _ in range(3):
+        asyncio.run(_Drive._ask(drive))
+    assert client.run_on_scheduler.await_count == (3 if again else 1)
 
 
 @pytest.mark.long
