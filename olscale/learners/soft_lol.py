@@ -1,23 +1,27 @@
 """Soft local online learning: olscale's own learner in the family of LOL."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.mixture import Mixture
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.prototypes import allocate_prototypes, means_of, open_prototypes
 from olscale.compiled.simd.mixture import GROUPS
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
-from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score
+from olscale.learners.soft_lol_fused import FusedSoftLOL
+from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_places
+
+_ROWS = 32  # whose prototypes are found before the first of them is scored
 
 
-class SoftLOL(OnePassLearner, EstimatesCost):
+class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
     """Soft local online learning: olscale's own variant of `LOL`, not from a paper.
 
     A row x, scaled to length 1, is scored by a common hyperplane and by those of the m prototypes nearest to it:
@@ -133,12 +137,21 @@ class SoftLOL(OnePassLearner, EstimatesCost):
 
     def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
-        mixture = Mixture(np.empty(int(self.m) + 1, np.int64), np.empty(int(self.m) + 1))
-        averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
-        rule = SoftLOLRule(int(self.sharpness), float(self.lam), float(self.C), averaging)
-        model = (state["V"], prototypes, mixture, state.get("force", NO_CHOICE))
+        model = (state["V"], prototypes, open_places(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
-        learn_and_score(X, y, *model, rule, self.norm_limits(), *counts, learning, scores)
+        learn_and_score(X, y, *model, self._rule(), self.norm_limits(), *counts, learning, scores)
+
+    def _rule(self) -> SoftLOLRule:
+        averaging = EXPONENT if self.averaging == "adaptive" else int(self.averaging)
+        return SoftLOLRule(int(self.m), int(self.sharpness), float(self.lam), float(self.C), averaging)
+
+    def grid_key(self) -> object:
+        """Return what gates depend on: settings of which only `C`, `lam` and `averaging` differ share prototypes."""
+        return type(self), self.k, self.m, self.sharpness, self.dtype
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        """Return `learners` in one pass."""
+        return FusedSoftLOL(learners, [learner._rule() for learner in learners if isinstance(learner, SoftLOL)])
 
     @property
     def prototypes_(self) -> FloatArray:

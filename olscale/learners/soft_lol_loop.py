@@ -41,6 +41,7 @@ NO_CHOICE = np.empty(0, dtype=np.int64)
 class SoftLOLRule(NamedTuple):
     """What the parameters say of the gates, of a step and of the mean."""
 
+    m: int
     sharpness: int
     lam: float
     C: float
@@ -99,70 +100,110 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
         force[0], force[1] = 1 - now, 0
 
 
+class Places(NamedTuple):
+    """What hyperplanes need to know of the prototypes of each row, found before it is learned from.
+
+    Attributes
+    ----------
+    indices, gates : arrays of shape (rows, m + 1)
+        The nearest prototypes and their gates, and room for the common plane behind the last.
+    few : int64 array of shape (rows,)
+        How many prototypes score the row.
+    scales : float64 array of shape (rows,)
+        What gives the row length 1; 0 for an empty row.
+    """
+
+    indices: NDArray[np.int64]
+    gates: FloatArray
+    few: NDArray[np.int64]
+    scales: FloatArray
+
+
+def open_places(rows: int, m: int) -> Places:
+    """Return space for as many as `rows` rows and `m` prototypes of each."""
+    return Places(np.empty((rows, m + 1), np.int64), np.empty((rows, m + 1)), np.empty(rows, np.int64), np.empty(rows))
+
+
 @inlined
-def _mix(
-    prototypes: Prototypes,
-    scale: float,
-    existing: int,
-    fresh: bool,
-    far: FloatArray,
-    rule: SoftLOLRule,
-    mixture: Mixture,
-) -> int:
-    """Set gates of the prototypes nearest to the measured row times `scale`, then of the common plane; return how many."""
-    indices, gates = mixture.indices, mixture.gates
-    if fresh:
-        few, indices[0], gates[0] = 1, existing, 1.0  # the row becomes a prototype: it is nearest to itself by far
-    else:
-        few = nearest_few(prototypes, scale, indices, far)
-        if few == 0 and existing > 0:
-            few, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
-        if few > 0:
-            set_gates(far, few, rule.sharpness, gates)
-    indices[few], gates[few] = prototypes.counts.shape[0], 1.0 / np.sqrt(rule.lam)
-    return few + 1
+def _borrowed_places(places: Places) -> Places:
+    return Places(borrowed(places.indices), borrowed(places.gates), borrowed(places.few), borrowed(places.scales))
 
 
-@compiled
-def learn_and_score(
+@inlined
+def _assign(
     X: Any,
-    y: NDArray[np.int64],
-    V: Any,
+    y: Any,
+    first: int,
+    stop: int,
     prototypes: Prototypes,
-    mixture: Mixture,
-    force: NDArray[np.int64],
+    existing: int,
     rule: SoftLOLRule,
     limits: Any,
-    seen: NDArray[np.int64],
-    updates: NDArray[np.int64],
     learning: bool,
-    scores: FloatArray,
-) -> None:
-    """Gate and score each row; when `learning`, move its nearest prototype and the hyperplanes that scored it.
+    far: FloatArray,
+    places: Places,
+) -> Any:
+    """Find the prototypes and gates of the rows from `first` on and, when `learning`, move the nearest.
 
-    Without `force` the predictions are those of the mean.
+    Return where usable rows end, and how many prototypes there are then.
     """
-    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
-    mixture = Mixture(borrowed(mixture.indices), borrowed(mixture.gates))
     low, high = limits
-    k, outputs = V.shape[0] - 1, scores.shape[1]
-    far, f, step = np.empty(mixture.gates.shape[0] - 1), np.empty((outputs, 2)), np.empty(outputs)
-    existing, adaptive, norm = prototypes.existing, force.shape[0] > 0, 1.0 + 1.0 / rule.lam
-    for i in range(scores.shape[0]):
+    for i in range(first, stop):
         square = copy_square(X, i, row_space(prototypes, i))
         if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
-            break
+            return i, existing
         measure(prototypes, X, i)
-        learns = learning and y[i] != UNKNOWN
+        at = i - first
+        places.few[at], places.scales[at] = 0, 0.0
         if square == 0.0:
+            continue
+        scale = 1.0 / np.sqrt(square)
+        learns = learning and y[i] != UNKNOWN
+        indices, gates, few = places.indices[at], places.gates[at], 0
+        if learns and existing < prototypes.counts.shape[0]:
+            few, indices[0], gates[0] = 1, existing, 1.0  # the row becomes a prototype: it is nearest to itself by far
+            existing += 1
+        else:
+            few = nearest_few(prototypes, scale, indices, far)
+            if few == 0 and existing > 0:
+                few, indices[0], far[0] = 1, 0, 1.0  # the model has diverged: no distance is a number
+            if few > 0:
+                set_gates(far, few, rule.sharpness, gates)
+        if learns:
+            p = indices[0]
+            move(prototypes, i, p, scale, prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0), 1.0)
+        places.few[at], places.scales[at] = few, scale
+    return stop, existing
+
+
+@inlined
+def _learn(
+    X: Any,
+    y: Any,
+    first: int,
+    stop: int,
+    V: Any,
+    places: Places,
+    force: Any,
+    rule: SoftLOLRule,
+    seen: Any,
+    updates: Any,
+    learning: bool,
+    scores: Any,
+) -> None:
+    """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
+    common, outputs = V.shape[0] - 1, scores.shape[1]
+    f, step = np.empty((outputs, 2)), np.empty(outputs)
+    adaptive, norm = force.shape[0] > 0, 1.0 + 1.0 / rule.lam
+    for i in range(first, stop):
+        scale, few = places.scales[i - first], places.few[i - first]
+        learns = learning and y[i] != UNKNOWN
+        if scale == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learns else 0
             continue
-        scale = 1.0 / np.sqrt(square)
-        fresh = learns and existing < k
-        planes = _mix(prototypes, scale, existing, fresh, far, rule, mixture)
-        existing += 1 if fresh else 0
+        mixture, planes = Mixture(places.indices[i - first], places.gates[i - first]), few + 1
+        mixture.indices[few], mixture.gates[few] = common, 1.0 / np.sqrt(rule.lam)
         mixed_scores(X, i, V, mixture, planes, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), rule.averaging)
         for c in range(outputs):
@@ -173,8 +214,6 @@ def learn_and_score(
             continue
         if adaptive:
             _compare(f, y[i], force)
-        p = mixture.indices[0]
-        move(prototypes, i, p, scale, prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0), 1.0)
         if _step(f, y[i], norm, rule.C, step):
             past = _power(float(seen[0]), rule.averaging)
             for c in range(outputs):
@@ -183,4 +222,65 @@ def learn_and_score(
                     add_mixed(X, i, V, mixture, planes, c, a, past * a)
             updates[0] += 1
         seen[0] += 1
+
+
+@compiled
+def learn_and_score(
+    X: Any,
+    y: NDArray[np.int64],
+    V: Any,
+    prototypes: Prototypes,
+    places: Places,
+    force: NDArray[np.int64],
+    rule: SoftLOLRule,
+    limits: Any,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    learning: bool,
+    scores: FloatArray,
+) -> None:
+    """A few rows at a time: find prototypes, score, and when `learning` move prototypes and hyperplanes.
+
+    Without `force` the predictions are those of the mean.
+    """
+    X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
+    places = _borrowed_places(places)
+    rows, size, far, existing = scores.shape[0], places.few.shape[0], np.empty(rule.m), prototypes.existing
+    for first in range(0, rows, size):
+        stop = min(first + size, rows)
+        usable, existing = _assign(X, y, first, stop, prototypes, existing, rule, limits, learning, far, places)
+        _learn(X, y, first, usable, V, places, force, rule, seen, updates, learning, scores)
+        if usable < stop:
+            scores[usable:] = np.nan
+            break
     flush(prototypes, X)
+
+
+@compiled
+def assign(X: Any, y: NDArray[np.int64], prototypes: Prototypes, places: Places, rule: SoftLOLRule, limits: Any) -> int:
+    """Find the prototypes and gates of all rows and move the nearest, for several settings; return where usable rows end."""
+    X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
+    usable: int = _assign(
+        X, y, 0, y.shape[0], prototypes, prototypes.existing, rule, limits, True, np.empty(rule.m), places
+    )[0]
+    flush(prototypes, X)
+    return usable
+
+
+@compiled
+def learn_assigned(
+    X: Any,
+    y: NDArray[np.int64],
+    V: Any,
+    places: Places,
+    usable: int,
+    force: NDArray[np.int64],
+    rule: SoftLOLRule,
+    seen: NDArray[np.int64],
+    updates: NDArray[np.int64],
+    scores: FloatArray,
+) -> None:
+    """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
+    X, V, places, scores = borrowed_rows(X), borrowed(V), _borrowed_places(places), borrowed(scores)
+    _learn(X, y, 0, usable, V, places, force, rule, seen, updates, True, scores)
+    scores[usable:] = np.nan

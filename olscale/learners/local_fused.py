@@ -1,0 +1,58 @@
+"""Settings of a local learner in one pass: those whose prototypes are the same find them once."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows, rows_of, slice_rows, values_of
+from olscale.compiled.pages import copy_of
+from olscale.compiled.prototypes import PROTOTYPES
+from olscale.learners.contract.fused_settings import FusedSettings
+from olscale.learners.contract.learner import FloatArray, Learner
+
+_NUMBERS = 1 << 17  # of rows that stay in the cache while all settings go through them
+
+Rule = TypeVar("Rule")
+
+
+class FusedLocal(FusedSettings, Generic[Rule]):
+    """Settings of a local learner: the prototypes of a few rows are found once, then every setting learns from these rows.
+
+    Parameters
+    ----------
+    learners : sequence of Learner
+        Learners with sequential prototypes, after `begin`.
+    rules : sequence
+        What the parameters of each say of a step.
+    """
+
+    def __init__(self, learners: Sequence[Learner], rules: Sequence[Rule]) -> None:
+        self._learners, self._rules = learners, rules
+        for learner in learners:
+            learner.state_ = {name: np.require(array, requirements="W") for name, array in learner.state_.items()}
+
+    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
+        """Predict, then update, row by row; return each learner's scores before each update."""
+        rows = rows_of(X)
+        scores = [np.empty((rows, learner._outputs)) for learner in self._learners]
+        size = max(1, int(_NUMBERS * rows / max(1, values_of(X))))
+        for start in range(0, max(1, rows), size):
+            part = slice(start, min(start + size, rows))
+            if not self._learn(slice_rows(X, start, part.stop), y[part], [mine[part] for mine in scores]):
+                for mine in scores:
+                    mine[part.stop :] = np.nan
+                break
+        return scores
+
+    @abstractmethod
+    def _learn(self, X: Rows, y: NDArray[np.int64], scores: Sequence[FloatArray]) -> bool:
+        """Learn from a few rows; False where one cannot be used."""
+
+    def release(self) -> None:
+        """Bring the learners up to date."""
+        first, *others = self._learners
+        for learner in others:
+            learner.state_.update({name: copy_of(first.state_[name]) for name in PROTOTYPES})
