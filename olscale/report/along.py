@@ -107,7 +107,8 @@ def _moments(line: Line) -> tuple[Any, Any]:
 def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
     """Return a table for each stream: learners by segments, or by at most ten positions of the curves."""
     form = partial(figure_of, name)
-    before = Entry(form(0.0) if name == "drift_alarms" else "", note="-")  # at a place before a line's first
+    # Alarms before a line's first, and cells of a confusion matrix that it has no rows in, are none.
+    absent = Entry(form(0.0) if name in ("drift_alarms", *CONFUSIONS) else "", note="-")
     made = []
     for title, group in streams(lines).items():
         labels = labelled(group)
@@ -118,7 +119,7 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             picked = _at(line, places)
             several = len(line.errors) > 1
             entries.append(
-                tuple(Entry(form(mean[i]), form(std[i]) if several else "") if i >= 0 else before for i in picked)
+                tuple(Entry(form(mean[i]), form(std[i]) if several else "") if i >= 0 else absent for i in picked)
             )
         s = group[0].summary
         notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
@@ -130,9 +131,8 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
 
 
 def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
-    first = group[0]
-    if isinstance(first, SegmentErrors):
-        return list(first.names), list(first.names)
+    if names := list(dict.fromkeys(name for line in group if isinstance(line, SegmentErrors) for name in line.names)):
+        return names, names
     every = np.unique(np.concatenate([line.rows for line in group if isinstance(line, Curve)]))
     if len(every) == 0:
         return [], []
@@ -144,5 +144,6 @@ def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
 def _at(line: Line, places: list[Any]) -> list[int]:
     """Return the last point of the line at or before each place; -1 if there is none."""
     if isinstance(line, SegmentErrors):
-        return list(range(len(line.names)))
+        own = {name: i for i, name in enumerate(line.names)}
+        return [own.get(place, -1) for place in places]
     return [int(i) for i in np.searchsorted(line.rows, places, side="right") - 1]

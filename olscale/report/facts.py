@@ -85,7 +85,7 @@ def _learners(summaries: Sequence[Summary]) -> str:
         names = lines.setdefault((s.label, str(s.version), params, chosen), [])
         if s.dataset_label not in names:
             names.append(s.dataset_label)
-    every = max(map(len, lines.values()), default=0)
+    every = len({s.dataset_label for s in summaries})
     made: list[tuple[str, ...]] = [(*line, "all" if len(of) == every else ", ".join(of)) for line, of in lines.items()]
     head: tuple[str, ...] = ("learner", "version", "parameters", "chosen", "data sets")
     if not any(line[3] for line in made):
@@ -104,13 +104,14 @@ def _machines(store: Store, on_damage: OnDamage) -> str:
         where = canonical_json(dict(environment or ()))
         runs[where] += 1
         seconds[where] += dict(timings or ()).get("fit_seconds", 0.0)
-        last[where] = max(last.get(where, finished), finished) if finished else last.get(where)
+        if finished:
+            last[where] = max(last.get(where, finished), finished)
     lines = []
     for where in sorted(runs):
         of = json.loads(where)
         versions = ", ".join(f"{name} {text}" for name, text in of.items() if name not in ("host", "cpus"))
-        when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if last.get(where) else "-"
+        when = f"{last[where]:%Y-%m-%d %H:%M} UTC" if where in last else "-"
         cells = (of.get("host", "-"), of.get("cpus", "-"), f"{runs[where]:,}", f"{seconds[where]:,.1f}", when, versions)
         lines.append(cells)
     head = ("machine", "cores", "runs", "seconds learning", "last run ended", "versions")
-    return rows_html(head, lines, text=(0, 5)) if lines else ""
+    return rows_html(head, lines, text=(0, 4, 5)) if lines else ""

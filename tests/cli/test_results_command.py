@@ -159,6 +159,25 @@ def test_segments_and_alarms_along_the_stream(watched):
     assert [(o["rows"], o["mean"]) for o in alarms] == [(70, 0.5), (70, 0.5)]
 
 
+@pytest.mark.parametrize("name", ["segment_error", "test_confusion"])
+def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
+    """A learner's figures stand under their own segments and cells, also where another learner has others."""
+    store = open_store(tmp_path / "store", create=True)
+    for learner, cells in (("pa", {1: 7, 65537: 3}), ("arow", {0: 4, 1: 2, 65537: 4})):
+        segments = [(f"day {cell}", 10, count) for cell, count in cells.items()]
+        made = Series("test_confusion", np.array(list(cells)), np.array(list(cells.values()), dtype=float))
+        metrics = {"cumulative_error": len(cells) / 10}
+        store.write(make_record(learner=learner, metrics=metrics, segments=segments, series=[made]))
+
+    shown = run("results", store.path, "--curve", name).stdout.splitlines()
+
+    of = {line.split()[0]: line.split()[1:] for line in shown if line.startswith(("pa", "arow"))}
+    if name == "segment_error":
+        assert of == {"pa": ["-", "70.00", "30.00"], "arow": ["40.00", "20.00", "40.00"]}
+    else:
+        assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [[0, 7, 3], [4, 2, 4]]
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from olscale.report.facts import facts_section
 from olscale.report.papers.base import FigureSource
 from olscale.results import PlannedDataset, open_store, read_plans, write_plan
 from olscale.results.plans import PlannedLearner
+from olscale.results.rows import timing_bytes
 
 
 def test_errors_by_class_are_shares_of_the_rows_of_the_class() -> None:
@@ -79,3 +81,35 @@ def test_speed_and_memory_have_tables(tmp_path: Path, make_record: Callable[...,
     page = "".join(facts_section(FigureSource(store, summarise(store))))
 
     assert field.replace("_", " ").capitalize() in page
+
+
+def test_all_data_sets_are_those_of_the_store(tmp_path: Path, make_record: Callable[..., Any]) -> None:
+    """A learner that met two of three sets did not meet all, also where no learner did."""
+    store = open_store(tmp_path / "store", create=True)
+    for learner, datasets in (("pa", "ab"), ("lol", "bc")):
+        for name in datasets:
+            fingerprint = name * 64
+            store.write(make_record(name, learner, fingerprint=fingerprint, metrics={"cumulative_error": 0.1}))
+
+    page = "".join(facts_section(FigureSource(store, summarise(store))))
+
+    assert ">a, b<" in page
+    assert ">b, c<" in page
+    assert ">all<" not in page
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_machine_with_runs_of_no_known_end_is_told(
+    tmp_path: Path, make_record: Callable[..., Any], first: int
+) -> None:
+    store = open_store(tmp_path / "store", create=True)
+    records = [make_record(permutation=i, metrics={"cumulative_error": 0.1}) for i in (0, 1)]
+    for record in records:
+        store.write(record)
+    without = sorted(records, key=lambda record: record.id)[first]
+    file = next((tmp_path / "store" / "timings").rglob(f"{without.id}.parquet"))
+    file.write_bytes(timing_bytes(without, None))  # type: ignore[arg-type]
+
+    page = "".join(facts_section(FigureSource(store, summarise(store))))
+
+    assert f"{datetime.now(UTC):%Y-%m-}" in page
