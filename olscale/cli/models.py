@@ -84,10 +84,12 @@ def save(store: str, run: str, file: str, dataset: str | None) -> None:
     if opened.exists(kept_name(record.id)):
         model, how = load_model(f"{opened.path}/{kept_name(record.id)}", learner), "as the store keeps it"
     else:
+        from olscale.data.catalogue.fetch import data_home
         from olscale.evaluation.final_models import compute_model, find_dataset
 
-        beside = opened.path.rstrip("/").rpartition("/")[0]
-        place = dataset or find_dataset(record.run, [name, f"data/{name}", f"{beside}/{name}", f"{beside}/data/{name}"])
+        beside, slash, _ = opened.path.rstrip("/").rpartition("/")
+        folders = dict.fromkeys(["", "data/", f"{beside}{slash}", f"{beside}{slash}data/", f"{data_home()}/"])
+        place = dataset or find_dataset(record.run, [folder + name for folder in folders])
         with meter("computing") as progress:
             model = compute_model(record, place, progress)
         how = "run again, with the results of the record"

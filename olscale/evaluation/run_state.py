@@ -256,6 +256,8 @@ class RunState:
         rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
         own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}
         own |= {name: seconds for metric in self._metrics for name, seconds in metric.timings().items()}
+        if any(metric.overflows() for metric in self._metrics):
+            self.fail("diverged", "the squared errors overflow; scale the targets, or the features", raised=False)
         # Of a failed run nothing but the reason: how far it came before depends on how the stream was cut into chunks.
         counted = metric_results(self._metrics, measures) if measures is not None and self.outcome == "ok" else {}
         times, end = own | dict(timings or {}), (self.outcome, self.reason)

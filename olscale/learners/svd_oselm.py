@@ -38,7 +38,7 @@ def singular_vectors(X: Rows, columns: int, rank: int) -> tuple[FloatArray, Floa
     rows = to_csr(X if columns <= SAMPLE else slice_rows(X, 0, SAMPLE))
     first, last, count = rows.indptr[0], rows.indptr[-1], rows_of(rows)
     M = csr_matrix((rows.data[first:last], rows.indices[first:last], rows.indptr - first), (count, columns))
-    mean = np.asarray(M.mean(axis=0)).ravel()
+    mean = np.asarray(M.mean(axis=0)).ravel() if count else np.zeros(columns)
     if columns <= count:
         squares, V = np.linalg.eigh((M.T @ M).toarray() - count * np.outer(mean, mean))
     else:

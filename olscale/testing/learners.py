@@ -18,6 +18,7 @@ from olscale.testing.small_streams import (
     assert_apart,
     assert_known,
     assert_same_state,
+    choices,
     class_counts,
     continue_from,
     cut,
@@ -43,6 +44,7 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_any_cut_into_chunks_gives_the_same_bits,
         check_saving_and_restoring_in_mid_stream_is_exact,
         check_empty_rows_break_nothing,
+        check_a_sample_of_no_rows_breaks_nothing,
         check_the_stream_is_left_as_it_was,
         check_scoring_learns_nothing,
     )
@@ -110,6 +112,14 @@ def check_empty_rows_break_nothing(learner: type[Learner], classes: int, kind: s
     assert np.isfinite(fresh.learn(rows.X, rows.y)).all(), "a score is not finite"
     for name, array in fresh.state().items():
         assert np.isfinite(array).all(), f"state array {name} is not finite"
+
+
+def check_a_sample_of_no_rows_breaks_nothing(learner: type[Learner], classes: int, kind: str) -> None:
+    """A learner that looks ahead where no row can be used takes it that there are none."""
+    rows = slice_rows(stream(classes, kind).X, 0, 0)
+    for params in choices(learner):
+        fresh = start_with(learner, params, rows, classes)
+        assert np.isfinite(np.concatenate([array.ravel() for array in fresh.state().values()])).all(), f"{params}"
 
 
 def check_the_stream_is_left_as_it_was(learner: type[Learner], classes: int, kind: str) -> None:

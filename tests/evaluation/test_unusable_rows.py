@@ -129,6 +129,19 @@ def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(spoil: Any, s
     assert reason.startswith(f"diverged at row 1: the squared norm of the row {how}")
 
 
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_targets_whose_squared_errors_overflow_end_every_run(tmp_path: Path, split: str) -> None:
+    """Runs were ok, and had no RMSE."""
+    rng = np.random.default_rng(0)
+    arrays = {f"X_{name}": rng.normal(size=(80, 3)) for name in ("train", "test")}
+    arrays |= {f"y_{name}": (1e200 if name == split else 1.0) * rng.normal(size=80) for name in ("train", "test")}
+    np.savez(tmp_path / "targets.npz", **arrays)
+    ingest(str(tmp_path / "targets.npz"), str(tmp_path / "targets"), target="real")
+
+    said = {("diverged", "the squared errors overflow; scale the targets, or the features")}
+    assert ends(tmp_path / "targets", "mean", "rls") == dict.fromkeys(["mean", "rls"], said)
+
+
 @pytest.mark.parametrize(
     "protocol",
     [

@@ -30,7 +30,7 @@ def evaluated(dataset: Dataset, store: Path, keep: bool, transforms: list[str] =
     return olscale.evaluate(experiment, store, in_process=True, **options).store  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("transforms", [AHEAD, AS_ROWS_COME])
+@pytest.mark.parametrize("transforms", [AHEAD, AS_ROWS_COME, ["ipca:components=3", "bias"]])
 def test_kept_models_are_those_of_the_runs(tmp_path: Path, transforms: list[str]) -> None:
     digits = ingest("sklearn:iris", tmp_path / "iris")
     plain, kept = (evaluated(digits, tmp_path / str(keep), keep, transforms) for keep in (False, True))
@@ -97,3 +97,14 @@ def test_models_of_regressions_are_listed_with_their_figures_and_learn_on(shelf:
     before = model.predict(rows)
     assert np.isfinite(before).all()
     assert (model.partial_fit(rows, before + 1.0).predict(rows) > before).all()
+
+
+def test_the_dataset_of_a_run_is_found_in_the_data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or it is said where it was looked for: a store here has nothing beside it in the root folder."""
+    generate("rotating-xor", tmp_path / "home" / "xor", seed=0)
+    run("evaluate", "--dataset", "home/xor", "--learner", "pa1", "--order", "time", "--store", "runs", cwd=tmp_path)
+    monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "elsewhere"))
+    missed = run("models", "save", "runs", "", "a.olm", cwd=tmp_path)
+    assert f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
+    monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
+    assert run("models", "save", "runs", "", "a.olm", cwd=tmp_path).returncode == 0

@@ -30,6 +30,7 @@ TRANSFORMS = {
     "unit-norm": ("unit-norm", "bias"),
     "project": ("project:features=5,kind=gaussian,seed=0", "standardize"),
     "rff": ("rff:features=8,gamma=median,seed=0",),
+    "svd": ("standardize", "svd:components=3"),
     "nystroem": ("standardize", "nystroem:features=7,gamma=median,seed=0", "bias"),
 }
 

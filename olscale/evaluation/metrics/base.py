@@ -118,6 +118,10 @@ class Metric(ABC):
         """Return what was measured along the stream, by name."""
         return []
 
+    def overflows(self) -> bool:
+        """Return whether sums are beyond float64, so that measures which every run has are lost."""
+        return False
+
     @abstractmethod
     def values(self) -> dict[str, float]:
         """Return the metrics by name; leave out what was not measured."""

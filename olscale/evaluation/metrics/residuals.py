@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates
 from olscale.evaluation.metrics.residual_sums import ResidualSums
@@ -22,6 +24,11 @@ class Residuals(Estimates):
 
     tasks: ClassVar[tuple[Task, ...]] = ("regression",)
     always = ("rmse",)
+
+    def overflows(self) -> bool:
+        """Return whether squares of residuals are."""
+        sums = np.stack([self.sums["stream"], self.sums["test"]])
+        return bool(np.isinf(self._summary.values(sums)[:, ResidualSums.names.index("rmse")]).any())
 
     def summary(self, shape: StreamShape) -> ResidualSums:
         """Return sums of residuals."""

@@ -60,7 +60,8 @@ def score_columns(classes: int) -> int:
 
 def frobenius_norm(W: NDArray[Any]) -> float:
     """Return the Frobenius norm, summed without BLAS, whose sums depend on the number of threads."""
-    return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
+    with np.errstate(over="ignore"):  # infinite then
+        return float(np.sqrt(np.sum(np.square(W, dtype=np.float64))))
 
 
 def codes_of(scores: FloatArray) -> NDArray[np.int64]:
