@@ -84,11 +84,11 @@ class Experiment(Section):
         return next(transforms for transforms in in_turn if transforms is not None)
 
     def __init__(self, **content: Any) -> None:
-        check_numbers(content, _SOURCE.get())
         try:
             super().__init__(**content)
         except ValidationError as error:
             raise explain(error, _SOURCE.get(), Experiment, _SECTIONS) from None
+        check_numbers(content, _SOURCE.get())
 
 
 _SECTIONS: dict[str, type[BaseModel | ProtocolSpec]] = {

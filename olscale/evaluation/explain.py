@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -55,13 +55,15 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
 
 
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
-    """Refuse true and false where only numbers and words go: pydantic takes them for 1 and 0."""
-    numeric = {key: content[key] for key in ("seed", "protocol", "tuning") if key in content}
-    datasets = content.get("datasets")
-    tables = datasets if isinstance(datasets, list | tuple) else ()
-    own = [each.get("protocol") if isinstance(each, dict) else None for each in tables]
-    for place, value in _values({**numeric, "datasets": [{"protocol": protocol} for protocol in own]}, ""):
-        if isinstance(value, bool) and not place.endswith("protocol.keep_model"):
+    """Refuse true and false where an experiment has only numbers and words."""
+    numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content}
+    refuse_flags(numeric, source, but=("keep_model", "optional"))
+
+
+def refuse_flags(content: Mapping[str, Any], source: str, but: Sequence[str]) -> None:
+    """Refuse true and false under all keys `but` these: pydantic takes them for 1 and 0."""
+    for place, value in _values(content, ""):
+        if isinstance(value, bool) and place.rpartition(".")[2] not in but:
             raise ExperimentError(f"{source}: {place} was {value}: expected no true or false here")
 
 

@@ -39,7 +39,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError
-from olscale.evaluation.explain import explain
+from olscale.evaluation.explain import explain, refuse_flags
 from olscale.system.sizes import parse_duration
 
 Event = Literal["failed", "alarm", "recovered", "late"]
@@ -247,6 +247,8 @@ def parse_job(content: dict[str, Any], source: str = "job", folder: Path | None 
         job = JobFile.model_validate(content)
     except ValidationError as error:
         raise explain(error, source, JobFile, _SECTIONS) from None
+    numeric = {key: table for key, table in content.items() if key != "ingest"}
+    refuse_flags(numeric, source, but=("in_process", "starttls"))
     base = folder or Path.cwd()
     ingests = tuple(
         step.model_copy(

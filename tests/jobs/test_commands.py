@@ -11,11 +11,13 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import perf_counter, process_time, sleep
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
+from olscale.errors import ExperimentError
 from olscale.jobs.history import write_night
 from olscale.jobs.home import JobHome, write_json
 from olscale.jobs.job_file import parse_job
@@ -199,3 +201,9 @@ def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) 
     assert run("jobs", "prune", file).stdout == "removed 1 nights: 2026-01-03\n"
     assert home.nights() == ["2026-01-01", "2026-01-02", "2026-01-04", "2026-01-05"]
     assert len(list(home.history.iterdir())) == 5
+
+
+@pytest.mark.parametrize("odd", [{"max_hours": True}, {"keep": {"stores": True}}, {"alarm": {"speed": {"load": True}}}])
+def test_true_is_no_number_of_hours_or_nights(odd: dict[str, Any]) -> None:
+    with pytest.raises(ExperimentError, match="was True: expected no true or false here"):
+        parse_job({"name": "n", "bench": [{"names": ["linear"]}], **odd})
