@@ -46,17 +46,18 @@ class BackgroundModel(ABC):
         frame : ndarray of shape (height, width) or (height, width, channels)
             Numbers of any type; all frames have the shape and the type of the first.
         """
-        planes, shape = _planes(frame), np.array(frame.shape)
+        number = int(self.state_["seen"][0]) + 1 if self.state_ else 1
+        planes, shape = _planes(frame, number), np.array(frame.shape)
         if not self.state_:
             self.state_ = {"shape": shape, **self._begin(planes)}
         state = self.state_
         if not np.array_equal(shape, state["shape"]) or planes.dtype != state["frames"].dtype:
             before = f"{state['frames'].dtype} of shape {tuple(state['shape'].tolist())}"
             raise FormatError(
-                f"frame {int(state['seen'][0]) + 1}",
+                f"frame {number}",
                 f"{planes.dtype} of shape {frame.shape}, expected {before} as before",
             )
-        seen = int(state["seen"][0])
+        seen = number - 1
         f = np.empty(planes.shape[1])
         add_kernels(planes, state["frames"], state["alpha"], self._weights(seen), 1.0 / self.p**2, f)
         scores, alpha = self._step(f)
@@ -176,10 +177,12 @@ class NORMABackground(BackgroundModel):
         return scores, self.eta * hit
 
 
-def _planes(frame: NDArray[Any]) -> NDArray[Any]:
+def _planes(frame: NDArray[Any], number: int) -> NDArray[Any]:
     """Return a frame as a line of pixels for each channel."""
     if frame.dtype.kind == "f" and not np.isfinite(frame).all():
-        raise FormatError("a frame", "has pixels that are no numbers; fill them, for any kernel value would be wrong")
+        raise FormatError(
+            f"frame {number}", "has pixels that are no numbers; fill them, for any kernel value would be wrong"
+        )
     channels = frame[None] if frame.ndim == 2 else np.moveaxis(frame, 2, 0)
     return np.ascontiguousarray(channels).reshape(len(channels), -1)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def frames(source: str | Path) -> Iterator[NDArray[Any]]:
             raise FormatError(
                 str(path), f"an array of shape {stack.shape}, expected (frames, height, width[, channels])"
             )
+        if not stack.size:
+            raise DatasetError(f"{path} has no pixels: its shape is {stack.shape}; expected a frame at least")
         yield from stack
         return
     files = frame_files(path)
@@ -53,12 +56,13 @@ def masks(source: str | Path) -> Iterator[NDArray[np.bool_]]:
     Raises
     ------
     FormatError
-        For a mask with more than one number besides 0: it is not known which of them are foreground.
+        For masks with more than one number besides 0: it is not known which of them are foreground.
     """
+    known: set[float] = {0}
     for number, mask in enumerate(frames(source), 1):
-        values = np.unique(mask)
-        if mask.ndim != 2 or np.count_nonzero(values) > 1:
-            found = f"shape {mask.shape} and the values {values[:5].tolist()}"
+        known |= set(np.unique(mask).tolist())
+        if mask.ndim != 2 or len(known) > 2 or not all(map(isfinite, known)):
+            found = f"shape {mask.shape}, and the values so far are {sorted(known)[:5]}"
             raise FormatError(f"{source}: mask {number}", f"{found}; expected (height, width), 0 and one other value")
         yield mask != 0
 

@@ -110,6 +110,17 @@ def test_masks_are_read_as_they_are_written(tmp_path: Path) -> None:
     np.save(tmp_path / "three.npy", np.arange(12).reshape(1, 3, 4))
     with pytest.raises(FormatError, match="expected \\(height, width\\), 0 and one other value"):
         list(masks(tmp_path / "three.npy"))
+    for name, odd in (("shadows", [0.0, 50.0, 255.0]), ("missing", [0.0, np.nan])):
+        np.save(tmp_path / f"{name}.npy", np.array(odd)[:, None, None] * np.ones((1, 3, 4)))
+        with pytest.raises(FormatError, match="expected \\(height, width\\), 0 and one other value"):
+            list(masks(tmp_path / f"{name}.npy"))
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 5), (3, 0, 5)])
+def test_an_array_without_pixels_is_no_video(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    np.save(tmp_path / "none.npy", np.zeros(shape))
+    with pytest.raises(DatasetError, match="has no pixels"):
+        list(frames(tmp_path / "none.npy"))
 
 
 def test_the_command_writes_masks_and_says_how_good_they_are(tmp_path: Path) -> None:
