@@ -38,6 +38,7 @@ def transform_checks(make: Make) -> list[Check]:
         check_rows_are_left_as_they_were,
         check_no_rows_give_no_rows,
         check_usable_rows_stay_usable,
+        check_rows_too_long_to_square_are_not_made_alike,
     ]
     if make().takes_sparse:
         checks.append(check_sparse_rows_give_the_same_bits)
@@ -65,9 +66,9 @@ def table(seed: int = 0) -> NDArray[np.float64]:
     return read_only(X)
 
 
-def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS)) -> Transform:
-    """Return a new transform, fitted on the table in chunks that end at `cuts`."""
-    step, X = make(), table()
+def fit(make: Make, cuts: tuple[int, ...] = (0, ROWS), scale: float = 1.0) -> Transform:
+    """Return a new transform, fitted on the table, `scale` times as large, in chunks that end at `cuts`."""
+    step, X = make(), read_only(scale * table())
 
     def chunks() -> Iterator[FloatArray]:
         for start, stop in pairwise(cuts):
@@ -127,6 +128,15 @@ def check_no_rows_give_no_rows(make: Make) -> None:
 def check_usable_rows_stay_usable(make: Make) -> None:
     """Finite numbers stay finite, in constant features and in rows of zeros too."""
     assert np.isfinite(_values(fit(make).apply(table(), COLUMNS))).all(), "a number is not finite"
+
+
+def check_rows_too_long_to_square_are_not_made_alike(make: Make) -> None:
+    """Rows that would end a run still do, or are still told apart: predictions would be constant without a word."""
+    X, step = read_only(1e200 * table(1)), fit(make, scale=1e200)
+    result = to_dense(step.apply(X, COLUMNS), step.width(COLUMNS))
+    length = np.abs(result).max(axis=1)
+    usable = result[length < 1e154]
+    assert len(np.unique(usable, axis=0)) >= len(np.unique(X[length < 1e154], axis=0)), "different rows are made alike"
 
 
 def check_sparse_rows_give_the_same_bits(make: Make) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only_csr, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import sine_cosine
-from olscale.data.transforms.kernel_features import KernelFeatures
+from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
 from olscale.data.transforms.matrix import MatrixRows, add_product, matrix_of
 from olscale.errors import ParameterError
 
@@ -118,4 +118,6 @@ class RandomFourier(KernelFeatures):
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
         assert isinstance(matrix, MatrixRows)
-        return fourier_features(X, matrix, self.features, self._gamma(columns))
+        out = fourier_features(X, matrix, self.features, self._gamma(columns))
+        mark_long_rows(read_only_csr(X), out)
+        return out

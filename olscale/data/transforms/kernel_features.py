@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of, stack_rows, take_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, rows_of, stack_rows, take_rows, to_csr
+from olscale.compiled.decorator import compiled
 from olscale.data.median_width import MEDIAN_ROWS, median_gamma
 from olscale.data.transforms.base import Transform
 from olscale.errors import ParameterError
@@ -88,3 +89,18 @@ def usable_rows(X: Rows) -> NDArray[np.bool_]:
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.square(rows.data[first : rows.indptr[-1]])
         return np.isfinite(np.bincount(row, squares, minlength=rows_of(X)))
+
+
+def mark_long_rows(X: CSR, out: NDArray[np.float64]) -> None:
+    """Make features infinite of rows that are too long to be squared: they would be 0, or noise, and the run go on."""
+    _mark_long_rows(X, out)
+
+
+@compiled
+def _mark_long_rows(X: Any, out: Any) -> None:
+    for i in range(out.shape[0]):
+        square = 0.0
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            square += X.data[p] * X.data[p]
+        if square == np.inf:
+            out[i] = np.inf

@@ -12,7 +12,7 @@ from olscale.compiled.elementary import exponential
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.compiled.support_arrays import check_support, empty_support, grow_places
 from olscale.compiled.support_vectors import SupportVectors, find_places, products, put
-from olscale.data.transforms.kernel_features import KernelFeatures
+from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
 
 _LEAST_EIGENVALUE = 1e-10
 """Smaller ones, as parts of the largest, are rounding."""
@@ -119,6 +119,7 @@ class Nystroem(KernelFeatures):
         """Return the features of each row, dense."""
         rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
         _set_features(rows, self._support, self._gamma(columns), self._panels, *self._space(rows), out)
+        mark_long_rows(rows, out)
         return np.ascontiguousarray(out[:, : self.features])
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.components import Components, add_block, no_components, set_products
 from olscale.compiled.csr import Rows, read_only_csr, rows_of, slice_rows, take_rows, to_dense
 from olscale.data.transforms.base import FloatArray, Transform
-from olscale.data.transforms.kernel_features import usable_rows
+from olscale.data.transforms.kernel_features import mark_long_rows, usable_rows
 from olscale.data.transforms.streaming import StreamingTransform
 from olscale.errors import ParameterError
 from olscale.system.blas import one_blas_thread
@@ -52,7 +52,9 @@ class PrincipalFeatures(Transform):
         out = np.empty((rows_of(X), self.components))
         with one_blas_thread():
             offset = 0.0 - mean @ U
-        set_products(read_only_csr(X), U, offset, out)
+        rows = read_only_csr(X)
+        set_products(rows, U, offset, out)
+        mark_long_rows(rows, out)
         return out
 
 
