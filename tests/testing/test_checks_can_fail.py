@@ -92,6 +92,19 @@ class Inverse(Transform):
             return 1.0 / X
 
 
+class Nearness(Transform):
+    """Is 0 for all rows that are far from the origin."""
+
+    name = "nearness"
+
+    def width(self, columns: int) -> int:
+        return 1
+
+    def apply(self, X: Any, columns: int) -> Any:
+        with np.errstate(over="ignore"):
+            return np.exp(-np.square(X).sum(axis=1, keepdims=True))
+
+
 class SparseTwice(UnitNorm):
     """Doubles sparse rows."""
 
@@ -149,6 +162,7 @@ class Hidden(RunningStandardize):
         (InPlace, "rows are left as they were"),
         (NoRows, "no rows give no rows"),
         (Inverse, "usable rows stay usable"),
+        (Nearness, "rows too long to square are not made alike"),
         (SparseTwice, "sparse rows give the same bits"),
         (OneDraw, "draws differ"),
     ],
