@@ -16,7 +16,7 @@ from olscale.learners.contract.fused_settings import FusedSettings, FusesSetting
 from olscale.learners.contract.learner import FloatArray, Learner, State
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.soft_lol_fused import FusedSoftLOL
-from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_places
+from olscale.learners.soft_lol_loop import EXPONENT, MEAN, NO_CHOICE, SoftLOLRule, learn_and_score, open_gates
 
 _ROWS = 32  # whose prototypes are found before the first of them is scored
 
@@ -137,7 +137,7 @@ class SoftLOL(OnePassLearner, FusesSettings, EstimatesCost):
 
     def _pass(self, X: Rows, y: NDArray[np.int64], state: State, learning: bool, scores: FloatArray) -> None:
         prototypes = open_prototypes(state, X, int(np.count_nonzero(state["members"])))
-        model = (state["V"], prototypes, open_places(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
+        model = (state["V"], prototypes, open_gates(_ROWS, int(self.m)), state.get("force", NO_CHOICE))
         counts = (state["seen"], state["updates"])
         learn_and_score(X, y, *model, self._rule(), self.norm_limits(), *counts, learning, scores)
 

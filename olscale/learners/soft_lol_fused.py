@@ -9,7 +9,7 @@ from olscale.compiled.csr import Rows
 from olscale.compiled.prototypes import open_prototypes
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.local_fused import FusedLocal
-from olscale.learners.soft_lol_loop import NO_CHOICE, SoftLOLRule, assign, learn_assigned, open_places
+from olscale.learners.soft_lol_loop import NO_CHOICE, SoftLOLRule, assign, learn_assigned, open_gates
 
 
 class FusedSoftLOL(FusedLocal[SoftLOLRule]):
@@ -29,10 +29,10 @@ class FusedSoftLOL(FusedLocal[SoftLOLRule]):
     def _learn(self, X: Rows, y: NDArray[np.int64], scores: Sequence[FloatArray]) -> bool:
         shared, rule = self._learners[0].state_, self._rules[0]
         prototypes = open_prototypes(shared, X, int(np.count_nonzero(shared["members"])))
-        places = open_places(len(y), rule.m)
-        usable = assign(X, y, prototypes, places, rule, self._learners[0].norm_limits())
+        found = open_gates(len(y), rule.m)
+        usable = assign(X, y, prototypes, found, rule, self._learners[0].norm_limits())
         for learner, mine, scored in zip(self._learners, self._rules, scores, strict=True):
             state = learner.state_
-            model = (state["V"], places, usable, state.get("force", NO_CHOICE))
+            model = (state["V"], found, usable, state.get("force", NO_CHOICE))
             learn_assigned(X, y, *model, mine, state["seen"], state["updates"], scored)
         return bool(usable == len(y))

@@ -100,7 +100,7 @@ def _compare(f: FloatArray, code: int, force: NDArray[np.int64]) -> None:
         force[0], force[1] = 1 - now, 0
 
 
-class Places(NamedTuple):
+class Gates(NamedTuple):
     """What hyperplanes need to know of the prototypes of each row, found before it is learned from.
 
     Attributes
@@ -119,14 +119,14 @@ class Places(NamedTuple):
     scales: FloatArray
 
 
-def open_places(rows: int, m: int) -> Places:
+def open_gates(rows: int, m: int) -> Gates:
     """Return space for as many as `rows` rows and `m` prototypes of each."""
-    return Places(np.empty((rows, m + 1), np.int64), np.empty((rows, m + 1)), np.empty(rows, np.int64), np.empty(rows))
+    return Gates(np.empty((rows, m + 1), np.int64), np.empty((rows, m + 1)), np.empty(rows, np.int64), np.empty(rows))
 
 
 @inlined
-def _borrowed_places(places: Places) -> Places:
-    return Places(borrowed(places.indices), borrowed(places.gates), borrowed(places.few), borrowed(places.scales))
+def _borrowed_gates(found: Gates) -> Gates:
+    return Gates(borrowed(found.indices), borrowed(found.gates), borrowed(found.few), borrowed(found.scales))
 
 
 @inlined
@@ -141,7 +141,7 @@ def _assign(
     limits: Any,
     learning: bool,
     far: FloatArray,
-    places: Places,
+    found: Gates,
 ) -> Any:
     """Find the prototypes and gates of the rows from `first` on and, when `learning`, move the nearest.
 
@@ -154,12 +154,12 @@ def _assign(
             return i, existing
         measure(prototypes, X, i)
         at = i - first
-        places.few[at], places.scales[at] = 0, 0.0
+        found.few[at], found.scales[at] = 0, 0.0
         if square == 0.0:
             continue
         scale = 1.0 / np.sqrt(square)
         learns = learning and y[i] != UNKNOWN
-        indices, gates, few = places.indices[at], places.gates[at], 0
+        indices, gates, few = found.indices[at], found.gates[at], 0
         if learns and existing < prototypes.counts.shape[0]:
             few, indices[0], gates[0] = 1, existing, 1.0  # the row becomes a prototype: it is nearest to itself by far
             existing += 1
@@ -172,7 +172,7 @@ def _assign(
         if learns:
             p = indices[0]
             move(prototypes, i, p, scale, prototypes.squares[p] + (2.0 * prototypes.products[p] + 1.0), 1.0)
-        places.few[at], places.scales[at] = few, scale
+        found.few[at], found.scales[at] = few, scale
     return stop, existing
 
 
@@ -183,7 +183,7 @@ def _learn(
     first: int,
     stop: int,
     V: Any,
-    places: Places,
+    found: Gates,
     force: Any,
     rule: SoftLOLRule,
     seen: Any,
@@ -196,13 +196,13 @@ def _learn(
     f, step = np.empty((outputs, 2)), np.empty(outputs)
     adaptive, norm = force.shape[0] > 0, 1.0 + 1.0 / rule.lam
     for i in range(first, stop):
-        scale, few = places.scales[i - first], places.few[i - first]
+        scale, few = found.scales[i - first], found.few[i - first]
         learns = learning and y[i] != UNKNOWN
         if scale == 0.0:
             scores[i] = 0.0
             seen[0] += 1 if learns else 0
             continue
-        mixture, planes = Mixture(places.indices[i - first], places.gates[i - first]), few + 1
+        mixture, planes = Mixture(found.indices[i - first], found.gates[i - first]), few + 1
         mixture.indices[few], mixture.gates[few] = common, 1.0 / np.sqrt(rule.lam)
         mixed_scores(X, i, V, mixture, planes, f)
         past = 1.0 / _power(max(1.0, float(seen[0])), rule.averaging)
@@ -230,7 +230,7 @@ def learn_and_score(
     y: NDArray[np.int64],
     V: Any,
     prototypes: Prototypes,
-    places: Places,
+    found: Gates,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
     limits: Any,
@@ -244,12 +244,12 @@ def learn_and_score(
     Without `force` the predictions are those of the mean.
     """
     X, V, prototypes, scores = borrowed_rows(X), borrowed(V), begin(prototypes), borrowed(scores)
-    places = _borrowed_places(places)
-    rows, size, far, existing = scores.shape[0], places.few.shape[0], np.empty(rule.m), prototypes.existing
+    found = _borrowed_gates(found)
+    rows, size, far, existing = scores.shape[0], found.few.shape[0], np.empty(rule.m), prototypes.existing
     for first in range(0, rows, size):
         stop = min(first + size, rows)
-        usable, existing = _assign(X, y, first, stop, prototypes, existing, rule, limits, learning, far, places)
-        _learn(X, y, first, usable, V, places, force, rule, seen, updates, learning, scores)
+        usable, existing = _assign(X, y, first, stop, prototypes, existing, rule, limits, learning, far, found)
+        _learn(X, y, first, usable, V, found, force, rule, seen, updates, learning, scores)
         if usable < stop:
             scores[usable:] = np.nan
             break
@@ -257,11 +257,11 @@ def learn_and_score(
 
 
 @compiled
-def assign(X: Any, y: NDArray[np.int64], prototypes: Prototypes, places: Places, rule: SoftLOLRule, limits: Any) -> int:
+def assign(X: Any, y: NDArray[np.int64], prototypes: Prototypes, found: Gates, rule: SoftLOLRule, limits: Any) -> int:
     """Find the prototypes and gates of all rows and move the nearest, for several settings; return where usable rows end."""
-    X, prototypes, places = borrowed_rows(X), begin(prototypes), _borrowed_places(places)
+    X, prototypes, found = borrowed_rows(X), begin(prototypes), _borrowed_gates(found)
     usable: int = _assign(
-        X, y, 0, y.shape[0], prototypes, prototypes.existing, rule, limits, True, np.empty(rule.m), places
+        X, y, 0, y.shape[0], prototypes, prototypes.existing, rule, limits, True, np.empty(rule.m), found
     )[0]
     flush(prototypes, X)
     return usable
@@ -272,7 +272,7 @@ def learn_assigned(
     X: Any,
     y: NDArray[np.int64],
     V: Any,
-    places: Places,
+    found: Gates,
     usable: int,
     force: NDArray[np.int64],
     rule: SoftLOLRule,
@@ -281,6 +281,6 @@ def learn_assigned(
     scores: FloatArray,
 ) -> None:
     """Score the `usable` rows and learn from them, in one setting, with the prototypes that `assign` found."""
-    X, V, places, scores = borrowed_rows(X), borrowed(V), _borrowed_places(places), borrowed(scores)
-    _learn(X, y, 0, usable, V, places, force, rule, seen, updates, True, scores)
+    X, V, found, scores = borrowed_rows(X), borrowed(V), _borrowed_gates(found), borrowed(scores)
+    _learn(X, y, 0, usable, V, found, force, rule, seen, updates, True, scores)
     scores[usable:] = np.nan
