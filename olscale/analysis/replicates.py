@@ -2,12 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -19,6 +20,7 @@ from olscale.results import Store, canonical_json
 from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
 
+T = TypeVar("T")
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
 _WORDS = {"fold": "folds", "permutation": "permutations", "projection": "random projections"}
 
@@ -54,12 +56,18 @@ def replicate_values(
     store: Store, metric: str, on_damage: OnDamage = "raise"
 ) -> dict[tuple[Any, ...], dict[str, float]]:
     """Return a metric of each run that ended ``ok``, by setting (`setting_of`) and replicate."""
-    runs = store.read((*_KEY, "protocol", "outcome", "metrics"), on_damage)
+    return by_replicate(store, "metrics", lambda cells: pc.map_lookup(cells, metric, "first").to_pylist(), on_damage)
+
+
+def by_replicate(
+    store: Store, column: str, read: Callable[[pa.ChunkedArray], Iterable[T | None]], on_damage: OnDamage = "raise"
+) -> dict[tuple[Any, ...], dict[str, T]]:
+    """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
+    runs = store.read((*_KEY, "protocol", "outcome", column), on_damage)
     runs = runs.filter(pc.equal(runs["outcome"], "ok"))
-    values = pc.map_lookup(runs["metrics"], metric, "first").to_pylist()
-    found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+    found: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
     cells = [runs[name].to_pylist() for name in (*_KEY, "protocol")]
-    for value, *key, protocol in zip(values, *cells, strict=True):
+    for value, *key, protocol in zip(read(runs[column]), *cells, strict=True):
         if value is not None:
             given = json.loads(protocol)
             replicate = canonical_json({name: given[name] for name in REPLICATES if name in given})

@@ -67,6 +67,7 @@ def compare(
     from olscale.report import latex, plain, print_rich, select
     from olscale.report.comparison import compared, within_each
     from olscale.report.comparison_tables import comparison_json, comparison_tables
+    from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -79,11 +80,14 @@ def compare(
         raise ReportError(
             f"nothing to compare in {store}: expected two learners or more with figures on a common data set"
         )
-    all_ = [(one, [] if one.outcome.tested else within_each(one, opened, on_damage)) for one in made]
+    each = [[] if one.outcome.tested else within_each(one, opened, on_damage) for one in made]
+    rows = [list(rows_compared(one, opened, on_damage)) for one in made]
     if format_ == "json":
-        show(comparison_json(all_))
+        show(comparison_json([*zip(made, each, map(rows_objects, rows), strict=True)]))
         return
-    tables = [table for one, within in all_ for table in comparison_tables(one, within)]
+    tables = []
+    for one, within, on_rows in zip(made, each, rows, strict=True):
+        tables += [*comparison_tables(one, within), *map(rows_table, on_rows)]
     if format_ == "latex":
         show(latex(tables))
     elif format_ == "markdown":

@@ -10,12 +10,14 @@ from pydantic import BaseModel, ValidationError
 
 from olscale.data.transforms.pipeline import split_transforms
 from olscale.errors import ExperimentError, UnknownNameError
+from olscale.evaluation.protocol import ProtocolSpec
 
 _TABLES = {"datasets": "path", "learners": "name"}
 """Lists of tables, each with the key that a plain word stands for."""
 
 _UNKNOWN_KEY = ("extra_forbidden", "unexpected_keyword_argument")
 _LONGEST = 120
+_TRUE_OR_FALSE = tuple(option.name for option in fields(ProtocolSpec) if option.type == "bool")
 
 
 def explain(error: ValidationError, source: str, root: type[BaseModel], sections: Mapping[str, type]) -> Any:
@@ -57,7 +59,7 @@ def explain(error: ValidationError, source: str, root: type[BaseModel], sections
 def check_numbers(content: Mapping[str, Any], source: str) -> None:
     """Refuse true and false where an experiment has only numbers and words."""
     numeric = {key: content[key] for key in ("seed", "protocol", "tuning", "datasets") if key in content}
-    refuse_flags(numeric, source, but=("keep_model", "optional"))
+    refuse_flags(numeric, source, but=(*_TRUE_OR_FALSE, "optional"))
 
 
 def refuse_flags(content: Mapping[str, Any], source: str, but: Sequence[str]) -> None:

@@ -114,6 +114,7 @@ class ScoringOptions:
     costs: tuple[Annotated[float, Ge(0)], ...] = option((), "Costs of mistakes by class.", flag=False)
     epsilon: float = option(0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0)
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
+    mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,6 +237,8 @@ def _task_misfits(p: ProtocolSpec, task: Task, classes: int) -> Iterator[str]:
             yield f"split was {p.split!r}, which needs classes, and its targets are numbers; expected kfold or half"
         if p.drift is not None:
             yield f"drift was {p.drift!r}, which watches mistakes, and its targets are numbers; leave it out"
+        if p.mcnemar:
+            yield "mcnemar was true, which counts mistakes, and its targets are numbers; leave it out"
     if task == "novelty" and p.delay:
         yield f"delay was {p.delay!r}, but no label is shown in novelty detection; leave it out"
     if p.costs and len(p.costs) != classes:

@@ -4,7 +4,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -202,5 +202,14 @@ def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> l
             made = compare_within(
                 column, one.outcome.learners, of, one.protocol, one.metric, higher, one.outcome.baseline
             )
-            found += [made] if made else []
+            found += [replace(made, note=made.note + first_of_several(one, column))] if made else []
     return found
+
+
+def first_of_several(one: Compared, column: str) -> str:
+    """Return what to say of a data set of which learners have several transforms: the first of them stands for all."""
+    cells = [one.cells[row, column] for row in one.outcome.learners]
+    if all(len(cell) == 1 for cell in cells):
+        return ""
+    first = [", ".join(cell[0].transforms) or "none" for cell in cells if len(cell) > 1]
+    return f" Of several transforms the first is compared here: {'; '.join(dict.fromkeys(first))}."

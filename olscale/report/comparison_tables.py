@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from olscale.analysis.compare import LEAST, Comparison, Pair
+from olscale.analysis.mcnemar import PairCounts
 from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
 from olscale.measures import figure_of, measure_of
@@ -13,6 +14,7 @@ from olscale.report.comparison import Compared
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
 
+P = TypeVar("P", Pair, PairCounts)
 SHADES = 5
 _MOST_PAIRS = 200
 _SURE = 0.95
@@ -115,17 +117,17 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
     """Return all tables of a comparison."""
     made = [rank_table(one)]
     if one.outcome.pairs:
-        pairs, said = _shown(one.outcome.pairs, _against(one.outcome))
+        pairs, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
         made.append(pair_table(pairs, one.metric, f"Pairs by {metric_text(one.metric)}", said, one.rope))
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
         notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
-        pairs, said = _shown(each.pairs, _against(one.outcome))
+        pairs, said = shown_pairs(each.pairs, _against(one.outcome))
         made.append(pair_table(pairs, one.metric, title, [*notes, *said]))
     return made
 
 
-def _shown(pairs: Sequence[Pair], best: str) -> tuple[Sequence[Pair], list[str]]:
+def shown_pairs(pairs: Sequence[P], best: str) -> tuple[Sequence[P], list[str]]:
     """Return the pairs that a reader can take in: of very many those with the best learner, and a note on the others."""
     if len(pairs) <= _MOST_PAIRS:
         return pairs, []
@@ -133,9 +135,12 @@ def _shown(pairs: Sequence[Pair], best: str) -> tuple[Sequence[Pair], list[str]]
     return kept, [f"{len(kept)} of {len(pairs):,} pairs, those with {best}; --format json has all."]
 
 
-def comparison_json(found: Sequence[tuple[Compared, Sequence[Within]]]) -> str:
-    """Return a JSON object of the first comparison, with those of other protocols under ``others``."""
-    objects = [_object(one, within) for one, within in found]
+def comparison_json(found: Sequence[tuple[Compared, Sequence[Within], Sequence[dict[str, Any]]]]) -> str:
+    """Return a JSON object of the first comparison, with those of other protocols under ``others``.
+
+    Each comes with those within data sets, and with what is to stand under ``mcnemar``.
+    """
+    objects = [_object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in found]
     return json.dumps(objects[0] | {"others": objects[1:]}, indent=1, allow_nan=False) + "\n" if objects else "{}\n"
 
 

@@ -14,6 +14,7 @@ from olscale.report.figures.ranks import rank_figure
 from olscale.report.figures.words import in_unit, metric_text
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import paragraphs, table_html
+from olscale.report.mcnemar import rows_compared, rows_table
 from olscale.report.papers.base import FigureSource
 from olscale.report.wording import heading, protocol_text
 
@@ -37,6 +38,7 @@ def rank_section(source: FigureSource, gallery: Gallery) -> list[Part]:
         parts += [table_html(rank_table(one)), paragraphs([_COLOURS], "note")]
         if one.outcome.tested:
             parts += _tested(one, gallery)
+        parts += [table_html(rows_table(found)) for found in rows_compared(one, source.store, source.on_damage)]
         if measure_of(one.metric).better == "lower":
             parts += _costs(one, costs, gallery, source)
     return parts

@@ -194,6 +194,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "holdout rows": {"holdout_every": 45, "holdout_rows": 10},
     "drift": {"drift": "ddm"},
     "kfold": {"split": "prequential-kfold", "folds": 3},
+    "mcnemar": {"mcnemar": True, "burn_in": 30},
     "everything": {
         "window": 50,
         "fading": 0.99,
@@ -298,6 +299,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "holdout_rows": {"holdout_every": 5, "holdout_rows": 2},
     "drift": {"drift": "page-hinkley"},
     "burn_in": {"burn_in": 1},
+    "mcnemar": {"mcnemar": True},
 }
 
 

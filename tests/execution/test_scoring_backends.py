@@ -12,6 +12,7 @@ from olscale.execution.evaluate import evaluate
 from tests.cluster import Cluster
 
 EVERYTHING = {"window": 100, "fading": 0.99, "drift": "adwin", "delay": 30, "holdout_every": 200, "holdout_rows": 50}
+EVERYTHING |= {"mcnemar": True}
 
 
 def experiment(faces: Path, **protocol: Any) -> Experiment:
@@ -26,7 +27,9 @@ def files(store: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    "protocol", [EVERYTHING, {"split": "prequential-kfold", "folds": 3, "window": 20}], ids=["everything", "kfold"]
+    "protocol",
+    [EVERYTHING, {"split": "prequential-kfold", "folds": 3, "window": 20, "mcnemar": True}],
+    ids=["everything", "kfold"],
 )
 def test_dask_and_in_process_give_the_same_bytes(
     faces: Path, tmp_path: Path, protocol: dict[str, Any], cluster: Cluster
@@ -49,7 +52,8 @@ def test_delays_of_a_column_are_the_same_on_dask_and_in_process(
 
 
 @pytest.mark.parametrize(
-    ("protocol", "cut"), [({"window": 100, "fading": 0.99, "drift": "ddm"}, True), ({"delay": 5}, False)]
+    ("protocol", "cut"),
+    [({"window": 100, "fading": 0.99, "drift": "ddm", "mcnemar": True}, True), ({"delay": 5}, False)],
 )
 def test_class_shards_and_one_piece_give_the_same_bytes(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: dict[str, Any], cut: bool

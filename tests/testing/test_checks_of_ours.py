@@ -56,6 +56,7 @@ SCORINGS = {
     "drift adwin": Scoring(drift="adwin"),
     "drift ddm": Scoring(drift="ddm"),
     "drift page-hinkley": Scoring(drift="page-hinkley"),
+    "mcnemar": Scoring(mcnemar=True),
 }
 CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
 ARFF = (

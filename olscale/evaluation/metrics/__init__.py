@@ -16,6 +16,7 @@ from olscale.evaluation.metrics.ranking import Ranking
 from olscale.evaluation.metrics.residuals import Residuals
 from olscale.evaluation.metrics.roc import Roc
 from olscale.evaluation.metrics.window import WindowError
+from olscale.evaluation.metrics.wrong_rows import WrongRows
 from olscale.registry import Registry
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Roc",
     "StreamShape",
     "WindowError",
+    "WrongRows",
 ]
 
 METRICS: Registry[type[Metric]] = Registry(
@@ -58,6 +60,7 @@ METRICS: Registry[type[Metric]] = Registry(
         "roc": "olscale.evaluation.metrics.roc:Roc",
         "model-size": "olscale.evaluation.metrics.model_size:ModelSize",
         "latency": "olscale.evaluation.metrics.latency:Latency",
+        "wrong-rows": "olscale.evaluation.metrics.wrong_rows:WrongRows",
     },
 )
 """A run measures those that its protocol wants, in this order."""

@@ -1,0 +1,115 @@
+"""McNemar's test of two learners on the same rows: whether rows that only one predicts rightly fall evenly on both."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from olscale.analysis.paired_tests import holm
+from olscale.analysis.replicates import by_replicate
+from olscale.results import Store
+from olscale.results.store import OnDamage
+
+ROWS = {"wrong_rows": "the stream", "test_wrong_rows": "the test split"}
+"""Which rows predictions are compared on, by the name of the series that has their bits."""
+
+Bits = Mapping[str, NDArray[np.uint32]]
+"""Which rows a setting predicts wrongly, by what tells its replicates apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairCounts:
+    """Two learners against each other; each array has a number for each replicate.
+
+    Parameters
+    ----------
+    a, b : str
+    a_alone, b_alone : int64 array
+        Rows that only `a` predicts rightly, and that only `b` does.
+    p : float64 array
+        Exact, two-sided, that both counts come from even odds.
+    p_corrected : float64 array
+        By Holm's method for the number of pairs of the replicate.
+    chi_square, chi_square_p : float64 array
+        McNemar's statistic with Edwards' correction for continuity, and its p.
+    """
+
+    a: str
+    b: str
+    a_alone: NDArray[np.int64]
+    b_alone: NDArray[np.int64]
+    p: NDArray[np.float64]
+    p_corrected: NDArray[np.float64]
+    chi_square: NDArray[np.float64]
+    chi_square_p: NDArray[np.float64]
+
+
+def wrong_rows(store: Store, name: str, on_damage: OnDamage = "raise") -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the bits of the series `name` of each run that has them, by setting and replicate."""
+    return by_replicate(store, "series", partial(_bits, name), on_damage)
+
+
+def _bits(name: str, cells: pa.ChunkedArray) -> Iterable[NDArray[np.uint32] | None]:
+    for cell in cells:
+        names = cell.values.field("name").to_pylist()
+        at = names.index(name) if name in names else None
+        yield None if at is None else cell.values.field("values")[at].values.to_numpy().astype(np.uint32)
+
+
+def compare_rows(learners: Sequence[str], bits: Sequence[Bits], baseline: str | None = None) -> tuple[PairCounts, ...]:
+    """Compare each two learners, or a baseline with each other one, on the replicates that all have.
+
+    References
+    ----------
+    Q. McNemar, Note on the sampling error of the difference between correlated proportions or percentages, Psychometrika 12,
+    1947. A. L. Edwards, Note on the "correction for continuity" in testing the significance of the difference between
+    correlated proportions, Psychometrika 13, 1948.
+
+    Examples
+    --------
+    >>> wrong = [{"{}": np.array([bits], np.uint32)} for bits in (0b0001_1111, 0b0000_0001)]
+    >>> [pair] = compare_rows(["perceptron", "pa1"], wrong)
+    >>> pair.a_alone, pair.b_alone, pair.p, pair.chi_square
+    (array([0]), array([4]), array([0.125]), array([2.25]))
+    """
+    common = sorted(set.intersection(*(set(of) for of in bits))) if bits else []
+    if not common:
+        return ()
+    twos = list(combinations(range(len(learners)), 2))
+    if baseline is not None:
+        first = list(learners).index(baseline)
+        twos = [(first, j) for j in range(len(learners)) if j != first]
+    counts = np.array([[_alone(bits[i][one], bits[j][one]) for one in common] for i, j in twos])
+    a_alone, b_alone = counts[..., 0], counts[..., 1]  # pairs, replicates
+    p, chi_square, chi_square_p = mcnemar(a_alone, b_alone)
+    corrected = np.stack([holm(column) for column in p.T], axis=1)
+    figures = zip(a_alone, b_alone, p, corrected, chi_square, chi_square_p, strict=True)
+    return tuple(PairCounts(learners[i], learners[j], *of) for (i, j), of in zip(twos, figures, strict=True))
+
+
+def _alone(a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[int, int]:
+    """Return how many rows only the first, and only the second, has no bit set for."""
+    return int(np.bitwise_count(b & ~a).sum()), int(np.bitwise_count(a & ~b).sum())
+
+
+def mcnemar(
+    one: NDArray[np.int64], other: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the exact p of counts, the statistic with correction for continuity, and the p of that.
+
+    Examples
+    --------
+    >>> [float(found.round(4)) for found in mcnemar(np.int64(15), np.int64(5))]
+    [0.0414, 4.05, 0.0442]
+    """
+    from scipy.special import bdtr, chdtrc
+
+    both = one + other
+    exact = np.minimum(1.0, 2 * bdtr(np.minimum(one, other).astype(float), both, 0.5))
+    statistic = np.maximum(0.0, np.abs(one - other) - 1.0) ** 2 / np.maximum(1, both)
+    return exact, statistic, chdtrc(1.0, statistic)

@@ -1,0 +1,68 @@
+"""Which rows are predicted wrongly, a bit each."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.protocol import Scoring
+from olscale.results.record import Series
+
+_SPLITS = {"wrong_rows": "stream", "test_wrong_rows": "test"}
+
+
+class WrongRows(Metric):
+    """`wrong_rows` and `test_wrong_rows`: a bit for each row, set where the prediction is wrong.
+
+    Asked for by ``mcnemar = true``: of two learners that meet the same rows in the same order it can then be told how many
+    rows only one of them predicts rightly (`olscale.analysis.mcnemar`). Each run keeps its own bits, so that nothing depends
+    on which runs go through a stream together. The bits stand as a curve: its values are whole numbers of 32 bits, that of
+    the earliest row lowest, its positions the rows up to the last of them.
+
+    Examples
+    --------
+    >>> metric = WrongRows(StreamShape(rows=4, classes=2, scoring=Scoring(mcnemar=True)))
+    >>> metric.see(np.array([0, 1, 1, 0]), np.array([1, 1, 0, 0]), np.zeros((4, 1)))
+    >>> metric.series()
+    [Series(name='wrong_rows', rows=array([4]), values=array([5.]))]
+    """
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return scoring.mcnemar
+
+    def __init__(self, shape: StreamShape) -> None:
+        self.sums = {"rows": np.zeros(2, dtype=np.int64), "stream": _words(shape.rows), "test": _words(0)}
+
+    def see(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Keep the bits of rows of the stream."""
+        self._keep("stream", 0, codes != y)
+
+    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Keep the bits of rows of the test split, whose number nobody has told."""
+        more = len(_words(int(self.sums["rows"][1]) + len(y))) - len(self.sums["test"])
+        self.sums["test"] = np.append(self.sums["test"], np.zeros(more, dtype=np.uint8))
+        self._keep("test", 1, codes != y)
+
+    def _keep(self, split: str, place: int, wrong: NDArray[np.bool_]) -> None:
+        first, before = divmod(int(self.sums["rows"][place]), 8)
+        packed = np.packbits(np.append(np.zeros(before, dtype=bool), wrong), bitorder="little")
+        self.sums[split][first : first + len(packed)] |= packed
+        self.sums["rows"][place] += len(wrong)
+
+    def values(self) -> dict[str, float]:
+        """Return nothing: bits are no number."""
+        return {}
+
+    def series(self) -> list[Series]:
+        """Return the bits, 32 rows a value."""
+        found = []
+        for (name, split), rows in zip(_SPLITS.items(), self.sums["rows"].tolist(), strict=True):
+            words = self.sums[split].view("<u4")[: -(-rows // 32)]
+            positions = np.minimum(np.arange(1, len(words) + 1, dtype=np.int64) * 32, rows)
+            found += [Series(name, positions, words.astype(np.float64))] if rows else []
+        return found
+
+
+def _words(rows: int) -> NDArray[np.uint8]:
+    """Return cleared bits for so many rows, in bytes that make up whole words of 32 bits."""
+    return np.zeros(4 * -(-rows // 32), dtype=np.uint8)

@@ -1,0 +1,99 @@
+"""McNemar's test of learners on the same rows, as tables and as JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from olscale.analysis.mcnemar import ROWS, PairCounts, compare_rows, wrong_rows
+from olscale.analysis.rank_tests import ALPHA
+from olscale.analysis.replicates import setting_of
+from olscale.report.comparison import Compared, first_of_several
+from olscale.report.comparison_tables import p_text, shown_pairs
+from olscale.report.tables import Entry, Table
+from olscale.results import Store
+from olscale.results.store import OnDamage
+
+_WARNING = (
+    "Along one stream McNemar's test finds differences too easily, also between two models of one learner: prequential "
+    "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
+)
+_OF_TEST_ROWS = "The test speaks of these two final models, not of learners trained on other rows."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsCompared:
+    """The learners of one protocol on the rows of one data set.
+
+    Parameters
+    ----------
+    dataset, rows : str
+        `rows` is one of the values of `olscale.analysis.mcnemar.ROWS`.
+    pairs : tuple of PairCounts
+    best : str
+        The learner of the best mean rank, or the baseline.
+    note : str
+        What a reader must know.
+    """
+
+    dataset: str
+    rows: str
+    pairs: tuple[PairCounts, ...]
+    best: str
+    note: str
+
+
+def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") -> Iterator[RowsCompared]:
+    """Yield what McNemar's test says on each data set, where the protocol has asked for it."""
+    if not one.protocol.get("mcnemar"):
+        return
+    outcome = one.outcome
+    for name, rows in ROWS.items():
+        bits = wrong_rows(store, name, on_damage)
+        for column in outcome.datasets:
+            of = [bits.get(setting_of(one.cells[row, column][0]), {}) for row in outcome.learners]
+            if pairs := compare_rows(outcome.learners, of, outcome.baseline):
+                note = (_WARNING if name == "wrong_rows" else _OF_TEST_ROWS) + first_of_several(one, column)
+                yield RowsCompared(column, rows, pairs, outcome.baseline or outcome.learners[0], note)
+
+
+def rows_table(found: RowsCompared) -> Table:
+    """Return the pairs, a row each: rows that one of them alone predicts rightly, and p."""
+    pairs, said = shown_pairs(found.pairs, found.best)
+    n = len(pairs[0].p)
+    columns = ["first alone right", "second alone right", "p", "corrected p", *(["significant"] if n > 1 else [])]
+    entries = []
+    for pair in pairs:
+        counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]
+        corrected, significant = float(np.median(pair.p_corrected)), int((pair.p_corrected <= ALPHA).sum())
+        line = [*counts, Entry(p_text(float(np.median(pair.p)))), Entry(p_text(corrected), best=corrected <= ALPHA)]
+        entries.append((*line, *([Entry(f"{significant} of {n}")] if n > 1 else [])))
+    notes = ["Rows that only one of the two predicts rightly; p: exact McNemar test, corrected by Holm."]
+    notes += (
+        [f"Means of the counts and medians of p over {n} runs of each learner; significant: in how many."]
+        if n > 1
+        else []
+    )
+    names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
+    title = f"McNemar's test on {found.rows} of {found.dataset}"
+    return Table(
+        title, tuple(columns), names, tuple(entries), (*notes, found.note, *said), best="corrected p at most 0.05"
+    )
+
+
+def _count(mean: float) -> str:
+    return f"{mean:,.1f}".removesuffix(".0")
+
+
+def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
+    """Return plain JSON values; the arrays of a pair have a number for each run of a learner."""
+    return [
+        {"dataset": one.dataset, "rows": one.rows, "note": one.note, "pairs": [_object(pair) for pair in one.pairs]}
+        for one in found
+    ]
+
+
+def _object(pair: PairCounts) -> dict[str, Any]:
+    values = {field.name: getattr(pair, field.name) for field in fields(pair)}
+    return {name: value if isinstance(value, str) else value.tolist() for name, value in values.items()}
