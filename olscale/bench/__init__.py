@@ -28,6 +28,7 @@ BENCHMARKS = {
     "permute": "olscale.bench.permute:figures",
     "dask": "olscale.bench.dask_costs:figures",
     "workers": "olscale.bench.workers:figures",
+    "journal": "olscale.bench.journal:figures",
     "runs": "olscale.bench.runs:figures",
     "scale": "olscale.bench.scale:figures",
     "checkpoints": "olscale.bench.checkpoints:figures",
