@@ -67,7 +67,7 @@ def sign_test(differences: NDArray[np.float64]) -> float:
     """
     wins, losses = int((differences > 0).sum()), int((differences < 0).sum())
     n = wins + losses
-    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / float(2**n))
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(min(wins, losses) + 1)) / (1 << n))
 
 
 def corrected_t(differences: NDArray[np.float64], ratio: float) -> float:

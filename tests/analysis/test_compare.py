@@ -113,6 +113,7 @@ def test_many_differences_take_the_normal_approximation() -> None:
 def test_small_tests_by_hand() -> None:
     assert wilcoxon(np.zeros(4)) == 1.0
     assert sign_test(np.array([1.0] * 8 + [-1.0])) == pytest.approx(2 * 10 / 2**9)
+    assert sign_test(np.tile([1.0, -1.0], 600)) == 1.0  # 2 to the 1200 is no float
     np.testing.assert_allclose(holm(np.array([0.01, 0.02, 0.9, 0.04])), [0.04, 0.06, 0.9, 0.08])
     # Ten folds: the correction takes 1/10 to 1/10 + 1/9, so t falls by a factor of 1.453.
     step = np.random.default_rng(1).normal(0.5, 1, 10)
