@@ -51,8 +51,11 @@ def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
     labels = _labels(evaluation)
     for run in evaluation.runs.values():
         by_dataset[run.dataset][labels[run.id]].append(run)
-    return {dataset: [_learner(label, runs, _stream(settings)) for label, runs in settings.items()]
-            for dataset, settings in by_dataset.items()}  # fmt: skip
+    found = {}
+    for dataset, settings in by_dataset.items():
+        stream = _stream(settings)
+        found[dataset] = [_learner(label, runs, stream) for label, runs in settings.items()]
+    return found
 
 
 def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:

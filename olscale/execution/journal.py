@@ -29,8 +29,8 @@ from olscale.version import __version__
 
 _LINE_SECONDS, _OBJECT_SECONDS, _LATER_SHARE, _HEARTBEAT_SECONDS = 1.0, 10.0, 1 / 2000, 20.0
 _MOST_SECONDS = SILENT_SECONDS / 2
-_POINTS = 200
-"""Of the error of a run along its stream, so many positions are written at most."""
+_POINTS, _ALL_POINTS = 200, 200_000
+"""Positions of the error along its stream that are written of a run, and of all runs together, at most."""
 
 _PART_BYTES = 1 << 18
 _DAY = 86_400.0
@@ -54,6 +54,7 @@ class LiveJournal:
         self._line: dict[str, Any] = {}
         self._steps: dict[str, tuple[int, int]] = {}  # of each run: rows between two errors, and the last one's place
         self._rows: dict[str, int] = {}
+        self._points = _POINTS
         self._part, self._content = 0, b""
         self._began, self._written, self._thread = monotonic(), 0.0, Thread(target=self._write_on, daemon=True)
         self._broken = False
@@ -97,6 +98,7 @@ class LiveJournal:
         self._rows = {
             run.id: max(1, work.rows // max(1, len(work.runs))) for work in groups.values() for run in work.runs
         }
+        self._points = max(1, min(_POINTS, _ALL_POINTS // len(self._rows))) if self._rows else _POINTS
         self._steps.clear()
         if not self._part:
             self._sweep()
@@ -128,7 +130,7 @@ class LiveJournal:
 
     def _is_due(self, run: str, rows: int) -> bool:
         whole = self._rows.get(run, 0)
-        step = rows * _POINTS // whole if whole else rows
+        step = rows * self._points // whole if whole else rows
         if step <= self._steps.get(run, (0, -1))[1] and rows < whole:
             return False
         self._steps[run] = rows, step

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from olscale.errors import StoppedError
 from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.run import Run, StreamKey
 from olscale.execution.background import Background
 from olscale.execution.evaluate import evaluate
 from olscale.execution.journal import LiveJournal
 from olscale.execution.progress import Silent, Tally, Work
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
+from olscale.execution.task_report import Stand
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveEvaluation, LiveReader, journal_of
@@ -172,6 +174,22 @@ def test_long_journals_are_read_whole(tmp_path: Path, where: str) -> None:
     parts = store.files.names("live")
     assert len(parts) == (1 if where == "local" else 3)
     assert {journal_of(name) for name in parts} == {journal.id}
+
+
+def test_of_very_many_runs_fewer_positions_are_written(tmp_path: Path) -> None:
+    """Of 2,500 runs eighty each, so that a journal of 10,000 runs has no more than 20 MB."""
+    stream = StreamKey("dense", "f" * 64, (), None)
+    runs = tuple(Run(stream, "pa1", 1, {"C": float(i)}) for i in range(2_500))
+    store = open_store(tmp_path / "store", create=True)
+    with LiveJournal(store, Silent()) as journal:
+        journal.start("many", len(runs), 0, {"g": Work(1_000 * len(runs), 1.0, runs)})
+        for rows in range(5, 1_001, 5):
+            errors = tuple((run.id, rows, 0.5) for run in runs[:3])
+            journal.details("g", Stand(rows * len(runs), 0.5, errors), "w")
+            journal._flush()
+    (live,) = LiveReader(store).read()
+    assert [len(live.runs[run.id].rows) for run in runs[:4]] == [81, 81, 81, 0]
+    assert live.runs[runs[0].id].rows[-1] == 1_000
 
 
 def test_an_evaluation_in_the_background_is_waited_for_and_stopped(shelf: Path, tmp_path: Path) -> None:
