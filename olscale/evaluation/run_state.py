@@ -8,38 +8,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, slice_rows, take_rows
-from olscale.compiled.pages import filled_bytes
+from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
-from olscale.errors import one_line
-from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
-from olscale.evaluation.guard import GlobalRandom, attempt, check_scores, guarded
+from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.model_watch import ModelWatch
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_learner import RunLearner
 from olscale.evaluation.run_record import environment, metric_results
 from olscale.learners.contract.compilation import compile_loops
-from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import FloatArray, Learner, predictions_of, score_columns
-from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
 from olscale.learners.contract.probabilities import show_probabilities
-from olscale.learners.contract.usable_rows import diverged_at, score_usable, usable_rows
-from olscale.learners.registry import is_ours, make_learner
+from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import headline_of
 from olscale.results.record import Record
-from olscale.system.interrupts import let_interrupt_out, text_of
-
-T = TypeVar("T")
 
 
-class RunState:
+class RunState(RunLearner):
     """One run in mid-stream.
 
     Parameters
@@ -62,21 +54,8 @@ class RunState:
 
     Attributes
     ----------
-    position : int
-        Number of rows of the stream gone through.
-    learner : Learner
-        The model.
-    outcome : str
-        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
-    spent : Spent
-        What the learner has taken so far.
     watch : ModelWatch
         Looks at the model along the stream.
-    random : GlobalRandom, optional
-        The global random numbers of a learner from elsewhere.
-    failed_at : tuple of int
-        What orders failures of parts of one learner: row (those of the test split come after the stream), whether the
-        learner raised nothing, row.
     """
 
     def __init__(
@@ -90,17 +69,8 @@ class RunState:
         exceeded: BudgetExceeded | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        self.run, self.position, self.fold, self._names = run, 0, run.fold, names
-        self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
-        self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
-        if exceeded is not None:
-            self.fail(exceeded.outcome, exceeded.reason)
-        shuffle = run.stream.shuffle
-        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
-        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
-        learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
-        if learner is not None:  # else the run has failed, and nobody asks for its learner any more
-            self.learner = learner
+        super().__init__(run, columns, shape.classes, make, meter, exceeded)
+        self.fold, self._names = run.fold, names
         self._task = shape.task
         self._schedule = Schedule(run.stream.scoring, run.fold, names)
         kinds, stream = metrics or METRICS.load_all(), shape
@@ -108,43 +78,11 @@ class RunState:
         self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.meets(shape)]
         self.watch = ModelWatch(self._metrics, stream)
         self._seconds, self._tested = 0.0, 0
-        self._prepared: dict[str, float] = {}
         self._ready = False
-        self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
         self._shown = 0  # columns of probabilities after those of the scores
         if "log_loss" in run.stream.scoring.measures:
             self._shown = self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
         self._outputs = (score_columns(shape.classes) + self._shown, shape.classes + self._shown)
-
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether the learner wants to be shown rows before the first chunk."""
-        return bool(self._guarded(lambda: looks_ahead(self.learner)))
-
-    @property
-    def shares_passes(self) -> bool:
-        """Whether the learner can go through the stream together with others of its kind."""
-        return self._guarded(lambda: hash(grid_key(self.learner) or 0)) is not None
-
-    def prepare(self, X: Rows) -> None:
-        """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
-        rows = self._guarded(lambda: self._usable(X), counts=False)
-        start = perf_counter()
-        if rows is not None and isinstance(learner := self.learner, LooksAhead):
-            self._guarded(lambda: learner.prepare(rows))
-        self._prepared = {"prepare_seconds": perf_counter() - start}
-
-    def _usable(self, X: Rows) -> Rows:
-        """Return the rows that can be used; others end the run when their turn comes in the stream."""
-        usable = usable_rows(X, self.learner.norm_limits())
-        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
-
-    def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
-        numbers = self._guarded(
-            lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)), counts=False
-        )
-        return numbers or 0.0
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""
@@ -263,16 +201,6 @@ class RunState:
         times, end = own | dict(timings or {}), (self.outcome, self.reason)
         return Record(self.run.definition(), self.run.id, *end, **counted, timings=times, environment=environment())
 
-    @property
-    def filled_bytes(self) -> int:
-        """Bytes of the learner's state without its blocks of zeros; 0 of a run that has failed."""
-        if self.outcome != "ok":
-            return 0
-        try:
-            return sum(map(filled_bytes, self.learner.state_.values()))
-        except Exception:  # of a learner that keeps its state otherwise; saving it will tell
-            return 0
-
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all of the run as plain arrays; of one that has failed, how it failed."""
         common = {
@@ -316,21 +244,3 @@ class RunState:
             if not metric.sums.keys() <= sums.keys():
                 raise ValueError(f"it has the sums of other metrics than {type(metric).__name__}")
             metric.sums = sums
-
-    def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
-        return attempt([self], call, counts) if self.outcome == "ok" else None
-
-    def _asked(self, what: str, call: Callable[[], T]) -> T:
-        """Call into the learner for its checkpoint; what it raises is a `ValueError`, and the run goes on."""
-        with self.meter.calling([self], counts=False):
-            try:
-                return call()
-            except BaseException as error:
-                let_interrupt_out(error)
-                raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
-
-    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
-        """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
-        if self.outcome == "ok":
-            at = self.position if row is None else row
-            self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)

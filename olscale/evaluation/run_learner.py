@@ -1,0 +1,139 @@
+"""The learner of a run: what it raises, takes or lacks ends this run, and nothing else."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+from olscale.compiled.csr import Rows, take_rows
+from olscale.compiled.pages import filled_bytes
+from olscale.errors import one_line
+from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
+from olscale.evaluation.guard import GlobalRandom, attempt
+from olscale.evaluation.run import Run
+from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.fused_settings import grid_key
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.usable_rows import usable_rows
+from olscale.learners.registry import is_ours, make_learner
+from olscale.system.interrupts import let_interrupt_out, text_of
+
+T = TypeVar("T")
+
+
+class RunLearner:
+    """The learner of a run, and how the run ends if that fails.
+
+    Parameters
+    ----------
+    run : Run
+    columns : int
+        Number of features after the transforms.
+    classes : int
+        Number of classes of its stream.
+    make : callable, optional
+        Makes what learns; the run's learner when left out.
+    meter : Meter, optional
+        Measures what the learner takes, and ends the run when that is more than its budget.
+    exceeded : BudgetExceeded, optional
+        How the run has ended in an earlier attempt that its learner did not let return.
+
+    Attributes
+    ----------
+    position : int
+        Number of rows of the stream gone through.
+    learner : Learner
+        The model.
+    outcome : str
+        ``"ok"`` until the learner fails: ``"diverged"``, ``"learner_error"``, ``"timeout"`` or ``"oom"``.
+    spent : Spent
+        What the learner has taken so far.
+    random : GlobalRandom, optional
+        The global random numbers of a learner from elsewhere.
+    failed_at : tuple of int
+        What orders failures of parts of one learner: row (those of the test split come after the stream), whether the
+        learner raised nothing, row.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        columns: int,
+        classes: int,
+        make: Callable[[], Learner] | None = None,
+        meter: Meter | None = None,
+        exceeded: BudgetExceeded | None = None,
+    ) -> None:
+        self.run, self.position = run, 0
+        self.outcome, self.reason, self.failed_at = "ok", "", (0, 0, 0)
+        self.meter, self.spent = meter or Meter(NO_BUDGET), Spent()
+        self._prepared: dict[str, float] = {}
+        if exceeded is not None:
+            self.fail(exceeded.outcome, exceeded.reason)
+        shuffle = run.stream.shuffle
+        entropy = () if shuffle is None else (shuffle.seed, shuffle.index)
+        self.random = None if is_ours(run.learner) else GlobalRandom(entropy)
+        learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
+        if learner is not None:  # else the run has failed, and nobody asks for its learner any more
+            self.learner = learner
+        self._guarded(lambda: self.learner.begin(columns, classes, entropy))
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether the learner wants to be shown rows before the first chunk."""
+        return bool(self._guarded(lambda: looks_ahead(self.learner)))
+
+    @property
+    def shares_passes(self) -> bool:
+        """Whether the learner can go through the stream together with others of its kind."""
+        return self._guarded(lambda: hash(grid_key(self.learner) or 0)) is not None
+
+    def prepare(self, X: Rows) -> None:
+        """Show rows of the stream to a learner that looks ahead, before the first chunk; `prepare_seconds` is its time."""
+        rows = self._guarded(lambda: self._usable(X), counts=False)
+        start = perf_counter()
+        if rows is not None and isinstance(learner := self.learner, LooksAhead):
+            self._guarded(lambda: learner.prepare(rows))
+        self._prepared = {"prepare_seconds": perf_counter() - start}
+
+    def _usable(self, X: Rows) -> Rows:
+        """Return the rows that can be used; others end the run when their turn comes in the stream."""
+        usable = usable_rows(X, self.learner.norm_limits())
+        return X if usable.all() else take_rows(X, np.flatnonzero(usable))
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers the learner goes through for a row; 0 of a run that has failed."""
+        numbers = self._guarded(
+            lambda: float(cost_of(self.learner).row_numbers(columns, classes, values)), counts=False
+        )
+        return numbers or 0.0
+
+    @property
+    def filled_bytes(self) -> int:
+        """Bytes of the learner's state without its blocks of zeros; 0 of a run that has failed."""
+        if self.outcome != "ok":
+            return 0
+        try:
+            return sum(map(filled_bytes, self.learner.state_.values()))
+        except Exception:  # of a learner that keeps its state otherwise; saving it will tell
+            return 0
+
+    def fail(self, outcome: str, reason: str, raised: bool = True, row: int | None = None) -> None:
+        """End the run with `outcome`, because of what its learner raised, took or gave; the first failure stays."""
+        if self.outcome == "ok":
+            at = self.position if row is None else row
+            self.outcome, self.reason, self.failed_at = outcome, one_line(reason), (at, int(not raised), at)
+
+    def _guarded(self, call: Callable[[], T], counts: bool = True) -> T | None:
+        return attempt([self], call, counts) if self.outcome == "ok" else None
+
+    def _asked(self, what: str, call: Callable[[], T]) -> T:
+        """Call into the learner for its checkpoint; what it raises is a `ValueError`, and the run goes on."""
+        with self.meter.calling([self], counts=False):
+            try:
+                return call()
+            except BaseException as error:
+                let_interrupt_out(error)
+                raise ValueError(f"{self.run.learner} cannot be {what}: {text_of(error)}") from None
