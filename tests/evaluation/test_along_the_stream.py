@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
 from pathlib import Path
 
@@ -35,14 +34,14 @@ def mistakes(rows: int, seed: int) -> np.ndarray:
 def test_the_window_is_the_last_rows_whatever_the_chunks(rows: int, seed: int, window: int, cuts: list[int]) -> None:
     wrong = mistakes(rows, seed)
     metric = counted(WindowError(StreamShape(rows, 2, scoring=Scoring(window=window))), wrong, cuts)
-    last: deque[bool] = deque(maxlen=window)
-    errors = {}
-    for i, one in enumerate(wrong, start=1):
-        last.append(one)
-        errors[i] = sum(last) / len(last)
+
+    def error(row: int) -> float:
+        last = wrong[max(0, row - window) : row]
+        return int(last.sum()) / len(last)
+
     [(name, at, values)] = metric.series()
-    assert (name, values.tolist()) == ("window_error", [errors[i] for i in at.tolist()])
-    assert metric.values() == {"window_error": errors[rows]}
+    assert (name, values.tolist()) == ("window_error", [error(row) for row in at.tolist()])
+    assert metric.values() == {"window_error": error(rows)}
     assert len(metric.sums["last"]) <= window
 
 
