@@ -9,6 +9,12 @@ import click
 
 from olscale.cli.stop_options import stop_options
 
+
+def _seconds_option(name: str, text: str) -> Callable[[Any], Any]:
+    variable = "OLSCALE_" + name.replace("-", "_").upper()
+    return click.option(f"--{name}", type=click.FloatRange(min=0), envvar=variable, metavar="SECONDS", help=text)
+
+
 _OPTIONS = [
     click.option(
         "--workers",
@@ -28,19 +34,11 @@ _OPTIONS = [
         help="Where a local cluster shows Dask's dashboard (default: nowhere).",
     ),
     click.option("--in-process", is_flag=True, help="Run here, without Dask."),
-    click.option(
-        "--wait-workers",
-        type=click.FloatRange(min=0),
-        envvar="OLSCALE_WAIT_WORKERS",
-        metavar="SECONDS",
-        help="How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180).",
+    _seconds_option(
+        "wait-workers", "How long --scheduler may take to answer, and be without a worker that fits (default: 10, 180)."
     ),
-    click.option(
-        "--stop-seconds",
-        type=click.FloatRange(min=0),
-        envvar="OLSCALE_STOP_SECONDS",
-        metavar="SECONDS",
-        help="How long workers may take to save what goes on, once asked to stop (default: 30).",
+    _seconds_option(
+        "stop-seconds", "How long workers may take to save what goes on, once asked to stop (default: 30)."
     ),
 ]
 
