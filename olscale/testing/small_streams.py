@@ -99,16 +99,22 @@ def continue_from(learner: type[Learner], params: dict[str, Any], state: State, 
 
 
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
-    """Yield every combination of the parameters that are, or may be, a choice among a few words, which it accepts."""
+    """Yield the parameters that are a choice among a few words in every combination that the learner accepts.
+
+    A word in place of a number, such as a width ``"median"``, says how that is found: it comes once, beside defaults.
+    """
     words: dict[str, tuple[Any, ...]] = {}
+    in_place: list[tuple[str, Any]] = []
     for name, default in learner().get_params(deep=False).items():
         domain = learner.domains.get(name)
         if isinstance(domain, Choice):
             words[name] = domain.words
         elif isinstance(domain, Whole | Real) and domain.words:
-            words[name] = (default, *(word for word in domain.words if word != default))
-    for chosen in product(*words.values()):
-        params = dict(zip(words, chosen, strict=True))
+            words[name] = (default,)
+            in_place += [(name, word) for word in domain.words if word != default]
+    combinations = [dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())]
+    defaults = {name: value for name, value in learner().get_params(deep=False).items() if name in words}
+    for params in [*combinations, *(defaults | {name: word} for name, word in in_place)]:
         with suppress(ParameterError):
             learner(**params).resolved_params()
             yield params
