@@ -12,6 +12,11 @@ from hypothesis import settings
 
 from tests.cluster import Cluster, running
 
+# BLAS and OpenMP on one thread, as in Dask's workers: two that share these small products wait for one another, which takes
+# five times the processor time of the work. NumPy is not imported yet. Tests of several threads ask for them.
+for library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 # Learners as users wrote them for version 0.1: imported by their tests alone, which expect the warnings. And what made the
 # figures of other programs, with these programs.
 collect_ignore_glob = ["learners/version_0_1/*", "analysis/fixtures/*"]
