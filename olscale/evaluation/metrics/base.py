@@ -72,8 +72,11 @@ class Metric(ABC):
         Whether it is to `look` at the model; such a run shares no pass and is cut into no class shards.
     tasks : tuple of str
         What it can measure.
+    measure : str
+        The word in a protocol's `measures` that asks for it; without one every run has it, if `wanted` is not overridden.
     """
 
+    measure: ClassVar[str] = ""
     reads_scores: ClassVar[bool] = False
     reads_probabilities: ClassVar[bool] = False
     watches: ClassVar[bool] = False
@@ -83,8 +86,7 @@ class Metric(ABC):
     @classmethod
     def wanted(cls, scoring: Scoring) -> bool:
         """Return whether a protocol asks for this metric."""
-        del scoring
-        return True
+        return not cls.measure or cls.measure in scoring.measures
 
     @classmethod
     def meets(cls, shape: StreamShape) -> bool:

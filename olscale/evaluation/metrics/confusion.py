@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 
 
@@ -22,9 +21,7 @@ class Confusion(Metric):
     [Series(name='confusion', rows=array([    0,     1, 65537]), values=array([1., 1., 2.]))]
     """
 
-    @classmethod
-    def wanted(cls, scoring: Scoring) -> bool:
-        return "confusion" in scoring.measures
+    measure = "confusion"
 
     def __init__(self, shape: StreamShape) -> None:
         self.sums = {name: np.zeros((2, 0), dtype=np.int64) for name in ("stream", "test")}

@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.protocol import Scoring
 from olscale.task import TASKS, Task
 
 _SHARES = {"p50": 50.0, "p99": 99.0}
@@ -25,12 +24,9 @@ class Latency(Metric):
     3e-06
     """
 
+    measure = "latency"
     tasks: ClassVar[tuple[Task, ...]] = TASKS
     watches = True
-
-    @classmethod
-    def wanted(cls, scoring: Scoring) -> bool:
-        return "latency" in scoring.measures
 
     def __init__(self, shape: StreamShape) -> None:
         self.sums = {"seconds": np.empty((0, 2))}

@@ -9,7 +9,6 @@ from olscale.compiled.tallies import ABSOLUTE
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.estimates import Estimates
 from olscale.evaluation.metrics.residual_sums import ResidualSums
-from olscale.evaluation.protocol import Scoring
 from olscale.task import Task
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -40,11 +39,8 @@ class LogLoss(Estimates):
     """
 
     reads_scores = reads_probabilities = True
+    measure = "log_loss"
     tasks: ClassVar[tuple[Task, ...]] = ("classification",)
-
-    @classmethod
-    def wanted(cls, scoring: Scoring) -> bool:
-        return "log_loss" in scoring.measures
 
     def summary(self, shape: StreamShape) -> LossSums:
         """Return sums of losses."""

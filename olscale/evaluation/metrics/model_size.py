@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
-from olscale.evaluation.protocol import Scoring
 from olscale.results.record import Series
 from olscale.task import TASKS, Task
 
@@ -24,12 +23,9 @@ class ModelSize(Metric):
     [Series(name='model_bytes', rows=array([2]), values=array([48.]))]
     """
 
+    measure = "model_bytes"
     tasks: ClassVar[tuple[Task, ...]] = TASKS
     watches = True
-
-    @classmethod
-    def wanted(cls, scoring: Scoring) -> bool:
-        return "model_bytes" in scoring.measures
 
     def __init__(self, shape: StreamShape) -> None:
         self.sums: dict[str, NDArray[Any]] = {"rows": np.empty(0, dtype=np.int64), "bytes": np.empty(0)}
