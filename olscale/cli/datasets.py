@@ -41,7 +41,7 @@ def list_datasets(root: str | None) -> None:
 
 
 def _list_here(root: str) -> None:
-    from olscale.data.listing import datasets_under
+    from olscale.data.catalogue.listing import datasets_under
 
     table = _table("name", "kind", "train", "test", "columns", "classes", "nonzeros", "size")
     listed = datasets_under(root)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, stack_rows, take_rows, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.data.median_width import MEDIAN_ROWS, median_gamma
 from olscale.data.transforms.base import Transform
+from olscale.data.transforms.median_width import MEDIAN_ROWS, median_gamma
 from olscale.errors import ParameterError
 
 WORDS = ("auto", "median")
