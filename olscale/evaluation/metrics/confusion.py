@@ -15,6 +15,7 @@ class Confusion(Metric):
 
     Examples
     --------
+    >>> from olscale.evaluation.protocol import Scoring
     >>> metric = Confusion(StreamShape(rows=4, classes=2, scoring=Scoring(measures=("confusion",))))
     >>> metric.see(np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1]), np.zeros((4, 1)))
     >>> metric.series()

@@ -32,6 +32,7 @@ class LogLoss(Estimates):
 
     Examples
     --------
+    >>> from olscale.evaluation.protocol import Scoring
     >>> metric = LogLoss(StreamShape(rows=2, classes=2, scoring=Scoring(measures=("log_loss",))))
     >>> metric.see(np.array([0, 1]), np.array([0, 1]), np.array([[0.5, 0.5], [0.0, 1.0]]))
     >>> round(metric.values()["log_loss"], 6)  # half of log 2
