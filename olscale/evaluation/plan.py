@@ -14,7 +14,7 @@ from olscale.data.shuffle.in_memory import most_bytes
 from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
-from olscale.errors import ExperimentError, UnknownNameError
+from olscale.errors import ExperimentError
 from olscale.evaluation.dataset_fit import check_classes, check_learner
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
@@ -124,10 +124,7 @@ class PlannedExperiment:
         experiment = self._experiment
         chosen = {selection.id: selection.chosen for selection in selections}
         plan, roster = _Builder(), Roster(experiment)
-        # A dataset that is not there today is no misspelt one.
-        known = {part.name.rstrip("/").rpartition("/")[2] for part in self._left_out if part.kind == "dataset"}
         for source in self._inputs:
-            known.add(source.dataset.name)
             learners = []
             for spec, settings in source.learners(experiment):
                 params: Mapping[str, Any] = settings
@@ -136,7 +133,6 @@ class PlannedExperiment:
                 learners.append((spec.name, source.learner(spec, params)))
                 roster.enter(source.planned, spec, learners[-1][1])
             plan.add(source, source.spec.protocol or experiment.protocol, experiment.seed, learners)
-        _check_names(experiment, known)
         return replace(plan.plan(experiment.name, roster), left_out=self._left_out)
 
     def _tuning(self) -> RunPlan:
@@ -284,10 +280,3 @@ def _inputs(experiment: Experiment) -> Iterator[_Input]:
         ways = dict.fromkeys(experiment.transforms_of(spec, learner) for learner in (None, *learners))
         for transforms in ways:
             yield _Input(spec, dataset, transforms, transforms_version(dataset, transforms))
-
-
-def _check_names(experiment: Experiment, known: set[str]) -> None:
-    for i, spec in enumerate(experiment.learners):
-        for name in spec.datasets or ():
-            if name not in known:
-                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)

@@ -6,7 +6,7 @@ Planning itself opens what is there and fetches nothing.
 from collections.abc import Callable
 
 from olscale.data.dataset import open_dataset
-from olscale.errors import ExperimentError, OlscaleError
+from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
 from olscale.learners.registry import learner_class, learner_names
@@ -26,7 +26,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     Raises
     ------
     UnknownNameError, DatasetError
-        If a data set that is not optional cannot be had, or there is no learner of such a name.
+        If a data set that is not optional cannot be had, or there is no learner, or dataset of a learner, of such a name.
     ExperimentError
         If nothing is left to evaluate.
     """
@@ -37,6 +37,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
         say(str(left_out[-1]))
 
     datasets: list[DatasetSpec] = []
+    known: set[str] = set()
     for spec in experiment.datasets:
         try:
             datasets.append(_with_path(spec, say))
@@ -44,8 +45,10 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
             if not spec.optional:
                 raise
             leave("dataset", str(spec.name or spec.path), error)
+            known |= _names(spec)
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
+    _check_names(experiment, known.union(tasks))
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
@@ -57,6 +60,7 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     for kind, left in (("dataset", datasets), ("learner", learners)):
         if not left:
             gone = "; ".join(str(part) for part in left_out if part.kind == kind)
+            gone = gone or "no dataset that they name is there"
             raise ExperimentError(f"experiment {experiment.name} has no {kind} left: {gone}")
     return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
 
@@ -71,6 +75,19 @@ def _named(spec: LearnerSpec, tasks: dict[str, Task]) -> list[LearnerSpec]:
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]
     return [spec]
+
+
+def _names(spec: DatasetSpec) -> set[str]:
+    """Return what a dataset that is not there today may be called: by so many of its rows, if it has more."""
+    name = str(spec.name or spec.path).rstrip("/").rpartition("/")[2]
+    return {name} if spec.rows is None else {name, f"{name}-{spec.rows}"}
+
+
+def _check_names(experiment: Experiment, known: set[str]) -> None:
+    for i, spec in enumerate(experiment.learners):
+        for name in spec.datasets or ():
+            if name not in known:
+                raise UnknownNameError(f"dataset in learners.{i}.datasets", name, known)
 
 
 def _with_path(spec: DatasetSpec, say: Callable[[str], None]) -> DatasetSpec:

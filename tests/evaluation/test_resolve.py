@@ -120,13 +120,36 @@ def test_a_misspelt_directory_gets_the_nearest_dataset(shelf: Path) -> None:
         make_plan(experiment([{"path": str(shelf / "none-like-it")}]))
 
 
-def test_a_learner_meets_no_dataset_that_is_not_there(shelf: Path) -> None:
+@pytest.mark.parametrize("name", ["pa", "*"])
+def test_a_learner_meets_no_dataset_that_is_not_there(shelf: Path, name: str) -> None:
     """One that is misspelt met none, without a word."""
-    found = experiment([{"path": str(shelf / "digits")}], learners=[{"name": "pa", "datasets": ["digts"]}])
-    said = r"unknown dataset in learners\.0\.datasets 'digts'; did you mean 'digits'\?"
+    learners = [{"name": "pa"}, {"name": name, "datasets": ["digts"]}]
+    said = r"unknown dataset in learners\.1\.datasets 'digts'; did you mean 'digits'\?"
     with pytest.raises(UnknownNameError, match=said):
-        make_plan(found)
-    make_plan(found, (LeftOut("dataset", "data/digts", "absent"),))
+        resolve(experiment([{"path": str(shelf / "digits")}], learners), [].append)
+
+
+@pytest.mark.parametrize("name", ["pa", "*"])
+def test_a_learner_may_name_a_dataset_that_is_absent_today(
+    shelf: Path, small_catalogue: dict[str, Any], name: str
+) -> None:
+    """Also by as many of its rows as are asked for, and by no other number."""
+    datasets = [{"path": str(shelf / "dense")}, {"name": "gone", "rows": 20, "optional": True}]
+    datasets.append({"path": str(shelf / "nowhere"), "optional": True})
+
+    def learners(*names: str) -> list[dict[str, Any]]:
+        return [{"name": "pa1"}, {"name": name, "datasets": list(names)}]
+
+    resolved, left_out = resolve(experiment(datasets, learners("gone", "gone-20", "nowhere")), [].append)
+    assert {run.learner for run in make_plan(resolved, left_out).runs} == {"pa1"}
+    with pytest.raises(UnknownNameError, match="datasets 'gone-30'; did you mean 'gone-20'"):
+        resolve(experiment(datasets, learners("gone-30")), [].append)
+
+
+def test_a_star_on_datasets_that_are_absent_is_no_learner(shelf: Path, small_catalogue: dict[str, Any]) -> None:
+    datasets = [{"path": str(shelf / "dense")}, {"name": "gone", "optional": True}]
+    with pytest.raises(ExperimentError, match="has no learner left: no dataset that they name is there"):
+        resolve(experiment(datasets, [{"name": "*", "datasets": ["gone"]}]), [].append)
 
 
 def test_a_dataset_of_more_rows_than_asked_is_drawn_from_once(shelf: Path, small_catalogue: dict[str, Any]) -> None:
