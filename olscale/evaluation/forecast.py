@@ -1,7 +1,7 @@
 """What runs will take, said before they start: which take long, and which do not fit into the memory of a worker."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from olscale.errors import ParameterError
@@ -17,8 +17,8 @@ LONG_SECONDS = 600.0
 """A run that takes longer is announced."""
 
 
-RUN_SECONDS = 0.005
-"""A run takes so much beside its learning: a record is written."""
+RUN_SECONDS = 0.01
+"""A run takes so much beside its learning: rows are read, a record is written."""
 
 
 def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
@@ -28,7 +28,12 @@ def short_seconds(plan: RunPlan, missing: Sequence[Run]) -> float:
     """
     if not all(is_ours(run.learner) for run in missing):
         return inf
-    return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in missing)
+    return seconds_of(plan, missing)
+
+
+def seconds_of(plan: RunPlan, runs: Iterable[Run]) -> float:
+    """Return about how long the runs take one after another."""
+    return sum(plan.costs.get(run.id, inf) / NUMBERS_A_SECOND + RUN_SECONDS for run in runs)
 
 
 def long_runs(plan: RunPlan, missing: Sequence[Run]) -> Iterator[str]:

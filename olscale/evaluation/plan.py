@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from olscale.data.dataset import Dataset, open_dataset
@@ -31,6 +31,9 @@ from olscale.results.plans import TUNING, LeftOut, PlannedDataset, PlannedLearne
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
 
+ROW_NUMBERS = 100
+"""A row takes as long as so many numbers beside those of the learner: it is passed on, and its score counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
@@ -49,7 +52,7 @@ class RunPlan:
     searches : tuple of Search
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
-        How many numbers each run goes through, by its id; see `EstimatesCost.row_numbers`.
+        How many numbers each run goes through, by its id; see `EstimatesCost.stream_numbers`.
     datasets : tuple of PlannedDataset
         In the order of the experiment.
     learners : tuple of PlannedLearner
@@ -243,31 +246,38 @@ class _Builder:
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
         classes = len(dataset.classes or ())
-        row_numbers = [
-            ask(name, "row_numbers", lambda: float(cost_of(learner).row_numbers(columns, classes, values)))  # noqa: B023
-            for name, learner in learners
-        ]
         params = [ask(name, "resolved_params", learner.resolved_params) for name, learner in learners]
         state_bytes = [
             ask(name, "state_bytes", partial(cost_of(learner).state_bytes, columns, classes))
             for name, learner in learners
         ]
+
+        cost = cache(lambda i, rows: _cost(*learners[i], (columns, classes, values), rows))
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
             check_stream(key.scoring, dataset.path, length, key.part is not None or "test" in dataset.splits)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
+            held_out = dataset.rows("test") if "test" in dataset.splits else 0
+            if key.part is not None:
+                held_out = rows - length // key.passes
             for i, (name, learner) in enumerate(learners):
                 ask(name, "check_rows", partial(cost_of(learner).check_rows, length))
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
                     run = Run(key, name, learner.version, params[i], fold)
                     added[i].append(self.runs.setdefault(run.id, run))
-                    self.costs[run.id] = row_numbers[i] * length
+                    self.costs[run.id] = cost(i, length + held_out)
                     self.state_bytes[run.id] = state_bytes[i]
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
+
+
+def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int) -> float:
+    """Return the numbers of `rows` rows, those of the test among them, of such columns, classes and values."""
+    numbers = ask(name, "row_numbers", lambda: float(cost_of(learner).stream_numbers(*size, rows)))
+    return numbers + ROW_NUMBERS * rows
 
 
 def _inputs(experiment: Experiment) -> Iterator[_Input]:

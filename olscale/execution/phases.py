@@ -8,7 +8,7 @@ from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
+from olscale.evaluation.forecast import check_workers, long_runs, seconds_of, short_seconds
 from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
@@ -179,7 +179,7 @@ def _work(groups: Iterable[RunGroup], plan: RunPlan) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
     for group in groups:
-        rows, cost = group.rows * len(group.runs), sum(plan.costs.get(run.id, 0.0) for run in group.runs)
+        rows, cost = group.rows * len(group.runs), seconds_of(plan, group.runs)
         task = plan.sources[group.runs[0].stream.fingerprint].task
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):

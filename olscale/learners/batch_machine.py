@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, stack_rows, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
-from olscale.learners.contract.learner import FloatArray, Learner, State
+from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Domain, Real, Whole
+
+_PAIR_NUMBERS = 60
+"""A kernel value of scikit-learn takes as long as so many numbers beside those of a row."""
 
 _FIRST = 64
 """Rows before which there is no machine."""
@@ -168,3 +171,9 @@ class GaussianMachine(BatchMachine):
 
     def _gamma(self) -> float:
         return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers are gone through for so many rows: pairs of them, in each training and in predicting."""
+        trained = trained_rows(rows)
+        pairs = 4 * trained**2 // 3 + rows * trained // 2
+        return pairs * (values + 3.0 * score_columns(classes) + _PAIR_NUMBERS)

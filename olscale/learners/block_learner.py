@@ -19,6 +19,9 @@ from olscale.system.blas import one_blas_thread
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
+BLOCK_NUMBERS = 1e6
+"""A block takes as long as so many numbers beside those of its rows: a decomposition, however small, in NumPy."""
+
 
 class BlockLearner(Classifier, EstimatesCost):
     """Base of classifiers on the principal components of all rows; a subclass absorbs blocks and makes models of its state.

@@ -72,7 +72,7 @@ class FixedLayer(PairsFeatures, OnePass):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
         count = self._count(columns)
-        return count * (values + 0.5 * count + 2.0 * score_columns(classes))
+        return 0.4 * count * (values + 0.5 * count + 2.0 * score_columns(classes))
 
     def _allocate(self, columns: int, outputs: int) -> State:
         count, block = self._count(columns), int(self.block)

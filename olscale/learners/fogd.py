@@ -24,7 +24,7 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel_aim import aim
 from olscale.learners.kernel_width import WidthLearner
 
-_SINE_NUMBERS = 16
+_SINE_NUMBERS = 3
 """A pair of cosine and sine takes as long as so many numbers that are gone through."""
 
 
@@ -206,7 +206,7 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values and the weights, with each frequency."""
         del columns
-        return float(self.D) * (values + _SINE_NUMBERS + 2 * score_columns(classes))
+        return float(self.D) * (0.2 * values + _SINE_NUMBERS + 0.4 * score_columns(classes))
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `norm_w`, and `frequency_bytes`, of the frequencies that may be kept."""

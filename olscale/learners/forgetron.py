@@ -113,6 +113,7 @@ class Forgetron(KernelLearner):
     """
 
     name = "forgetron"
+    kept_share = 0.2
     memory: ClassVar[int] = 2
     domains: ClassVar[dict[str, Domain]] = {
         "B": Whole(1),

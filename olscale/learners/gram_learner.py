@@ -22,6 +22,12 @@ class GramLearner(SupportVectorLearner):
         slots = -(-self._slots()[0] // WIDTH) * WIDTH
         return 8 * self.matrices * slots**2 if self.keeps_matrix else 0
 
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers are gone through for so many rows: a quarter of them needs the matrices."""
+        _, mean = self._expected_vectors(rows)
+        matrices = rows * self.matrices * mean**2 / 4.0 if self.keeps_matrix else 0.0
+        return super().stream_numbers(columns, classes, values, rows) + matrices
+
     def check_memory(self, columns: int, classes: int) -> None:
         self._refuse_more_than_memory(self.state_bytes(columns, classes), self._slots()[0])
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.components import add_block, set_products
 from olscale.compiled.csr import CSR
-from olscale.learners.block_learner import BlockLearner
+from olscale.learners.block_learner import BLOCK_NUMBERS, BlockLearner
 from olscale.learners.contract.learner import FloatArray, State
 from olscale.learners.contract.parameters import Domain, Real, Whole
 
@@ -125,7 +125,8 @@ class IPCALDA(BlockLearner):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its share of turning the components, and its scores."""
         rank = self._most(columns)
-        return super().row_numbers(columns, classes, values) + columns * (rank + self.block) ** 2 / self.block
+        block = columns * (rank + self.block) ** 2 + BLOCK_NUMBERS
+        return super().row_numbers(columns, classes, values) + block / self.block
 
     def cheaper(self) -> str:
         """Return what takes less."""

@@ -19,7 +19,7 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.learner import FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.kernel_loop import learn_and_score
@@ -52,6 +52,8 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
     checks_rows = True
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
+    kept_share: ClassVar[float] = 0.5
+    """Which share of rows comes in as long as there is room: the median of the data sets of `pipelines/grand.toml`."""
     shared_domains: ClassVar[dict[str, Domain]] = {
         "kernel": Choice(KERNELS),
         **WidthLearner.widths,
@@ -162,7 +164,22 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with each vector."""
         del columns
-        return self._slots()[0] * (values + super().row_numbers(0, classes, 1.0))
+        return self._slots()[0] * self._vector_numbers(classes, values)
+
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers so many rows go through, of which a share comes in evenly until there is no room."""
+        count, mean = self._expected_vectors(rows)
+        pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
+        return (rows * mean + pairs) * self._vector_numbers(classes, values)
+
+    def _expected_vectors(self, rows: int) -> tuple[float, float]:
+        """Return how many vectors there will be after so many rows, and how many on average until then."""
+        coming = self.kept_share * rows
+        count = min(coming, self._slots()[1])
+        return count, count * (1.0 - count / (2.0 * coming)) if coming else 0.0
+
+    def _vector_numbers(self, classes: int, values: float) -> float:
+        return 0.4 * values + score_columns(classes) + 5.0
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""

@@ -101,6 +101,7 @@ class KRLS(GramLearner, KernelRegressor):
     """
 
     name = "krls"
+    kept_share = 0.05
     matrices: ClassVar[int] = 2
     domains: ClassVar[dict[str, Domain]] = {
         "nu": Real(0.0),

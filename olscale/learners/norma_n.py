@@ -78,6 +78,7 @@ class NORMAN(KernelDetector):
     """
 
     name = "norma-n"
+    kept_share = 0.1
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),
         "lam": Real(0.0),

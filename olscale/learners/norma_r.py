@@ -92,6 +92,7 @@ class NORMAR(KernelRegressor):
     """
 
     name = "norma-r"
+    kept_share = 0.75
     memory: ClassVar[int] = 1
     domains: ClassVar[dict[str, Domain]] = {
         "eta": Real(0.0, open_="low"),

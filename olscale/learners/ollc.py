@@ -12,7 +12,7 @@ from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.usable_rows import unusable
 
@@ -146,6 +146,11 @@ class OLLC(OnePassLearner, ShardsClasses, EstimatesCost):
         self.scale = scale
         self.gate = gate
         self.seed = seed
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers are gone through for a row: those of two hyperplanes an output, and of its losses."""
+        del columns
+        return score_columns(classes) * (2.0 * values + 200.0)
 
     def _allocate(self, columns: int, outputs: int) -> State:
         V = np.zeros((columns, 3 * outputs + 1))

@@ -117,6 +117,7 @@ class Projectron(GramLearner, KernelLearner):
     """
 
     name = "projectron"
+    kept_share = 0.12
     plus: ClassVar[bool] = False
     domains: ClassVar[dict[str, Domain]] = {
         "form": Choice(("true", "budget")),

@@ -70,6 +70,7 @@ class RBP(RandomVictims):
     """
 
     name = "rbp"
+    kept_share = 0.2
     domains: ClassVar[dict[str, Domain]] = {"B": Whole(1), "seed": Whole(0), **KernelLearner.shared_domains}
 
     def __init__(

@@ -104,6 +104,10 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         """Return the numbers of a row of the whole learner: chunks are cut alike for all shards."""
         return cost_of(self.learner).row_numbers(columns, classes, values)
 
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return the numbers of a stream of the whole learner."""
+        return cost_of(self.learner).stream_numbers(columns, classes, values, rows)
+
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 

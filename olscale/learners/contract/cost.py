@@ -20,6 +20,18 @@ class EstimatesCost(Capability):
         del columns
         return values * score_columns(classes)
 
+    def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
+        """Return how many numbers are gone through for so many rows: more than for each of them where a state grows.
+
+        Parameters
+        ----------
+        columns, classes, values
+            As in `row_numbers`.
+        rows : int
+            Rows to learn from.
+        """
+        return rows * self.row_numbers(columns, classes, values)
+
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of a state that may fill the memory, 0 for one that never does."""
         del columns, classes

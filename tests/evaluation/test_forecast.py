@@ -1,0 +1,72 @@
+"""What runs will take: growing models cost more by the row, a budget ends that, held-out rows and records count too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from olscale.data.dataset import open_dataset
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, seconds_of
+from olscale.evaluation.plan import ROW_NUMBERS, RunPlan, make_plan
+from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.learner import score_columns
+from olscale.learners.passive_aggressive import PA1
+from olscale.learners.registry import learner_names, make_learner
+from olscale.task import TASKS
+
+
+class Dear(PA1):
+    """Says what a row takes, as a learner did before there was `stream_numbers`."""
+
+    name = "dear"
+
+    def row_numbers(self, columns: int, classes: int, values: float) -> float:
+        return 1e6
+
+
+def doubled(name: str, rows: int) -> float:
+    """Return how many times as much twice as many rows take."""
+    cost = cost_of(make_learner(name, {}))
+    return cost.stream_numbers(20, 2, 20.0, 2 * rows) / cost.stream_numbers(20, 2, 20.0, rows)
+
+
+@pytest.mark.parametrize("name", ["kernel-perceptron", "norma", "olk", "ogd-kernel", "olk-r", "norma-n", "svm", "svr"])
+def test_twice_the_rows_take_a_model_that_grows_four_times_as_long(name: str) -> None:
+    assert doubled(name, 16_384) == pytest.approx(4.0, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["bpas", "bsgd", "forgetron", "nogd", "rbp", "fogd", "pa1", "arow"])
+def test_a_budget_ends_that(name: str) -> None:
+    assert doubled(name, 100_000) == pytest.approx(2.0, rel=0.05)
+
+
+def test_a_matrix_that_grows_takes_more_than_its_vectors() -> None:
+    assert doubled("projectron", 16_384) > 6.0
+
+
+@pytest.mark.parametrize("name", [name for task in TASKS for name in learner_names(task)])
+def test_no_stream_takes_less_than_nothing(name: str) -> None:
+    """Nor is one of no rows a fault."""
+    cost = cost_of(make_learner(name, {}))
+    assert 0.0 <= cost.stream_numbers(20, 2, 20.0, 0) <= cost.stream_numbers(20, 2, 20.0, 200)
+
+
+def test_held_out_rows_count_as_do_records(shelf: Path) -> None:
+    def plan(name: str, **protocol: object) -> RunPlan:
+        content = {
+            "datasets": [{"path": str(shelf / name)}],
+            "learners": [{"name": "pa1"}, {"name": f"{__name__}:Dear"}],
+        }
+        return make_plan(parse_experiment({**content, "protocol": protocol}))
+
+    for name, protocol in (("digits", {"permutations": 1}), ("dense", {"split": "half", "permutations": 1})):
+        dataset = open_dataset(str(shelf / name))
+        rows = dataset.rows("train") + (dataset.rows("test") if "split" not in protocol else 0)
+        made = plan(name, **protocol)
+        linear, dear = sorted({made.costs[run.id] for run in made.runs})
+        assert linear == rows * (dataset.columns * score_columns(len(dataset.classes or ())) + ROW_NUMBERS)
+        assert dear == rows * (1e6 + ROW_NUMBERS)
+        numbers = len(made.runs) / 2 * (linear + dear)
+        assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
