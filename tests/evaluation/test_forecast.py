@@ -9,9 +9,8 @@ import pytest
 from olscale.data.dataset import open_dataset
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, seconds_of
-from olscale.evaluation.plan import ROW_NUMBERS, RunPlan, make_plan
+from olscale.evaluation.plan import ROW_NUMBERS, make_plan
 from olscale.learners.contract.cost import cost_of
-from olscale.learners.contract.learner import score_columns
 from olscale.learners.passive_aggressive import PA1
 from olscale.learners.registry import learner_names, make_learner
 from olscale.task import TASKS
@@ -53,20 +52,17 @@ def test_no_stream_takes_less_than_nothing(name: str) -> None:
     assert 0.0 <= cost.stream_numbers(20, 2, 20.0, 0) <= cost.stream_numbers(20, 2, 20.0, 200)
 
 
-def test_held_out_rows_count_as_do_records(shelf: Path) -> None:
-    def plan(name: str, **protocol: object) -> RunPlan:
-        content = {
-            "datasets": [{"path": str(shelf / name)}],
-            "learners": [{"name": "pa1"}, {"name": f"{__name__}:Dear"}],
-        }
-        return make_plan(parse_experiment({**content, "protocol": protocol}))
-
-    for name, protocol in (("digits", {"permutations": 1}), ("dense", {"split": "half", "permutations": 1})):
-        dataset = open_dataset(str(shelf / name))
-        rows = dataset.rows("train") + (dataset.rows("test") if "split" not in protocol else 0)
-        made = plan(name, **protocol)
-        linear, dear = sorted({made.costs[run.id] for run in made.runs})
-        assert linear == rows * (dataset.columns * score_columns(len(dataset.classes or ())) + ROW_NUMBERS)
-        assert dear == rows * (1e6 + ROW_NUMBERS)
-        numbers = len(made.runs) / 2 * (linear + dear)
-        assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
+@pytest.mark.parametrize(("split", "rows"), [("train", 500), ("half", 400)])
+def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -> None:
+    """400 rows to train on, or on half of them, and 100 of a test."""
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa1"}, {"name": f"{__name__}:Dear"}],
+    }
+    protocol = {"permutations": 1} if split == "train" else {"permutations": 1, "split": split}
+    made = make_plan(parse_experiment({**content, "protocol": protocol}))
+    linear, dear = sorted({made.costs[run.id] for run in made.runs})
+    assert linear == rows * (open_dataset(str(shelf / "dense")).columns + ROW_NUMBERS)
+    assert dear == rows * (1e6 + ROW_NUMBERS)
+    numbers = len(made.runs) / 2 * (linear + dear)
+    assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
