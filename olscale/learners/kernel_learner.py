@@ -172,6 +172,18 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
         return (rows * mean + pairs) * self._vector_numbers(classes, values)
 
+    def cheaper(self) -> str:
+        """Return what to do instead of keeping ever more rows."""
+        first, most = self._slots()
+        budget = {"classification": "bpas or fogd", "regression": "krls with B", "novelty": "norma-n with tau"}[
+            self.task
+        ]
+        return (
+            f"it keeps ever more of them: take fewer rows, or a learner with a budget, as {budget}"
+            if first < most
+            else ""
+        )
+
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return how many vectors there will be after so many rows, and how many on average until then."""
         coming = self.kept_share * rows

@@ -8,7 +8,7 @@ import pytest
 
 from olscale.data.dataset import open_dataset
 from olscale.evaluation.experiment import parse_experiment
-from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, seconds_of
+from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, long_runs, seconds_of
 from olscale.evaluation.plan import ROW_NUMBERS, make_plan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.passive_aggressive import PA1
@@ -66,3 +66,12 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
     assert dear == rows * (1e6 + ROW_NUMBERS)
     numbers = len(made.runs) / 2 * (linear + dear)
     assert seconds_of(made, made.runs) == pytest.approx(numbers / NUMBERS_A_SECOND + len(made.runs) * RUN_SECONDS)
+
+
+def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Path) -> None:
+    """1,200,000 rows at the pace of the first ones would take half a minute."""
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "norma"}, {"name": "bpas"}]}
+    made = make_plan(parse_experiment({**content, "protocol": {"order": "time", "passes": 3_000}}))
+    (line,) = long_runs(made, made.runs)
+    assert line.startswith("norma on dense may take ")
+    assert line.endswith("take fewer rows, or a learner with a budget, as bpas or fogd")
