@@ -175,14 +175,10 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""
         first, most = self._slots()
-        budget = {"classification": "bpas or fogd", "regression": "krls with B", "novelty": "norma-n with tau"}[
-            self.task
-        ]
-        return (
-            f"it keeps ever more of them: take fewer rows, or a learner with a budget, as {budget}"
-            if first < most
-            else ""
-        )
+        if first >= most:
+            return ""
+        budget = {"classification": "bpas or fogd", "regression": "krls with B", "novelty": "norma-n with tau"}
+        return f"it keeps ever more of them: take fewer rows, or a learner with a budget, as {budget[self.task]}"
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return how many vectors there will be after so many rows, and how many on average until then."""

@@ -199,6 +199,7 @@ def outcome(home: JobHome) -> list[dict[str, object]]:
 
 
 @pytest.mark.chaos
+@pytest.mark.timeout(1800)
 def test_a_night_that_is_killed_again_and_again_has_the_history_of_one_that_is_not(
     make_job: MakeJob, home: JobHome, tmp_path: Path
 ) -> None:
