@@ -15,7 +15,7 @@ from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import ROW_NUMBERS, RunPlan, make_plan
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.settings import settings
@@ -211,7 +211,7 @@ def test_a_run_costs_the_numbers_it_goes_through(
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
     datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
     made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
-    assert [made.costs[run.id] for run in made.runs] == [30 * numbers] * 2
+    assert [made.costs[run.id] for run in made.runs] == [30 * (numbers + ROW_NUMBERS)] * 2
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_sparse_rows_cost_the_values_that_are_stored(tmp_path: Path, transforms:
     (tmp_path / "rows.svm").write_text("".join(f"{sign} {i}:1 9:2\n" for i, sign in enumerate([1, -1] * 4, 1)))
     ingest([str(tmp_path / "rows.svm")], str(tmp_path / "d"))
     made = plan(tmp_path, datasets=[{"path": str(tmp_path / "d")}], transforms=transforms, protocol={"order": "time"})
-    assert [made.costs[run.id] for run in made.runs] == [8 * numbers]
+    assert [made.costs[run.id] for run in made.runs] == [8 * (numbers + ROW_NUMBERS)]
 
 
 def test_folds_are_runs_of_their_own_with_one_permutation_each(shelf: Path) -> None:
