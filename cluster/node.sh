@@ -106,10 +106,12 @@ trap 'asked=1; for pid in ${command:-${scheduler:-$workers}}; do kill -TERM "$pi
 
 start_workers() {   # at an address
     # On a busy machine, or from a slow file system, workers take minutes to start.
+    set -m   # a group of their own: Ctrl-C of a terminal is for the command, and would end Dask's processes at once
     "$python" -m distributed.cli.dask_worker "$1" --nthreads 1 --no-dashboard --dashboard-address 127.0.0.1:0 \
         --nworkers "$processes" --memory-limit "${OLSCALE_MEMORY:-$memory}" --death-timeout 300 --local-directory "$run" \
-        >>"$log" 2>&1 &
+        </dev/null >>"$log" 2>&1 &
     workers=$!
+    set +m
 }
 
 if [ "$node" != 0 ]; then
@@ -144,10 +146,12 @@ fi
 
 port=0
 if [[ "$OLSCALE_MEET" != */* ]]; then port=${OLSCALE_MEET##*:}; fi
+set -m
 "$python" -m distributed.cli.dask_scheduler --protocol "$protocol" --host "${OLSCALE_HOST:-$(hostname)}" --port "$port" \
     --no-dashboard --dashboard-address 127.0.0.1:0 --scheduler-file "$run/scheduler.json" \
-    >>"$log" 2>&1 &
+    </dev/null >>"$log" 2>&1 &
 scheduler=$!
+set +m
 for _ in $(seq 600); do
     [ -s "$run/scheduler.json" ] && break
     kill -0 "$scheduler" 2>/dev/null || { echo "$0: the scheduler did not start" >&2; exit 1; }

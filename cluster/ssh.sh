@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# shellcheck disable=SC2317
 # Run a command against a Dask cluster of its own: a scheduler here, workers on other hosts.
 # Usage: cluster/ssh.sh HOSTS WORKERS COMMAND...     {} in the command becomes the scheduler's address
 #   HOSTS    HOST,HOST,... or a file with a host a line, as hosts.example; WORKERS on each that says no other number
@@ -38,20 +39,28 @@ if [ -z "${PYTHON:-}" ]; then
 fi
 
 run=$(mktemp -d)
-pids=()
+pids=() command=''
 stop() {
     code=$?
     trap - EXIT
+    trap '' TERM INT
     ended=
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || ended=1; done
+    for pid in "${pids[@]}"; do kill -0 "$pid" 2>/dev/null || ended=1; done
+    # A scheduler that is asked to end ends its workers first, on whatever host; what goes on after ten seconds is told, too.
+    kill "${pids[@]:0:1}" 2>/dev/null || true
+    for _ in $(seq 100); do
+        kill -0 "${pids[@]}" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill "${pids[@]}" 2>/dev/null || true
     wait "${pids[@]}" 2>/dev/null || true
     if [ "$code" -ne 0 ] && [ -n "$ended" ]; then tail -n 5 "$run"/*.log >&2 || true; fi
     rm -rf "$run"
     exit "$code"
 }
 trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap '[ -n "$command" ] || exit 130' INT    # of a terminal: the command hears of it as we do
+trap '[ -n "$command" ] || exit 143; kill -TERM "$command"' TERM
 
 listen=${OLSCALE_HOST:-$(hostname)}
 if [ "${hosts[*]}" = localhost ]; then listen=127.0.0.1; fi
@@ -66,9 +75,11 @@ fi
 
 DASK_CONFIG=$("$PYTHON" -c "import olscale.execution as e; print(e.__path__[0])")
 export DASK_CONFIG
+set -m   # groups of their own: Ctrl-C of a terminal is for the command, and would end Dask's processes at once
 "$PYTHON" -m distributed.cli.dask_scheduler --host "$listen" --port 0 --no-dashboard \
     --dashboard-address 127.0.0.1:0 ${tls:+--protocol tls} "${tls[@]}" \
-    --scheduler-file "$run/scheduler.json" >"$run/scheduler.log" 2>&1 &
+    --scheduler-file "$run/scheduler.json" </dev/null >"$run/scheduler.log" 2>&1 &
+set +m
 pids+=($!)
 for _ in $(seq 300); do
     [ -s "$run/scheduler.json" ] && break
@@ -77,21 +88,35 @@ for _ in $(seq 300); do
 done
 address=$("$PYTHON" -c "import json, sys; print(json.load(open(sys.argv[1]))['address'])" "$run/scheduler.json")
 
-# A worker whose scheduler is gone for a minute ends by itself: nothing stays behind on a host that could not be told.
+# A worker that loses its scheduler ends by itself: nothing stays behind on a host that could not be told. The seconds below
+# are those to start and to find it, minutes on a busy machine or from a slow file system.
+set -m
 for number in "${!hosts[@]}"; do
     host=${hosts[$number]}
     worker=("$PYTHON" -m distributed.cli.dask_worker "$address" --nworkers "${counts[$number]}" --nthreads 1
-        --no-dashboard --dashboard-address 127.0.0.1:0 --death-timeout 60 "${tls[@]}")
+        --no-dashboard --dashboard-address 127.0.0.1:0 --death-timeout 300 "${tls[@]}")
     if [ "$host" = localhost ]; then
-        "${worker[@]}" --host "$listen" --local-directory "$run" >"$run/$host.log" 2>&1 &
+        "${worker[@]}" --host "$listen" --local-directory "$run" </dev/null >"$run/$host.log" 2>&1 &
     else
         printf -v line ' %q' cd "$PWD"
-        printf -v start ' %q' exec env "DASK_CONFIG=$DASK_CONFIG" "${worker[@]}" --local-directory
+        printf -v start ' %q' env "DASK_CONFIG=$DASK_CONFIG" "${worker[@]}" --local-directory
         # shellcheck disable=SC2016
-        private='"$(mktemp -d)"'   # made there, for its owner only
-        "${remote[@]}" "$host" "$line &&$start $private" >"$run/$host.log" 2>&1 &
+        private='private=$(mktemp -d)' clean='"$private"; rm -rf "$private"'   # made there, for its owner only
+        "${remote[@]}" "$host" "$line && $private && {$start $clean; }" </dev/null >"$run/$host.log" 2>&1 &
     fi
     pids+=($!)
 done
+set +m
 
-"${@//\{\}/$address}"
+# In the background, or bash would hear of SIGTERM after its end only; there bash lets commands ignore Ctrl-C, python does not.
+"$PYTHON" -c "import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])" "${@//\{\}/$address}" <&0 &
+command=$!
+while :; do   # wait returns when a signal comes, too
+    code=0
+    wait "$command" || code=$?
+    kill -0 "$command" 2>/dev/null || break
+done
+wait "$command" 2>/dev/null || { last=$?; [ "$last" -eq 127 ] || code=$last; }
+exit "$code"

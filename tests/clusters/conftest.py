@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -76,6 +77,13 @@ class Work:
 
     def store(self, name: str) -> Path:
         return self.folder / name
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 def records(store: Path) -> dict[str, bytes]:
