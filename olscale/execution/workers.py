@@ -2,21 +2,16 @@
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
 
 from olscale.errors import ExecutionError
+from olscale.execution.room import Room
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 
 T = TypeVar("T")
-
-ACTORS_A_WORKER = 1
-TASKS_A_THREAD = 2
-"""The second keeps a thread busy while the first result travels; more would be lost with a worker that dies."""
 
 
 class WorkerLostError(ExecutionError):
@@ -57,17 +52,14 @@ class Workers:
     ) -> None:
         self._client, self._fits, self._settings = client, fits or _any_fits, settings
         self._there: dict[str, int] = {}  # all there are, and of these those that may get work
-        self._threads: dict[str, int] = {}
+        self._room = Room()
+        self._departures: dict[str, asyncio.Event] = {}
         self._joined: dict[str, asyncio.Task[None]] = {}
         self._fitting: set[str] = set()
         self._given_up: set[str] = set()
-        self._alone: set[str] = set()
-        self._tasks: Counter[str] = Counter()
-        self._actors: Counter[str] = Counter()
         self._changed = asyncio.Condition()
         # Who waits for room stands in a queue, one for tasks and one for actors: whatever changes, only the first looks.
         self._queues = {actor: asyncio.Lock() for actor in (False, True)}
-        self._waiting = 0  # for room for a task
         self._closed = False
         # Seconds that the cluster was seen without a worker, look by look. A clock would also count the time in which nobody
         # looked: a machine that was suspended or overloaded is no cluster without workers.
@@ -91,7 +83,7 @@ class Workers:
         passed, self._looked = monotonic() - self._looked, monotonic()
         self._there = dict(threads)
         self._admit()
-        if self._threads:
+        if self._room.threads:
             self._deserted = 0.0
         else:
             self._deserted += min(passed, 5 * self._settings.watch_seconds)  # counts at most
@@ -107,10 +99,17 @@ class Workers:
         """Ask the workers that have joined whether they fit; those that do may get work."""
         for worker in self._joined.keys() - self._there.keys():  # another one may come back at this address
             self._forget(worker)
-        for worker in self._there.keys() - self._joined.keys():
+        for worker in [worker for worker in self._there if worker not in self._joined]:
             self._joined[worker] = asyncio.ensure_future(self._ask(worker))
-        fitting = self._fitting - self._given_up
-        self._threads = {worker: count for worker, count in self._there.items() if worker in fitting}
+        for worker in self._there:
+            self._let_in(worker)
+
+    def _let_in(self, worker: str) -> None:
+        """Give work to a worker from now on, if it is there and fits."""
+        threads = self._there.get(worker)
+        known = self._room.threads.get(worker) == threads
+        if threads and not known and worker in self._fitting and worker not in self._given_up:
+            self._room.put(worker, threads)
 
     async def _ask(self, worker: str) -> None:
         """Find out whether a worker fits; one that does not answer is asked again, for as long as it is there."""
@@ -122,11 +121,14 @@ class Workers:
                         self._deserted = 0.0
                 break
             await asyncio.sleep(self._settings.watch_seconds)
-        self._admit()
+        self._let_in(worker)
         await self.notify()
 
     def _forget(self, worker: str) -> None:
         self._fitting.discard(worker)
+        self._room.remove(worker)
+        if departure := self._departures.pop(worker, None):
+            departure.set()
         if asked := self._joined.pop(worker, None):
             asked.cancel()
 
@@ -159,81 +161,68 @@ class Workers:
         ClosedError
             If the queues were closed before there was room.
         """
-        load = self._actors if actor else self._tasks
+        room = self._room
         if alone:
             worker = await self._take_alone()
-            load[worker] += 1
+            room.take(worker, actor)
         else:
-            self._waiting += not actor
+            room.wait(int(not actor))
             try:
-                if self._waiting == sum(self._threads.values()) + 1:
+                if room.waiting == room.total + 1:
                     await self.notify()  # from now on they are handed out ahead
                 async with self._queues[actor]:
                     worker = await self._take(actor)
-                    load[worker] += 1
+                    room.take(worker, actor)
             finally:
-                self._waiting -= not actor
+                room.wait(-int(not actor))
         try:
             yield worker
         finally:
-            load[worker] -= 1
+            room.take(worker, actor, -1)
             if alone:
-                self._alone.discard(worker)
+                room.keep_alone(worker, False)
             await self.notify()
 
     @property
     def threads(self) -> float:
         """Threads of a worker, on average; one while there is none."""
-        return sum(self._threads.values()) / len(self._threads) if self._threads else 1.0
+        return self._room.total / len(self._room.threads) if self._room.threads else 1.0
 
     @property
     def report_seconds(self) -> float:
         """How long a worker keeps silent between two reports, so that all of them are not too many for the scheduler."""
-        return max(self._settings.report_seconds, sum(self._threads.values()) / self._settings.most_reports)
+        return max(self._settings.report_seconds, self._room.total / self._settings.most_reports)
 
     async def _take(self, actor: bool) -> str:
-        def room() -> list[str]:
-            return [worker for worker in self._threads if worker not in self._alone and self._has_room(worker, actor)]
-
-        await self._until_open(lambda: bool(room()))
-        return min(room(), key=self._load)
+        while (worker := self._room.first(actor)) is None:
+            await self._until_open(lambda: self._room.first(actor) is not None)
+        if self._closed:
+            raise ClosedError
+        return worker
 
     async def _until_open(self, true: Callable[[], bool]) -> None:
         await self.until(lambda: self._closed or true())
         if self._closed:
             raise ClosedError
 
-    def _has_room(self, worker: str, actor: bool) -> bool:
-        if actor:
-            return self._actors[worker] < ACTORS_A_WORKER
-        # Of the last ones none is handed out ahead: it would wait for the one before while other threads have nothing.
-        ahead = TASKS_A_THREAD if self._waiting > sum(self._threads.values()) else 1
-        return self._tasks[worker] < ahead * self._threads[worker]
-
-    def _load(self, worker: str) -> int:
-        return self._actors[worker] + self._tasks[worker]
-
     async def _take_alone(self) -> str:
         """Keep a worker from getting more to do and wait until it has nothing."""
+        room = self._room
         while True:
-            await self._until_open(lambda: bool(self._threads.keys() - self._alone))
-            worker = min(sorted(self._threads.keys() - self._alone), key=self._load)
-            self._alone.add(worker)
+            await self._until_open(lambda: bool(room.threads.keys() - room.alone))
+            worker = min(sorted(room.threads.keys() - room.alone), key=room.load)
+            room.keep_alone(worker)
             try:
-                await self._until_open(partial(self._idle_or_gone, worker))
+                await self._until_open(lambda: worker not in room.threads or not room.load(worker))  # noqa: B023
             except BaseException:
-                self._alone.discard(worker)
+                room.keep_alone(worker, False)
                 raise
-            if worker in self._threads:
+            if worker in room.threads:
                 return worker
-            self._alone.discard(worker)
-
-    def _idle_or_gone(self, worker: str) -> bool:
-        return worker not in self._threads or not self._load(worker)
+            room.keep_alone(worker, False)
 
     def forget(self, worker: str) -> None:
         """Take a worker for dead until the scheduler says again that it lives; whoever is there then is asked anew."""
-        self._threads.pop(worker, None)
         self._forget(worker)
         self._deserted = 0.0  # it was there until now
 
@@ -245,6 +234,14 @@ class Workers:
         with contextlib.suppress(Exception):
             async with asyncio.timeout(self._settings.answer_seconds):
                 await self._client.restart_workers([worker], raise_for_error=False)
+
+    def _departure(self, worker: str) -> asyncio.Event:
+        """Return what is set when a worker leaves: each call waits for that of its own, and is not woken by others."""
+        if worker in self._room.threads:
+            return self._departures.setdefault(worker, asyncio.Event())
+        gone = asyncio.Event()
+        gone.set()
+        return gone
 
     async def answer(self, what: str, call: Awaitable[Any], worker: str) -> Any:
         """Await `call` to `worker`.
@@ -261,7 +258,7 @@ class Workers:
 
         answer = asyncio.ensure_future(_value(call))
         # A call to a frozen or vanished worker may never come back: its leaving the cluster ends the wait.
-        left = asyncio.ensure_future(self.until(lambda: worker not in self._threads))
+        left = asyncio.ensure_future(self._departure(worker).wait())
         try:
             await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
             if not answer.done():

@@ -182,7 +182,7 @@ def test_a_time_in_which_nobody_looked_is_no_time_without_workers(monkeypatch: p
             now[0] = time
             await known.look()
             await asyncio.sleep(0)  # those that have joined are asked
-            if known._threads and there and not there[0]:
+            if known._room.threads and there and not there[0]:
                 known.forget("a")
         return now[0]
 

@@ -25,10 +25,11 @@ from olscale.execution.evaluate import evaluate
 from olscale.execution.group_calls import GroupCalls
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.progress import Tally
+from olscale.execution.room import Room
 from olscale.execution.settings import ExecutionSettings
 from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
-from olscale.execution.workers import ClosedError, Workers
+from olscale.execution.workers import ClosedError, WorkerLostError, Workers
 from olscale.results.store import open_store
 
 LEARNERS = ("pa", "pa1", "pa2", "lol", "perceptron")
@@ -380,7 +381,7 @@ def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
         places = [workers.place(actor=False, alone=False) for _ in range(100)]
         waiting = [asyncio.create_task(place.__aenter__()) for place in places]
         await asyncio.sleep(0)
-        with mock.patch.object(Workers, "_has_room", autospec=True, side_effect=Workers._has_room) as look:
+        with mock.patch.object(Room, "first", autospec=True, side_effect=Room.first) as look:
             await workers.look()
             await asyncio.sleep(0.02)
             assert [task.done() for task in waiting] == [True, True] + 98 * [False]  # in the order in which they came
@@ -391,6 +392,53 @@ def test_of_all_that_wait_for_room_only_the_first_looks() -> None:
         await workers.close_queues()
         ends = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(end) for end in ends] == 2 * [str] + 98 * [ClosedError]
+
+    asyncio.run(run())
+
+
+def test_a_group_costs_the_driver_as_much_with_a_thousand_workers_as_with_two() -> None:
+    """Nobody is looked at, or woken up, but for the worker that has something to do, or nothing any more."""
+
+    async def run(count: int) -> float:
+        workers = Workers(Scheduler({f"w{i}": 1 for i in range(count)}))
+        await workers.look()
+        await asyncio.sleep(0.02)
+        calls = [asyncio.get_running_loop().create_future() for _ in range(3 * count)]
+
+        async def group(call: asyncio.Future[None]) -> None:
+            async with workers.place(actor=False, alone=False) as worker:
+                await workers.answer("", call, worker)
+
+        with mock.patch.object(Room, "_sort", autospec=True, side_effect=Room._sort) as sort:
+            groups = [asyncio.create_task(group(call)) for call in calls]
+            await asyncio.sleep(0)
+            with mock.patch.object(Workers, "until", autospec=True, side_effect=Workers.until) as until:
+                for call in calls:
+                    call.set_result(None)
+                await asyncio.gather(*groups)
+        return (sort.call_count + until.call_count) / count
+
+    few, many = (asyncio.run(run(count)) for count in (2, 1000))
+    assert many <= few + 4
+
+
+def test_only_the_calls_to_a_worker_that_leaves_are_lost() -> None:
+    async def run() -> None:
+        scheduler = Scheduler({"a": 1, "b": 1})
+        workers = Workers(scheduler)
+        await workers.look()
+        await asyncio.sleep(0.02)
+        calls = {name: asyncio.get_running_loop().create_future() for name in "ab"}
+        answers = {name: asyncio.create_task(workers.answer("", call, name)) for name, call in calls.items()}
+        await asyncio.sleep(0)
+        del scheduler.workers["a"]
+        await workers.look()
+        with pytest.raises(WorkerLostError):
+            await answers["a"]
+        calls["b"].set_result(1)
+        assert await answers["b"] == 1
+        with pytest.raises(WorkerLostError):
+            await workers.answer("", asyncio.get_running_loop().create_future(), "a")
 
     asyncio.run(run())
 
