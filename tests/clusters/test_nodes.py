@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
-from tests.clusters.conftest import ROOT, Work, records
+from tests.clusters.conftest import ROOT, Work, free_port, records
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def of_kubernetes() -> tuple[list[str], dict[str, str]]:
@@ -73,8 +66,11 @@ def nodes(words: list[str], environment: dict[str, str], folder: Path, count: in
             node.wait(60)
     finally:
         for node in going:
-            if node.poll() is None:
-                os.killpg(node.pid, signal.SIGKILL)
+            if node.poll() is None:  # Dask's processes have groups of their own, in its session
+                for process in psutil.process_iter():
+                    with suppress(psutil.Error, ProcessLookupError):
+                        if os.getsid(process.pid) == node.pid:
+                            process.kill()
 
 
 def quiet(folder: Path, count: int) -> bool:
@@ -110,6 +106,26 @@ def test_the_nodes_of_a_manifest_print_the_quick_start_s_table(work: Work, tmp_p
     here = [olscale, "evaluate", tmp_path / "experiment.toml", "--store", tmp_path / "here", "--in-process"]
     subprocess.run(here, env=tools, check=True, capture_output=True)
     assert records(store) == records(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_sixteen_workers_on_few_cores_leave_each_record_once(work: Work, tmp_path: Path) -> None:
+    """They take minutes to start where there are fewer cores than workers."""
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(
+        f'[protocol]\npermutations = 32\n[[datasets]]\npath = "{work.folder / "xor"}"\n'
+        '[[learners]]\nname = "pa1"\n[[learners]]\nname = "lol"\n'
+    )
+    environment = work.environment | {"OLSCALE_WORKERS": "16", "OLSCALE_TLS": "none", "TMPDIR": str(tmp_path)}
+    environment["OLSCALE_MEET"] = f"127.0.0.1:{free_port()}"
+    words = [str(work.venv / "bin/olscale"), "evaluate", str(experiment), "--store"]
+    subprocess.run([*words, tmp_path / "here", "--in-process"], env=environment, check=True, capture_output=True)
+    command = [str(ROOT / "cluster/node.sh"), *words, str(tmp_path / "there"), "--scheduler", "{}"]
+    with nodes(command, environment, tmp_path, 1) as going:
+        assert going[0].wait(800) == 0, (tmp_path / "node-0.log").read_text()
+    assert quiet(tmp_path, 1)
+    assert len(records(tmp_path / "there")) == 64
+    assert records(tmp_path / "there") == records(tmp_path / "here")
 
 
 @pytest.mark.parametrize("leaves", ["worker", "first"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,46 +14,19 @@ from olscale.evaluation.experiment import load_experiment
 from olscale.execution.evaluate import evaluate
 from tests.execution.test_backends import files
 from tests.execution.test_tls import ROOT, environment
+from tests.hosts import HERE, HOSTS, ip, laid_out
 
 pytestmark = pytest.mark.chaos
-
-BRIDGE, HERE = "olscale-br", "10.77.0.1"
-HOSTS = ("olscale-a", "olscale-b")
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-def take_down() -> None:
-    hosts = [[kind, "del", host] for host in HOSTS for kind in ("link", "netns")]
-    for words in [*hosts, ["link", "del", BRIDGE]]:
-        subprocess.run(["ip", *words], capture_output=True)
 
 
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[str]:
-    """Lay out two hosts on a network with this one; return the program that runs a command on a host, as ssh does."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("network namespaces need root and the program ip")
-    if subprocess.run(["ip", "netns", "add", HOSTS[0]], capture_output=True).returncode:
-        pytest.skip("this machine allows no network namespaces")
-    take_down()
-    ip("link", "add", BRIDGE, "type", "bridge")
-    ip("addr", "add", f"{HERE}/24", "dev", BRIDGE)
-    ip("link", "set", BRIDGE, "up")
-    for number, host in enumerate(HOSTS):
-        ip("netns", "add", host)
-        ip("link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", host)
-        ip("link", "set", host, "master", BRIDGE, "up")
-        for words in (["addr", "add", f"10.77.0.{10 + number}/24", "dev", "eth0"], ["link", "set", "eth0", "up"]):
-            ip("-n", host, *words)
-        ip("-n", host, "link", "set", "lo", "up")
+    """Return the program that runs a command on a host, as ssh does."""
     remote = tmp_path / "remote"
     remote.write_text('#!/bin/sh\nexec ip netns exec "$1" sh -c "$2"\n')
     remote.chmod(0o755)
-    yield str(remote)
-    take_down()
+    with laid_out():
+        yield str(remote)
 
 
 DAWDLER = """
