@@ -16,6 +16,7 @@ from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError
 from olscale.evaluation.dataset_fit import check_classes, check_learner
+from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
 from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
@@ -256,15 +257,17 @@ class _Builder:
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
-            check_stream(key.scoring, dataset.path, length, key.part is not None or "test" in dataset.splits)
+            tested = key.part is not None or "test" in dataset.splits
+            check_stream(key.scoring, dataset.path, length, tested)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
             held_out = dataset.rows("test") if "test" in dataset.splits else 0
             if key.part is not None:
                 held_out = rows - length // key.passes
             for i, (name, learner) in enumerate(learners):
-                ask(name, "check_rows", partial(cost_of(learner).check_rows, length))
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
+                    stream = (learner, source.transforms, key.scoring, fold, length, tested)
+                    ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
                     added[i].append(self.runs.setdefault(run.id, run))
                     self.costs[run.id] = cost(i, length + held_out)

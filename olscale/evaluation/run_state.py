@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.enough_rows import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
@@ -190,6 +191,8 @@ class RunState(RunLearner):
 
     def record(self, timings: Mapping[str, float] | None = None) -> Record:
         """Return the result."""
+        if self.run.stream.scoring.delay_column:  # a plan cannot know how many labels arrive
+            self._guarded(lambda: check_seen(self.learner))
         measures = self._guarded(lambda: {str(name): float(value) for name, value in self.learner.measures().items()})
         rate = self.position / self._seconds if self._seconds > 0.0 else 0.0
         own = {"fit_seconds": self._seconds, "rows_per_second": rate, **self._prepared}

@@ -135,6 +135,10 @@ class BatchMachine(Learner, EstimatesCost):
         super().restore(state)
         self._machines.clear()
 
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows before the first machine along the stream; rows that are only scored have one of all rows."""
+        return (0, "") if apart else (_FIRST, "it is a batch learner: give it rows to test on")
+
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: its values with a tenth of 10,000 rows."""
         del columns, classes

@@ -160,6 +160,10 @@ class BlockLearner(Classifier, EstimatesCost):
                 f"state does not fit learner {self.name}: {rank} components, {self._waiting()} rows waiting"
             )
 
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows of a block; rows that are only scored are so by those that wait, too."""
+        return (0, "") if apart else (int(self.block), "take a smaller block, or rows to test on")
+
     def check_memory(self, columns: int, classes: int) -> None:
         needed, there = self.state_bytes(columns, classes), memory_bytes()
         if needed > there:

@@ -61,6 +61,11 @@ class FixedLayer(PairsFeatures, OnePass):
         """Return how many rows come before the first solution."""
         return 0
 
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return the rows of a block, which nothing is predicted by before it is full."""
+        del apart
+        return int(self.block), "take a smaller block"
+
     def cheaper(self) -> str:
         """Return the way around a large matrix."""
         return "take fewer features"

@@ -87,12 +87,10 @@ class RandomNodes(FixedLayer):
             )
         return params
 
-    def check_rows(self, rows: int) -> None:
-        if rows < self._gathered():
-            raise ParameterError(
-                f"learner {self.name}: the stream has {rows:,} rows, and start=boost learns nothing before row "
-                f"{self._gathered():,}; take a smaller N0, fewer nodes, or start=ridge"
-            )
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        if self._gathered():
+            return self._gathered(), "take a smaller N0, fewer nodes, or start=ridge"
+        return super().start_rows(apart)
 
     def _gathered(self) -> int:
         if self.start == "ridge":

@@ -115,7 +115,7 @@ def test_a_learner_with_transforms_of_its_own_meets_a_dataset_that_is_listed_twi
         (
             {"learners": [{"name": "oselm", "params": {"start": "boost", "N0": 401}}]},
             ParameterError,
-            "learner oselm: the stream has 400 rows, and start=boost learns nothing before row 401",
+            "learner oselm: 400 rows are learned from before the last is predicted, and nothing is before 401; take a",
         ),
         (
             {"transforms": ["standardise"]},

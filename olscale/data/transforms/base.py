@@ -57,6 +57,10 @@ class Transform(ABC):
         dense = not self.takes_sparse or self.is_random
         return width, width if dense else min(width, values + max(0, width - columns))
 
+    def start_rows(self) -> tuple[int, str]:
+        """Return how many rows train it before features are anything but 0, and what to do to need fewer."""
+        return 0, ""
+
     def rows(self, X: Rows, columns: int) -> Rows:
         """Return rows as `apply` takes them: dense ones, or as they are.
 

@@ -100,6 +100,9 @@ class IPCA(PrincipalFeatures, StreamingTransform):
         self.components, self.block = components, block
         self._check(components=components, block=block)
 
+    def start_rows(self) -> tuple[int, str]:
+        return self.block, "take a smaller block"
+
     def begin(self, columns: int) -> None:
         self._check_memory(columns, self.components)
         rows, mean, _, _ = none = no_components(columns)

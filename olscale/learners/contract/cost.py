@@ -1,7 +1,8 @@
 """Cost: what a run takes, said before it starts. Plans warn of long runs and refuse states that do not fit."""
 
+from olscale.errors import ParameterError
 from olscale.learners.contract.capability import Capability
-from olscale.learners.contract.learner import score_columns
+from olscale.learners.contract.learner import Learner, score_columns
 
 
 class EstimatesCost(Capability):
@@ -46,14 +47,16 @@ class EstimatesCost(Capability):
             With the size that is needed and what to do instead.
         """
 
-    def check_rows(self, rows: int) -> None:
-        """Refuse a stream of so few rows that none would be predicted by what was learned.
+    def start_rows(self, apart: bool) -> tuple[int, str]:
+        """Return how many rows are learned from before any is predicted by them, and what to do to need fewer.
 
-        Raises
-        ------
-        ParameterError
-            With how many are needed.
+        Parameters
+        ----------
+        apart : bool
+            Whether rows are predicted that are not learned from at once: those of a test, or whose labels come late.
         """
+        del apart
+        return 0, ""
 
     def cheaper(self) -> str:
         """Return what to do where a run takes too much time or memory, as half a sentence; empty if there is nothing."""
@@ -70,3 +73,19 @@ def cost_of(learner: object) -> EstimatesCost:
     [100.0, 10100.0]
     """
     return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
+
+
+def check_rows(learner: Learner, rows: int, apart: bool) -> None:
+    """Refuse a stream of which a learner has learned from so few rows, when it predicts the last, that it predicts none.
+
+    Raises
+    ------
+    ParameterError
+        With how many are needed and what to do.
+    """
+    least, cure = cost_of(learner).start_rows(apart)
+    if rows < least:
+        raise ParameterError(
+            f"learner {learner.name}: {rows:,} rows are learned from before the last is predicted, and nothing is before "
+            f"{least:,}; {cure}"
+        )

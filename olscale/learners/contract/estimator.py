@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of
 from olscale.errors import DivergedError
 from olscale.learners.contract.compilation import CompilesLoops
-from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.cost import check_rows
 from olscale.learners.contract.learner import FloatArray, Learner, State, codes_of, no_labels
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
@@ -54,7 +54,7 @@ class Estimator(Learner, CompilesLoops):
         """Begin with a stream of which `rows` are the first, or all where `whole`."""
         self.begin(columns, classes)
         if whole:
-            cost_of(self).check_rows(rows_of(rows))
+            check_rows(self, rows_of(rows), apart=True)
         if (whole or (self.first_rows_will_do and rows_of(rows) > 1)) and looks_ahead(self):
             self.prepare(rows)
 

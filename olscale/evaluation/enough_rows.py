@@ -1,0 +1,74 @@
+"""Enough rows: learners and transforms with a start of their own, in which they predict nothing, must get past it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from olscale.data.transforms.pipeline import make_transform
+from olscale.errors import ParameterError
+from olscale.evaluation.label_delay import Schedule
+from olscale.evaluation.protocol import Scoring
+from olscale.learners.contract.cost import check_rows, cost_of
+from olscale.learners.contract.learner import Learner
+
+
+def check_enough_rows(
+    learner: Learner, transforms: Sequence[str], scoring: Scoring, fold: int | None, rows: int, tested: bool
+) -> None:
+    """Refuse a run that would learn from so few rows that it predicts nothing by them.
+
+    Parameters
+    ----------
+    learner : Learner
+    transforms : sequence of str
+        Transforms with their parameters.
+    scoring : Scoring
+    fold : int, optional
+        Number of the model, where several go through the stream side by side.
+    rows : int
+        Length of the stream.
+    tested : bool
+        Whether the final model is tested.
+
+    Raises
+    ------
+    ParameterError
+        With how many rows there are, how many it takes, and what to do.
+    """
+    apart = tested or scoring.interrupts
+    steps = [(step.name, *step.start_rows()) for step in map(make_transform, transforms)]
+    if not any(least for _, least, _ in steps) and not cost_of(learner).start_rows(apart)[0]:
+        return
+    learned, transformed = rows_learned(scoring, fold, rows, tested)
+    check_rows(learner, learned, apart)
+    for name, least, cure in steps:
+        if transformed < least:
+            raise ParameterError(
+                f"transform {name}: {transformed:,} rows come to learn from, and features are 0 before {least:,}; {cure}"
+            )
+
+
+def rows_learned(scoring: Scoring, fold: int | None, rows: int, tested: bool) -> tuple[int, int]:
+    """Return how many rows a learner has learned from when it predicts its last row, and a transform.
+
+    Of a `delay` that a column says nothing is known yet: it counts as none.
+
+    Examples
+    --------
+    >>> rows_learned(Scoring(delay=10), None, rows=100, tested=False)
+    (89, 100)
+    >>> rows_learned(Scoring(holdout_every=3, holdout_rows=1), None, rows=100, tested=True)
+    (75, 75)
+    """
+    weights = Schedule(scoring, fold).weights(0, rows)
+    last = rows if tested else rows - 1
+    if scoring.folds is not None and not tested:
+        last = int(np.flatnonzero(weights == 0)[-1:].sum())  # the last row that tests this model
+    arrived = max(0, last - (scoring.delay if isinstance(scoring.delay, int) else 0))
+    return int(weights[:arrived].sum()), int(np.count_nonzero(weights))
+
+
+def check_seen(learner: Learner) -> None:
+    """Refuse the end of a run whose labels came so late that nothing was predicted by them; see `check_enough_rows`."""
+    if cost_of(learner).start_rows(apart=True)[0]:
+        check_rows(learner, int(learner.state_["seen"][0]), apart=True)
