@@ -204,7 +204,7 @@ def test_what_has_no_solution_is_refused_or_ends_the_run() -> None:
 def test_boosting_refuses_streams_that_end_before_it_does() -> None:
     """No row of these would be scored by anything but 0."""
     learner = OSELM(nodes=10, start="boost", N0=61)
-    with pytest.raises(ParameterError, match="60 rows are learned from .* nothing is before 61; take a smaller N0"):
+    with pytest.raises(ParameterError, match=r"60 rows are learned from .* nothing is before 61; take a smaller N0"):
         learner.fit(*small_stream(2, rows=60))
     assert learner.fit(*small_stream(2, rows=61)).score(*small_stream(2)) > 0.5
 
