@@ -97,6 +97,9 @@ MEASURES = {
 }
 """By name; others, of learners and of installed metrics, `measure_of` makes up."""
 
+ALONG_THE_STREAM = ("kappa_m", "kappa_t", "rmae", "rrmse", "model_bytes", "latency")
+"""Measured along the stream, or, on the test split too, beside a dull learner that has gone through it."""
+
 HEADLINES = (
     *("test_error", "cumulative_error", "window_error", "fading_error", "holdout_error", "drift_alarms"),
     *("test_rmse", "rmse", "window_rmse", "fading_rmse", "holdout_rmse", "test_auc"),

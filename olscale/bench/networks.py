@@ -1,20 +1,25 @@
 """Networks: random layers beside BLAS symv and syr of their size, components beside scikit-learn's IncrementalPCA.
 
-Every row is predicted before it, or its block, is learned; IncrementalPCA has no rows to predict.
+Every row is predicted before it, or its block, is learned, but where sums are made only; IncrementalPCA has no rows to predict.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.linear import learner
+from olscale.bench.linear import learner, untrained
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.product_sums import AT_ONCE
 
 _COLUMNS = 20
 _ELEMENTS = 200_000_000
 """Elements of the matrix that are gone through in all: fewer rows where it is larger."""
+
+_SUMMED = 8_000_000_000
+"""Likewise, where no row is predicted."""
 
 
 def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
@@ -36,7 +41,44 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
             "thousand rows/s",
             rounds,
         )
-    return [*found, *_components(rounds)]
+    return [*found, *_sums(rounds), *_components(rounds)]
+
+
+def _sums(rounds: int) -> list[Figure]:
+    """Return the speeds at which sums of 500 and 1,000 features are made, beside BLAS for their products with each other."""
+    rng, found = np.random.default_rng(0), []
+    for size in (500, 1000):
+        count = _SUMMED // size**2 // AT_ONCE * AT_ONCE
+        X, Z = rng.uniform(-1.0, 1.0, (count, _COLUMNS)), rng.normal(size=(count, size))
+        chunk = Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)
+        peer, of_size = f"BLAS syrk, {size} features", f"{size} features"
+        layers = {"oselm": {"nodes": size}, "rff-rls": {"features": size, "gamma": 0.1}}
+        contestants = [
+            Contestant(
+                f"{name}, sums only, {of_size}",
+                partial(_add_up, chunk),
+                count / 1e3,
+                partial(untrained, name, params, chunk),
+                peer,
+                ">= 0.7",
+            )
+            for name, params in layers.items()
+        ]
+        products = Contestant(peer, partial(_syrk, Z), count / 1e3)
+        found += compare([products, *contestants], "thousand rows/s", rounds)
+    return found
+
+
+def _add_up(chunk: Chunk, model: Any) -> None:
+    sums = model.no_sums()
+    model.add_rows(chunk.X, chunk.y, sums)
+    model.end_sums(sums)
+
+
+def _syrk(Z: FloatArray, _: object) -> None:
+    from scipy.linalg.blas import dsyrk
+
+    dsyrk(1.0, Z.T, lower=1)
 
 
 def _components(rounds: int) -> list[Figure]:

@@ -17,7 +17,7 @@ from pydantic import AfterValidator
 
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
-from olscale.measures import check_measures, check_task_measures
+from olscale.measures import ALONG_THE_STREAM, check_measures, check_task_measures
 from olscale.task import Task
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ class ScoringOptions:
     epsilon: float = option(0.1, "Residuals up to this cost nothing in epsilon_loss.", flag=False, ge=0.0)
     burn_in: int = option(0, "The first N rows are learned from and not counted.", "N", ge=0)
     mcnemar: bool = option(False, "Keep which rows are predicted wrongly, for McNemar's test.")
+    test_only: bool = option(False, "Only the final models are measured, on test rows; nothing along the stream.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,6 +205,12 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         yield f"passes does not go with {other}: a later pass would test on rows learned before"
     if "cost" in p.measures and not p.costs:
         yield "measures has 'cost', which needs protocol.costs: what a mistake costs, a number for each class in order"
+    if p.test_only:
+        along = ("window", "fading", "delay", "holdout_every", "drift", "burn_in")
+        asked = [name for name in along if getattr(p, name) not in (None, 0)]
+        asked += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
+        asked += [f"split = {p.split!r}"] if p.online else []
+        yield from (f"test_only does not go with {name}, which needs predictions along the stream" for name in asked)
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 
@@ -273,6 +280,8 @@ def check_stream(scoring: Scoring, dataset: str, rows: int, tested: bool) -> Non
 def misfits(s: Scoring, dataset: str, rows: int, tested: bool) -> Iterator[str]:
     """Yield what in the options does not fit a stream of `rows` rows."""
     has = f"but the stream of dataset {dataset} has {rows} rows"
+    if s.test_only and not tested:
+        yield f"test_only needs rows to test on, and dataset {dataset} has no test split; give protocol.split"
     if isinstance(s.delay, int) and s.delay >= rows:
         yield f"delay was {s.delay}, {has}: no label would arrive; expected fewer"
     if s.burn_in >= rows:

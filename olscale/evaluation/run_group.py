@@ -54,7 +54,8 @@ class RunGroup:
     runs : tuple of Run
         Runs with equal `Run.stream`.
     shards : tuple of range
-        Classes of each class shard, if the group is a run in class shards; they make up all classes.
+        Classes of each class shard, if the group is a run in class shards; they make up all classes. Likewise blocks of rows
+        of each shard of sums.
     shard : int, optional
         Which of the `shards` this is; all of them when left out.
     memory_limit : int, optional
@@ -71,6 +72,8 @@ class RunGroup:
         Whether their records are written to one file, as those of an evaluation of many runs are.
     keeps_models : bool
         Whether the store gets their final models.
+    summed : bool
+        Whether its `shards` are blocks of rows, whose sums make the final model.
     """
 
     path: str
@@ -85,6 +88,7 @@ class RunGroup:
     replaces: bool = False
     together: bool = False
     keeps_models: bool = False
+    summed: bool = False
 
     @property
     def key(self) -> str:
@@ -98,7 +102,7 @@ class RunGroup:
         return [replace(self, runs=part, origin=self.key) for part in (self.runs[:middle], self.runs[middle:])]
 
     def parts(self) -> list[RunGroup]:
-        """Return the groups that run one after another or at once to run this one: its class shards, or itself."""
+        """Return the groups that run one after another or at once to run this one: its shards, or itself."""
         return [replace(self, shard=number) for number in range(len(self.shards))] or [self]
 
     @property
@@ -115,5 +119,6 @@ class RunGroup:
         order += "" if key.projection is None else f", projection {key.projection}"
         learners = ", ".join(sorted({run.learner for run in self.runs}))
         if self.shard is not None:
-            learners += f", classes {self.shards[self.shard].start} to {self.shards[self.shard].stop - 1}"
+            what, part = "blocks" if self.summed else "classes", self.shards[self.shard]
+            learners += f", {what} {part.start} to {part.stop - 1}"
         return f"{key.dataset}, {order}, {learners} [{self.runs[0].id[:6]}]"

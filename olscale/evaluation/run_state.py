@@ -144,6 +144,8 @@ class RunState(RunLearner):
 
     def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
         """Count rows of the stream: their numbers, targets, predictions before each update, scores."""
+        if self.run.stream.scoring.test_only:
+            return
         counted = slice(int(np.searchsorted(rows, self.run.stream.scoring.burn_in)), None)
         for metric in self._metrics:
             metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))

@@ -12,6 +12,7 @@ from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
+from olscale.evaluation.summed_rows import MergedPass, merge_sums
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.forget import replace_record
@@ -85,7 +86,7 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
 
 
 def merge_group(group: RunGroup, store: str) -> TaskReport:
-    """Write the record of a run whose class shards have all been run.
+    """Write the record of a run whose shards have all been run.
 
     Another process that runs the same experiment may have written it, and cleared the scratch arrays, before.
     """
@@ -100,8 +101,13 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 transforms.restore(learned)
                 keep_models(target, group, [(whole, transforms.pipeline(None))])
 
+        def keep_merged(going: MergedPass) -> None:
+            if group.keeps_models:
+                keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
+
         try:
-            record = merge_shards(group, Scratch(target, run), keep)
+            scratch = Scratch(target, run)
+            record = merge_sums(group, scratch, keep_merged) if group.summed else merge_shards(group, scratch, keep)
         except StoreError:
             if group.replaces or run not in target.done():
                 raise
@@ -113,7 +119,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
 
 
 def clear_scratch(group: RunGroup, store: str) -> None:
-    """Remove what class shards have left for the merge, and their checkpoints."""
+    """Remove what shards have left for the merge, and their checkpoints."""
     if group.shards:
         target = open_store(store)
         for part in group.parts():

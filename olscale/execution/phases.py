@@ -12,6 +12,7 @@ from olscale.evaluation.forecast import check_workers, long_runs, seconds_of, sh
 from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.progress import Progress, Work
 from olscale.learners.registry import is_restorable
@@ -161,7 +162,7 @@ class Job:
         left_over = [run for run in missing if run in fresh]
         parts = 1 if self.short else self.parts
         groups = cut_groups(left_over, plan.sources, parts, self.memory_limit, plan.costs)
-        groups = begun + list(cut_shards(groups, parts, self.class_shards))
+        groups = begun + list(cut_sums(list(cut_shards(groups, parts, self.class_shards)), parts))
         together = self._together(plan)
         groups = [replace(group, budget=self.budget, memory_limit=self.memory_limit) for group in groups]
         return [

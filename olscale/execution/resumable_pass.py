@@ -10,6 +10,7 @@ from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.summed_rows import SumsPass
 from olscale.evaluation.versions import check_learners
 from olscale.execution.alarm import Alarm
 from olscale.execution.checkpoints import Checkpoints
@@ -58,7 +59,8 @@ class ResumablePass:
         def beginning() -> GroupPass:
             if group.shard is None:
                 return GroupPass(group, meter, exceeded)
-            return ShardPass(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
+            kind = SumsPass if group.summed else ShardPass
+            return kind(group, Scratch(self._store, group.runs[0].id), meter, exceeded)
 
         self.group_pass = self._checkpoints.restored(beginning)
 

@@ -8,21 +8,25 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.compiled.half_matrix import half_of_diagonal
-from olscale.compiled.simd.triangle import packed_size
+from olscale.compiled.simd.triangle import PANEL, packed_size
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.feature_pairs import PairsFeatures
-from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features
-from olscale.learners.rls_loop import FINE, why_broken
+from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features, solve
+from olscale.learners.product_sums import end_products, no_products, packed, put, room
+from olscale.learners.rls_loop import FINE, LOST, why_broken
 
 _AT_ONCE = 256  # rows whose features are there at a time
 
 
-class FixedLayer(PairsFeatures, OnePass):
+class FixedLayer(PairsFeatures, OnePass, MergesSums):
     """Base of those, whatever their task; a subclass gives the features.
+
+    Where nothing but the final model counts, that is found from the sums of all rows at once, and not along the stream.
 
     The targets are 1 and -1 for classes, with one output for two of them. After each block of rows the weights are the ridge
     solution of all rows so far.
@@ -110,6 +114,40 @@ class FixedLayer(PairsFeatures, OnePass):
                     raise DivergedError(why_broken(reason, forget, ""), int(state["seen"][0]) - 1)
                 scores[first + i :] = np.nan  # a row before has ended the run
                 return
+
+    @property
+    def mergeable(self) -> bool:
+        """Whether all rows weigh alike, from the first on."""
+        return float(self.forget) == 1.0 and not self._gathered()
+
+    def no_sums(self) -> State:
+        return no_products(self.state_["W"].shape[1], self._outputs)
+
+    def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
+        self._check_ready(X)
+        first = 0
+        while first < len(y):
+            Z, T = room(sums)
+            count = min(len(Z), len(y) - first)
+            T[:count] = np.nan
+            self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
+            _set_targets(y[first : first + count], T[:count])
+            put(sums, count)
+            first += count
+
+    def end_sums(self, sums: State) -> State:
+        return end_products(sums)
+
+    def take_sums(self, sums: State) -> None:
+        state, rows = self.state_, int(sums["rows"][0])
+        products, count, limit = sums["products"], len(state["variances"]), float(state["limits"][1])
+        products[np.arange(count), np.arange(count)] += float(self.lam)
+        state["half"][:], state["W"][:] = -packed(products, PANEL), sums["targets"]
+        state["seen"][0] = state["updates"][0] = rows
+        reason = solve(LeastSquares(**{name: state[name] for name in LeastSquares._fields}))
+        if reason != FINE:
+            raise DivergedError(why_broken(LOST, 1.0, ""), rows - 1)
+        state["limits"][1] = limit
 
     def _check_ready(self, X: Rows) -> None:
         """Refuse rows where others are to be seen first."""

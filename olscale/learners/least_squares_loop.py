@@ -80,7 +80,7 @@ def learn_features(
         if seen[0] <= gathered:
             _gather(Z[i], T[i], model)
             if seen[0] == gathered:
-                reason = _solve(model)
+                reason = solve(model)
         else:
             at = counts[1]
             for j in range(width):
@@ -120,8 +120,8 @@ def _gather(z: Any, t: Any, model: Any) -> None:
 
 
 @compiled
-def _solve(model: Any) -> int:
-    """Turn the sums into P and the weights."""
+def solve(model: Any) -> int:
+    """Turn sums, minus those of products of features and those with targets, into P and the weights."""
     W, half, variances, limits = model.W, model.half, model.variances, model.limits
     outputs, width = W.shape
     _flush(model)

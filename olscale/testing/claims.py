@@ -14,6 +14,7 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
+from olscale.learners.contract.merged_sums import MergesSums, mergeable
 from olscale.learners.contract.parameters import Real
 from olscale.learners.contract.usable_rows import learn_usable, score_usable
 from olscale.testing.check_list import Check, name_check
@@ -32,7 +33,7 @@ from olscale.testing.small_streams import (
     variants,
 )
 
-CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, EstimatesCost, CompilesLoops)
+CAPABILITIES = (LooksAhead, ShardsClasses, FusesSettings, MergesSums, EstimatesCost, CompilesLoops)
 
 
 def claim_checks(learner: type[Learner]) -> list[Check]:
@@ -49,6 +50,8 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
         checks.append(name_check(unusable, learner, params, of=words or "no choices"))
         if class_axes(learner(**params), CLASSES) is not None:
             checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
+        if mergeable(learner(**params)):
+            checks.append(name_check(check_merged_sums_make_the_final_model, learner, params, of=words))
         if grid_key(learner(**params)) is not None:
             fused = check_fused_settings_have_the_bits_of_settings_alone
             checks.append(name_check(fused, learner, params, of=words))
@@ -138,6 +141,26 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
             state["updates"] = np.array([moved.sum()])
             for name, array in whole.state().items():
                 np.testing.assert_array_equal(state[name], array, err_msg=f"state array {name} of shards {cuts}")
+
+
+def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[str, Any]) -> None:
+    """The scores are those of learning the rows one after another, but for rounding, and no cut of a block changes a bit."""
+    for classes in class_counts(learner):
+        chunk, found = stream(classes, "dense"), []
+        along = start_with(learner, params, chunk.X, classes)
+        along.learn(chunk.X, chunk.y)
+        for cuts in ([0, 100], [0, 1, 64, 99, 100]):
+            one: Any = start_with(learner, params, chunk.X, classes)
+            ends = []
+            for rows, edges in ((chunk[:100], cuts), (chunk[100:], [0, ROWS - 100])):
+                sums = one.no_sums()
+                for part, y in cut(rows, edges):
+                    one.add_rows(part, y, sums)
+                ends.append(one.end_sums(sums))
+            one.take_sums({name: array + ends[1][name] for name, array in ends[0].items()})
+            found.append(one)
+        assert_same_state(*found)
+        np.testing.assert_allclose(found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7)
 
 
 def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:

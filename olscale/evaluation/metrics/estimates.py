@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from olscale.evaluation.metrics.base import Metric, StreamShape
 from olscale.evaluation.metrics.holdout import HoldoutPlan
 from olscale.evaluation.metrics.summary import Events, RowSums
-from olscale.measures import MEASURES
+from olscale.measures import ALONG_THE_STREAM, MEASURES
 from olscale.results.record import Series
 
 _NO_MARKS = np.empty(0, dtype=np.int64)
@@ -40,6 +40,8 @@ class Estimates(Metric):
         self._names = [name for name in known if name in scoring.measures or name in self.always]
         self._asked = [known.index(name) for name in self._names]
         ends = [name in self._names or shape.task in MEASURES[name].default for name in known]
+        if scoring.test_only:
+            ends = [end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)]
         self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
         self._no_rows = np.empty((0, size))
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.evaluation.protocol import Scoring
 
 
 class Prequential(Metric):
@@ -20,6 +21,10 @@ class Prequential(Metric):
     >>> metric.curve()
     (array([1, 2, 3, 4]), array([1, 1, 2, 2]))
     """
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return not scoring.test_only
 
     def __init__(self, shape: StreamShape) -> None:
         self._points = shape.points()

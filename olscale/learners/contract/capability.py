@@ -5,6 +5,7 @@
 | `LooksAhead` | `look_ahead` | sees rows of the stream before the stream begins |
 | `ShardsClasses` | `class_axes` | learns some of the classes apart from the others |
 | `FusesSettings` | `fused_settings` | shares one pass over the rows among several of its settings |
+| `MergesSums` | `merged_sums` | has a final model of sums that workers add up apart |
 | `EstimatesCost` | `cost` | says what a row and the state cost, before a run begins |
 | `GivesProbabilities` | `probabilities` | says how likely each class is |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |

@@ -1,0 +1,197 @@
+"""Runs of which only the final model counts, made of sums over the rows: shards of them add up blocks, and one merges all.
+
+The blocks depend on the length of the stream, and are merged in their order: their sums, and so the model, have the same
+bits whoever added up which of them, and in one process.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.chunk import Chunk
+from olscale.data.transforms.pipeline import make_transform
+from olscale.evaluation.budget import BudgetExceeded, Meter
+from olscale.evaluation.class_shards import array_name
+from olscale.evaluation.fused_runs import FusedRuns
+from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.metrics import StreamShape
+from olscale.evaluation.run import Run
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_state import RunState
+from olscale.learners.contract.compilation import compile_loops
+from olscale.learners.contract.learner import State
+from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.usable_rows import usable_rows
+from olscale.learners.registry import ask, make_learner
+from olscale.results.record import Record
+from olscale.results.scratch import Scratch
+
+LEAST_ROWS, MOST_BLOCKS = 4096, 64
+"""Rows of a block, which should take longer than to read its sums, and blocks of a stream, whose sums fill the scratch."""
+
+
+def can_sum(run: Run) -> bool:
+    """Tell whether the final model of a run, and nothing else of it, counts and is made of sums over its rows."""
+    key = run.stream
+    if not key.scoring.test_only or key.passes > 1 or any(make_transform(text).streams for text in key.transforms):
+        return False
+    learner = make_learner(run.learner, run.params)
+    return ask(run.learner, "mergeable", lambda: mergeable(learner))
+
+
+def cut_sums(groups: Sequence[RunGroup], workers: int) -> Iterator[RunGroup]:
+    """Yield `groups` with runs of sums in groups of their own, each in as many shards as there are workers for it."""
+    for group in groups:
+        summed = [run for run in group.runs if not group.shards and can_sum(run)]
+        blocks = min(MOST_BLOCKS, max(1, group.rows // LEAST_ROWS))
+        shards = min(blocks, max(1, workers // len(groups)))
+        ranges = tuple(range(*ends) for ends in pairwise(blocks * i // shards for i in range(shards + 1)))
+        yield from (replace(group, runs=(run,), shards=ranges, summed=True, origin="") for run in summed)
+        if rest := tuple(run for run in group.runs if run not in summed):
+            yield replace(group, runs=rest)
+
+
+class _SummedState(RunState):
+    """The state of a shard: rows of its blocks are added up, none is predicted."""
+
+    def __init__(self, run: Run, shape: StreamShape, columns: int, blocks: range, edges: list[int], *more: Any) -> None:
+        scratch, *more = more
+        super().__init__(run, shape, columns, None, (), *more)
+        self._blocks, self._edges, self._scratch = blocks, edges, scratch
+        self._sums: State = {}
+
+    def step(self, chunk: Chunk) -> None:
+        """Add the rows that are in blocks of this shard."""
+        if not self._ready:
+            self._guarded(lambda: compile_loops(self.learner, chunk.X), counts=False)
+            self._ready = True
+        first, self.position = self.position, self.position + len(chunk)
+        for block in self._blocks:
+            start, stop = max(first, self._edges[block]), min(self.position, self._edges[block + 1])
+            if start < stop and self.outcome == "ok":
+                self._add(chunk[start - first : stop - first], start, block, stop == self._edges[block + 1])
+
+    def _add(self, rows: Chunk, first: int, block: int, last: bool) -> None:
+        learner = self.learner
+        assert isinstance(learner, MergesSums)
+        usable = self._guarded(lambda: usable_rows(rows.X, learner.norm_limits()))
+        if usable is not None and not usable.all():
+            row = int(np.argmin(usable))
+            self._diverge(rows, row, first + row, "row", first + row)
+            return
+        start = perf_counter()
+        self._sums = self._sums or self._guarded(learner.no_sums) or {}
+        self._guarded(lambda: learner.add_rows(rows.X, rows.y, self._sums))
+        ends = self._guarded(lambda: learner.end_sums(self._sums)) if last else None
+        self._seconds += perf_counter() - start
+        if ends is not None:
+            self._scratch.write(f"block.{block}", ends)
+            self._sums = {}
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all of the run as plain arrays, the sums of the block that is going on included."""
+        return super().state() | {f"sums.{name}": array.copy() for name, array in self._sums.items()}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`."""
+        super().restore(state)
+        self._sums = {name[5:]: np.array(array) for name, array in state.items() if name.startswith("sums.")}
+
+    def end(self) -> dict[str, NDArray[Any]]:
+        """Return what the merge must know besides the sums."""
+        state = {f"state.{name}": array for name, array in self.learner.state().items()} if self.outcome == "ok" else {}
+        return state | {
+            "outcome": np.array([self.outcome, self.reason]),
+            "failed_at": np.array(self.failed_at),
+            "seconds": np.array([self._seconds]),
+        }
+
+
+class SumsPass(GroupPass):
+    """A shard of a run of sums, on its way through its part of the stream.
+
+    It ends with no record, but with arrays for `merge_sums` in `scratch`.
+    """
+
+    def __init__(
+        self,
+        group: RunGroup,
+        scratch: Scratch,
+        meter: Meter | None = None,
+        exceeded: Mapping[str, BudgetExceeded] = MappingProxyType({}),
+    ) -> None:
+        assert group.shard is not None
+        self._blocks, self._all, self._scratch = group.shards[group.shard], group.shards[-1].stop, scratch
+        super().__init__(group, meter, exceeded)
+        chunk_rows = self._stream.first_row(1)
+        self.position, self.within = divmod(self._edges[self._blocks.start], chunk_rows)
+        self.chunks = -(-self._edges[self._blocks.stop] // chunk_rows)
+
+    def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        self._edges = [shape.rows * block // self._all for block in range(self._all + 1)]
+        run = self.group.runs[0]
+        more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
+        self._shard = _SummedState(run, shape, columns, self._blocks, self._edges, *more)
+        self._shard.position = self._edges[self._blocks.start]
+        return [self._shard]
+
+    def finish(self) -> list[Record]:
+        """Write what the merge needs, and return no record."""
+        self._scratch.write(array_name(self._blocks, "end"), self._shard.end())
+        return []
+
+
+class _MergedState(RunState):
+    """The state of a whole run, which learns nothing along the stream."""
+
+    def take(self, learned: State, sums: State, seconds: Sequence[float]) -> None:
+        """Become the final model: that of a shard, with the sums of all; they took so many seconds to add up."""
+        start, learner = perf_counter(), self.learner
+        assert isinstance(learner, MergesSums)
+        self._guarded(lambda: learner.restore(learned))
+        self._guarded(lambda: learner.take_sums(sums))
+        self._seconds, self.position = sum(seconds) + perf_counter() - start, int(sums["rows"][0])
+
+
+class MergedPass(GroupPass):
+    """A whole run of sums, which stands at the end of its stream."""
+
+    def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
+        self.merged = _MergedState(self.group.runs[0], shape, columns, names=self._stream.names)
+        return [self.merged]
+
+    def _started(self) -> list[RunState | FusedRuns]:
+        self.position = self.chunks
+        return [self.merged]
+
+
+def merge_sums(group: RunGroup, scratch: Scratch, see: Callable[[MergedPass], None] = lambda going: None) -> Record:
+    """Return the record of a run of sums whose shards have all ended; the pass that tests its model is shown to `see`.
+
+    Raises
+    ------
+    StoreError
+        If something that a shard wrote is not there any more.
+    """
+    ends = [scratch.read(array_name(blocks, "end")) for blocks in group.shards]
+    going = MergedPass(replace(group, shards=(), summed=False))
+    failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
+    if failed:
+        outcome, reason = ends[min(failed)[1]]["outcome"]
+        going.merged.fail(str(outcome), str(reason))
+    else:
+        sums: State = {}
+        for block in range(group.shards[-1].stop):
+            part = scratch.read(f"block.{block}")
+            sums = {name: sums[name] + array if sums else array for name, array in part.items()}
+        learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
+        going.merged.take(learned, sums, [float(end["seconds"][0]) for end in ends])
+    [record] = going.finish()
+    see(going)
+    return record

@@ -1,0 +1,57 @@
+"""Merged sums: a learner whose final model is made of sums over the rows, which several workers can add up.
+
+Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are added up in their order.
+So the final model has the same bits whoever added up what.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import Rows
+from olscale.learners.contract.capability import Capability
+from olscale.learners.contract.learner import State
+
+
+class MergesSums(Capability):
+    """A learner that needs no order of the rows where nothing but its final model counts."""
+
+    @property
+    @abstractmethod
+    def mergeable(self) -> bool:
+        """Whether it is so with the parameters that it has."""
+
+    @abstractmethod
+    def no_sums(self) -> State:
+        """Return the sums of no rows, plain arrays, after `begin` and `prepare`."""
+
+    @abstractmethod
+    def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
+        """Add rows to `sums`; the cut of a block into calls changes no bit."""
+
+    @abstractmethod
+    def end_sums(self, sums: State) -> State:
+        """Return what the rows of a block add up to: arrays of which those of other blocks can be added."""
+
+    @abstractmethod
+    def take_sums(self, sums: State) -> None:
+        """Become the final model of all rows, of which these are the ends of the sums.
+
+        Raises
+        ------
+        DivergedError
+            If they have none.
+        """
+
+
+def mergeable(learner: object) -> bool:
+    """Tell whether the sums of several workers make the final model of `learner`.
+
+    Examples
+    --------
+    >>> from olscale.learners import OSELM, PA1
+    >>> mergeable(OSELM()), mergeable(OSELM(forget=0.99)), mergeable(PA1())
+    (True, False, False)
+    """
+    return isinstance(learner, MergesSums) and bool(learner.mergeable)

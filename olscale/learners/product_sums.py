@@ -1,0 +1,75 @@
+"""Sums of products of features, by BLAS: ``Z'Z`` and ``T'Z`` over rows, so many at once as its matrices take well.
+
+BLAS always sees the same shapes on one thread, since rows wait until there are `AT_ONCE` of them, whatever calls they come
+in: no bit depends on the cut. Those of another BLAS, or of another kind of processor, may be other ones.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.learners.contract.learner import FloatArray, State
+from olscale.system.blas import one_blas_thread
+
+AT_ONCE = 256
+
+
+def no_products(width: int, outputs: int) -> State:
+    """Return the sums of no rows of `width` features and so many targets, and room for those that wait."""
+    return {
+        "products": np.zeros((width, width)),
+        "targets": np.zeros((outputs, width)),
+        "waiting": np.zeros((AT_ONCE, width)),
+        "waiting_targets": np.zeros((AT_ONCE, outputs)),
+        "rows": np.zeros(2, dtype=np.int64),  # in all, and waiting
+    }
+
+
+def room(sums: State) -> tuple[FloatArray, FloatArray]:
+    """Return where the features and targets of the next rows go; `put` says how many are there."""
+    waiting = sums["rows"][1]
+    return sums["waiting"][waiting:], sums["waiting_targets"][waiting:]
+
+
+def put(sums: State, count: int) -> None:
+    """Count rows that were put where there is `room`; those without a target, NaN, add nothing."""
+    waiting = int(sums["rows"][1])
+    targets = sums["waiting_targets"][waiting : waiting + count]
+    unknown = np.isnan(targets[:, 0])
+    targets[unknown], sums["waiting"][waiting : waiting + count][unknown] = 0.0, 0.0
+    sums["rows"] += count - int(unknown.sum()), count
+    if sums["rows"][1] == AT_ONCE:
+        _add(sums)
+
+
+def end_products(sums: State) -> State:
+    """Return the sums, with the rows that wait: of products the upper half."""
+    _add(sums)
+    return {"products": sums["products"], "targets": sums["targets"], "rows": sums["rows"][:1]}
+
+
+def packed(products: NDArray[np.float64], panel: int) -> FloatArray:
+    """Return the upper half of a symmetric matrix in panels of so many rows, as `olscale.compiled.half_matrix` has them.
+
+    Examples
+    --------
+    >>> packed(np.array([[1.0, 2.0], [0.0, 3.0]]), panel=2).tolist()
+    [1.0, 2.0, 2.0, 3.0]
+    """
+    panels = []
+    for first in range(0, len(products), panel):
+        lines = products[first : first + panel, first:].copy()
+        tile = np.triu(lines[:, :panel])
+        lines[:, :panel] = tile + np.triu(tile, 1).T
+        panels.append(lines.ravel())
+    return np.concatenate(panels)
+
+
+def _add(sums: State) -> None:
+    from scipy.linalg.blas import dgemm, dsyrk
+
+    count, sums["rows"][1] = int(sums["rows"][1]), 0
+    if count:
+        Z, T = sums["waiting"][:count], sums["waiting_targets"][:count]
+        with one_blas_thread():  # of transposes, which BLAS has as they lie
+            dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)
+            dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)

@@ -1,0 +1,182 @@
+"""Runs of sums: the same bytes whoever adds up which rows, and the model that one pass along the stream has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olscale
+from olscale.data.ingest.ingest import ingest
+from olscale.errors import ExperimentError
+from olscale.evaluation import summed_rows
+from olscale.evaluation.cut_groups import cut_groups
+from olscale.evaluation.experiment import parse_experiment
+from olscale.evaluation.plan import make_plan
+from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums, merge_sums
+from olscale.execution.group_records import merge_group
+from olscale.execution.on_worker import run_as_task
+from olscale.results.record import Record
+from olscale.results.rows import run_bytes
+from olscale.results.scratch import Scratch
+from olscale.results.store import open_store
+from tests.cluster import Cluster
+
+TEST_ONLY = {"test_only": True, "order": "time"}
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of 1,000 rows of three classes in chunks of 150, none of which ends with a block of 166 rows."""
+    folder, rng = tmp_path_factory.mktemp("sums"), np.random.default_rng(0)
+    for part, rows in (("train", 1000), ("test", 90)):
+        X = rng.normal(size=(rows, 5))
+        np.savez(folder / f"{part}.npz", X=X, y=(np.abs(X[:, :2]).sum(axis=1) > 1.0) + (X[:, 2] > 0.5))
+    ingest([str(folder / "train.npz")], str(folder / "data"), test=[str(folder / "test.npz")], chunk_rows=150)
+    return folder / "data"
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summed_rows, "LEAST_ROWS", 150)
+
+
+def content(path: Path, protocol: dict[str, Any], *learners: str) -> dict[str, Any]:
+    return {
+        "datasets": [{"path": str(path)}],
+        "learners": [{"name": name, "params": {"nodes": 20} if name == "oselm" else {}} for name in learners],
+        "protocol": protocol,
+    }
+
+
+def group_of(path: Path, workers: int, protocol: dict[str, Any] = TEST_ONLY) -> RunGroup:
+    plan = make_plan(parse_experiment(content(path, protocol, "oselm")))
+    [group] = cut_sums(cut_groups(plan.runs, plan.sources, 1), workers)
+    assert group.summed
+    return group
+
+
+def run(group: RunGroup, store: Path, *order: int) -> Record:
+    open_store(store, create=True)
+    parts = group.parts()
+    for number in order or range(len(parts)):
+        done = run_as_task(parts[number], str(store), lambda stand: None)
+        assert not done.fault
+    assert not merge_group(group, str(store)).fault
+    return open_store(store).get(group.runs[0].id)
+
+
+def test_any_number_of_tasks_in_any_order_gives_the_same_bytes(stream: Path, tmp_path: Path) -> None:
+    one, six = group_of(stream, 1), group_of(stream, 99)
+    assert [len(one.parts()), len(six.parts())] == [1, 6]
+    whole = run(one, tmp_path / "one")
+    assert whole.outcome == "ok"
+    assert run_bytes(run(six, tmp_path / "six", 5, 0, 3, 1, 2, 4)) == run_bytes(whole)
+    assert run_bytes(run(group_of(stream, 4), tmp_path / "four")) == run_bytes(whole)
+
+
+def test_the_model_is_that_of_a_pass_along_the_stream(stream: Path, tmp_path: Path) -> None:
+    for protocol in ({"order": "time"}, {"order": "permuted", "permutations": 1}):
+        summed = run(group_of(stream, 2, protocol | {"test_only": True}), tmp_path / protocol["order"])
+        store = tmp_path / f"{protocol['order']}-along"
+        experiment = parse_experiment(content(stream, protocol, "oselm"))
+        olscale.evaluate(experiment, store, in_process=True, progress=False)
+        [row] = open_store(store).read(["metrics"]).to_pylist()
+        along = dict(row["metrics"])
+        assert summed.metrics["norm_w"] == pytest.approx(along["norm_w"], rel=1e-8)
+        assert summed.metrics["updates"] == 1000
+        for name in ("test_error", "test_kappa"):
+            assert summed.metrics[name] == along[name]
+
+
+def test_a_shard_goes_on_in_the_middle_of_a_block(stream: Path, tmp_path: Path) -> None:
+    group, whole = group_of(stream, 2), run(group_of(stream, 1), tmp_path / "whole")
+    scratch = Scratch(open_store(tmp_path / "store", create=True), group.runs[0].id)
+    for part in group.parts():
+        first = SumsPass(part, scratch)
+        for _ in range(2):
+            first.advance()
+        saved = dict(first.state())
+        second = SumsPass(part, scratch)
+        second.restore(saved)
+        while not second.ended:
+            second.advance()
+        second.finish()
+    assert run_bytes(merge_sums(group, scratch)) == run_bytes(whole)
+
+
+def test_workers_and_this_process_write_the_same_bytes(stream: Path, tmp_path: Path, cluster: Cluster) -> None:
+    """The folds of a permuted order too, and a learner beside it that knows no sums."""
+    protocol = {"test_only": True, "split": "kfold", "folds": 2}
+    experiment = parse_experiment(content(stream, protocol, "oselm", "pa1"))
+    found = []
+    for name, where in (("here", {"in_process": True}), ("there", {"scheduler": cluster.scheduler})):
+        olscale.evaluate(experiment, tmp_path / name, progress=False, **where)
+        store = open_store(tmp_path / name)
+        found.append([run_bytes(store.get(id)) for id in sorted(store.done())])
+        assert not list((tmp_path / name / "tmp").glob("shards-*"))
+    assert len(found[0]) == 4
+    assert found[0] == found[1]
+
+
+def test_nothing_along_the_stream_is_said(stream: Path, tmp_path: Path) -> None:
+    olscale.evaluate(parse_experiment(content(stream, TEST_ONLY, "pa1")), tmp_path, in_process=True, progress=False)
+    [row] = open_store(tmp_path).read(["metrics", "curve_rows", "segments", "series"]).to_pylist()
+    metrics = dict(row["metrics"])
+    assert not any(row[name] for name in ("curve_rows", "segments", "series"))
+    assert {name for name in metrics if not name.startswith("test_")} <= {"updates", "model_bytes", "norm_w"}
+    assert {"test_error", "test_kappa"} < metrics.keys()
+    assert not {"test_kappa_m", "test_kappa_t"} & metrics.keys()
+
+
+def test_a_row_that_cannot_be_used_ends_the_run_where_it_is(tmp_path: Path) -> None:
+    X, y = np.random.default_rng(0).normal(size=(700, 3)), np.tile([0, 1], 350)
+    X[[430, 610], 1] = np.nan
+    for part, rows in (("train", slice(None)), ("test", slice(0, 20))):
+        np.savez(tmp_path / f"{part}.npz", X=X[rows], y=y[rows])
+    ingest([str(tmp_path / "train.npz")], str(tmp_path / "data"), test=[str(tmp_path / "test.npz")], chunk_rows=100)
+    for workers in (1, 4):
+        record = run(group_of(tmp_path / "data", workers), tmp_path / f"store-{workers}")
+        assert record.outcome == "diverged"
+        assert "row 430:" in record.reason
+
+
+def test_what_needs_the_order_of_rows_is_not_summed(stream: Path) -> None:
+    def summed(learner: dict[str, Any], **more: Any) -> bool:
+        protocol = TEST_ONLY | more.pop("protocol", {})
+        given = content(stream, protocol, "pa1") | {"learners": [learner], **more}
+        return can_sum(make_plan(parse_experiment(given)).runs[0])
+
+    assert summed({"name": "oselm"})
+    assert summed({"name": "rff-rls"}, transforms=["standardize"])
+    assert not summed({"name": "oselm", "params": {"forget": 0.9}})
+    assert not summed({"name": "oselm", "params": {"start": "boost"}})
+    assert not summed({"name": "oselm"}, transforms=["running-standardize"])
+    assert not summed({"name": "oselm"}, protocol={"passes": 2})
+    assert not summed({"name": "pa1"})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"window": 10}, "test_only does not go with window, which needs predictions along the stream"),
+        ({"burn_in": 10}, "test_only does not go with burn_in"),
+        ({"measures": ["kappa_m"]}, "test_only does not go with measures = 'kappa_m'"),
+        ({"split": "prequential-kfold"}, "test_only does not go with split = 'prequential-kfold'"),
+    ],
+)
+def test_options_of_the_stream_do_not_go_with_it(stream: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        make_plan(parse_experiment(content(stream, TEST_ONLY | options, "pa1")))
+
+
+def test_it_needs_rows_to_test_on(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rows.npz", X=np.eye(4), y=[0, 1, 0, 1])
+    ingest([str(tmp_path / "rows.npz")], str(tmp_path / "data"))
+    with pytest.raises(
+        ExperimentError, match=r"test_only needs rows to test on, and dataset .* has no test split; give"
+    ):
+        make_plan(parse_experiment(content(tmp_path / "data", TEST_ONLY, "pa1")))
