@@ -1,6 +1,6 @@
 """Networks: random layers beside BLAS symv and syr of their size, components beside scikit-learn's IncrementalPCA.
 
-Every row is predicted before it, or its block, is learned, but where sums are made only; IncrementalPCA has no rows to predict.
+Every row is predicted before it, or its block, is learned; where only sums are made none is, nor by IncrementalPCA.
 """
 
 from functools import partial
@@ -52,7 +52,7 @@ def _sums(rounds: int) -> list[Figure]:
         X, Z = rng.uniform(-1.0, 1.0, (count, _COLUMNS)), rng.normal(size=(count, size))
         chunk = Chunk(X, (X[:, 0] * X[:, 1] > 0.0).astype(np.int64), _COLUMNS)
         peer, of_size = f"BLAS syrk, {size} features", f"{size} features"
-        layers = {"oselm": {"nodes": size}, "rff-rls": {"features": size, "gamma": 0.1}}
+        layers: dict[str, dict[str, Any]] = {"oselm": {"nodes": size}, "rff-rls": {"features": size, "gamma": 0.1}}
         contestants = [
             Contestant(
                 f"{name}, sums only, {of_size}",

@@ -60,8 +60,9 @@ def cut_sums(groups: Sequence[RunGroup], workers: int) -> Iterator[RunGroup]:
 class _SummedState(RunState):
     """The state of a shard: rows of its blocks are added up, none is predicted."""
 
-    def __init__(self, run: Run, shape: StreamShape, columns: int, blocks: range, edges: list[int], *more: Any) -> None:
-        scratch, *more = more
+    def __init__(
+        self, run: Run, shape: StreamShape, columns: int, blocks: range, edges: list[int], scratch: Scratch, *more: Any
+    ) -> None:
         super().__init__(run, shape, columns, None, (), *more)
         self._blocks, self._edges, self._scratch = blocks, edges, scratch
         self._sums: State = {}
