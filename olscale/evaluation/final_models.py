@@ -16,7 +16,8 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.online_folds import OnlineFolds
 from olscale.evaluation.protocol import Scoring
 from olscale.evaluation.run import Run, StreamKey
-from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_group import RunGroup, StreamSource
+from olscale.evaluation.summed_rows import SumsPass, cut_sums, merge_sums
 from olscale.evaluation.versions import check_learners
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.version import learner_version
@@ -25,6 +26,7 @@ from olscale.models.about import About, ColumnsEntry, DatasetEntry, LearnerEntry
 from olscale.models.final_model import FinalModel
 from olscale.models.write import check_savable
 from olscale.results.record import Record
+from olscale.results.scratch import MemoryScratch
 
 
 def final_model(run: Run, learner: Learner, dataset: Dataset, pipeline: Pipeline) -> FinalModel:
@@ -122,14 +124,20 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             f"{path} is another dataset than that of run {record.id}: its fingerprint is {dataset.fingerprint[:12]}, "
             f"expected {run.stream.fingerprint[:12]}"
         )
-    going = GroupPass(RunGroup(dataset.path, 0, (run,), chunk_rows=dataset.manifest.chunk_rows))
+    length = StreamSource(dataset.path, dataset.rows("train"), 0).length(run.stream)
+    group = RunGroup(dataset.path, length, (run,), chunk_rows=dataset.manifest.chunk_rows)
+    [group], scratch = cut_sums([group], 1), MemoryScratch()
+    going = SumsPass(group.parts()[0], scratch) if group.summed else GroupPass(group)
     while not going.ended:
         before = going.rows
         going.advance()
         if progress is not None:
             progress(run.learner, going.rows - before, 0)
-    [again] = going.finish()
-    if odd := differences(record, again):
+    again = going.finish()
+    if group.summed:
+        record_of_sums, going = merge_sums(group, scratch)
+        again = [record_of_sums]
+    if odd := differences(record, again[0]):
         raise ModelError(
             f"recomputed run {record.id} differs from the recorded one: {odd}; it was recorded by another version or "
             "on another kind of machine, and no model was written"

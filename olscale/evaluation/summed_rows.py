@@ -4,7 +4,7 @@ The blocks depend on the length of the stream, and are merged in their order: th
 bits whoever added up which of them, and in one process.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
@@ -172,8 +172,8 @@ class MergedPass(GroupPass):
         return [self.merged]
 
 
-def merge_sums(group: RunGroup, scratch: Scratch, see: Callable[[MergedPass], None] = lambda going: None) -> Record:
-    """Return the record of a run of sums whose shards have all ended; the pass that tests its model is shown to `see`.
+def merge_sums(group: RunGroup, scratch: Scratch) -> tuple[Record, MergedPass]:
+    """Return the record of a run of sums whose shards have all ended, and the pass that has its final model.
 
     Raises
     ------
@@ -194,5 +194,4 @@ def merge_sums(group: RunGroup, scratch: Scratch, see: Callable[[MergedPass], No
         learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
         going.merged.take(learned, sums, [float(end["seconds"][0]) for end in ends])
     [record] = going.finish()
-    see(going)
-    return record
+    return record, going

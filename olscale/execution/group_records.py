@@ -12,7 +12,7 @@ from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.stream_transforms import StreamTransforms
-from olscale.evaluation.summed_rows import MergedPass, merge_sums
+from olscale.evaluation.summed_rows import merge_sums
 from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.task_report import TaskReport, answering
 from olscale.results.forget import replace_record
@@ -101,13 +101,14 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 transforms.restore(learned)
                 keep_models(target, group, [(whole, transforms.pipeline(None))])
 
-        def keep_merged(going: MergedPass) -> None:
-            if group.keeps_models:
-                keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
-
         try:
             scratch = Scratch(target, run)
-            record = merge_sums(group, scratch, keep_merged) if group.summed else merge_shards(group, scratch, keep)
+            if group.summed:
+                record, going = merge_sums(group, scratch)
+                if group.keeps_models:
+                    keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
+            else:
+                record = merge_shards(group, scratch, keep)
         except StoreError:
             if group.replaces or run not in target.done():
                 raise
