@@ -60,6 +60,7 @@ MEASURES = {
         Measure("mistakes", "mistakes", "lower", "count"),
         Measure("drift_alarms", "drift alarms", "", "count"),
         Measure("accuracy", "accuracy", "higher", "percent", LABELS),
+        Measure("train_error", "training error", "lower", "percent", LABELS),
         Measure("balanced_accuracy", "balanced accuracy", "higher", "percent", LABELS, _CLASSES),
         Measure("macro_f1", "macro F1", "higher", "percent", LABELS, _CLASSES),
         Measure("weighted_f1", "weighted F1", "higher", "percent", LABELS),

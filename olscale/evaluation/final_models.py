@@ -65,7 +65,7 @@ def run_of(record: Record) -> Run:
         dealt = (protocol["split_seed"], protocol["folds"]) if split else (0, 0)
         known = {each.name for each in fields(Scoring)} - {"folds"}
         scoring = Scoring(
-            **{name: value for name, value in protocol.items() if name in known},
+            **{name: _hashable(value) for name, value in protocol.items() if name in known},
             folds=OnlineFolds(split, *dealt) if online else None,
         )
         permuted = protocol["order"] == "permuted"
@@ -92,6 +92,10 @@ def run_of(record: Record) -> Run:
             "other numbers; evaluate it anew, or install the olscale that ran it"
         )
     return run
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def compute_model(record: Record, path: str, progress: Progress | None = None) -> FinalModel:

@@ -1,6 +1,6 @@
 """The pass of a run group over its stream."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from time import perf_counter
@@ -14,7 +14,7 @@ from olscale.compiled.csr import values_of
 from olscale.compiled.machine_code import machine_code_seconds
 from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
-from olscale.data.stream import open_streams
+from olscale.data.stream import Stream, open_streams
 from olscale.data.transforms.pipeline import Pipeline
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
@@ -246,12 +246,18 @@ class GroupPass:
         for each in self._started():
             each.release()
         if self._test is not None:
-            for chunk in self._test.chunks():
-                size = self._piece_rows(chunk)
-                for start in range(0, len(chunk), size):
-                    pieces = self._transforms.apply(chunk[start : start + size])
-                    for state in self.states:
-                        state.test(pieces[state.fold])
+            self._predict(self._test, RunState.test)
+        if self.group.runs[0].stream.scoring.predicts_again:
+            self._predict(self._stream, RunState.predict_again)
+
+    def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
+        """Have the final models predict all rows of a stream."""
+        for chunk in stream.chunks():
+            size = self._piece_rows(chunk)
+            for start in range(0, len(chunk), size):
+                pieces = self._transforms.apply(chunk[start : start + size])
+                for state in self.states:
+                    count(state, pieces[state.fold])
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:

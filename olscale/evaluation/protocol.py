@@ -17,6 +17,7 @@ from pydantic import AfterValidator
 
 from olscale.data.splits import HALVES
 from olscale.errors import ExperimentError
+from olscale.evaluation.rows_or_column import RowsOrColumn
 from olscale.measures import ALONG_THE_STREAM, check_measures, check_task_measures
 from olscale.task import Task
 
@@ -43,23 +44,6 @@ def option(default: object, description: str, metavar: str | None = None, flag: 
         ``ge``, ``gt`` or ``lt``: bounds of its value.
     """
     return field(default=default, metadata={"description": description, "metavar": metavar, "flag": flag, **limits})
-
-
-class RowsOrColumn:
-    """Marks an option that is a number of rows, or the name of a column that has one for each row."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Check the value before pydantic takes a text for a number."""
-        from pydantic_core.core_schema import no_info_before_validator_function
-
-        return no_info_before_validator_function(self._check, handler(source))
-
-    @staticmethod
-    def _check(value: object) -> object:
-        number = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        if not number and not (isinstance(value, str) and value):
-            raise ValueError("expected a number of rows, 0 or more, or the name of a column that has it for each row")
-        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +149,11 @@ class Scoring(ScoringOptions):
         return bool(self.delay or self.holdout_every or self.folds)
 
     @property
+    def predicts_again(self) -> bool:
+        """Whether the final model predicts the rows that it has learned from."""
+        return "train_error" in self.measures
+
+    @property
     def delay_column(self) -> str | None:
         """Name of the column that says the delay of each row, where it is not one number."""
         return self.delay if isinstance(self.delay, str) else None
@@ -211,6 +200,8 @@ def conflicts(p: ProtocolSpec) -> Iterator[str]:
         asked += [f"measures = {name!r}" for name in p.measures if name in ALONG_THE_STREAM]
         asked += [f"split = {p.split!r}"] if p.online else []
         yield from (f"test_only does not go with {name}, which needs predictions along the stream" for name in asked)
+    if "train_error" in p.measures and (p.online or p.delay or p.holdout_rows is not None):
+        yield "measures has 'train_error', which needs a model that learns from every row: no delay, holdout_rows, folds"
     if p.epsilon != 0.1 and "epsilon_loss" not in p.measures:
         yield "epsilon needs 'epsilon_loss' in protocol.measures"
 

@@ -164,7 +164,14 @@ class RunState(RunLearner):
         if scores is not None:
             self.count_test(chunk.y, self._predictions(scores), scores)
 
-    def _scores(self, chunk: Chunk, first: int) -> FloatArray | None:
+    def predict_again(self, chunk: Chunk) -> None:
+        """Predict rows of the stream with the final model."""
+        scores = self._scores(chunk, 0, "training row")
+        if scores is not None:
+            for metric in self._metrics:
+                metric.train(chunk.y, self._predictions(scores))
+
+    def _scores(self, chunk: Chunk, first: int, where: str = "test row") -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""
         scores = self._guarded(lambda: check_scores(score_usable(self.learner, chunk.X), len(chunk), self._outputs))
         if scores is None or self.outcome != "ok":
@@ -173,7 +180,7 @@ class RunState(RunLearner):
         if finite.all():
             return scores
         row = int(np.argmin(finite))
-        self._diverge(chunk, row, first + row, "test row", self.position + first + row)
+        self._diverge(chunk, row, first + row, where, self.position + first + row)
         return None
 
     def _diverge(self, chunk: Chunk, i: int, row: int, where: str, at: int) -> None:

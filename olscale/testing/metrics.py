@@ -87,6 +87,7 @@ def end(counter: Metric, cuts: tuple[int, ...] = (0, TEST_ROWS)) -> list[Any]:
     y, codes, scores = events(type(counter), TEST_ROWS, 1)
     for start, stop in pairwise(cuts):
         counter.test(y[start:stop], codes[start:stop], scores[start:stop])
+        counter.train(y[start:stop], codes[start:stop])
     series = [(curve.name, curve.rows.tolist(), curve.values.tolist()) for curve in counter.series()]
     return [
         counter.values() | counter.timings(),

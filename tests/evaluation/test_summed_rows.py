@@ -21,6 +21,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.summed_rows import SumsPass, can_sum, cut_sums, merge_sums
 from olscale.execution.group_records import merge_group
 from olscale.execution.on_worker import run_as_task
+from olscale.learners.contract.learner import codes_of
 from olscale.models.file import load_model
 from olscale.results.kept_models import kept_name
 from olscale.results.record import Record
@@ -194,3 +195,24 @@ def test_it_needs_rows_to_test_on(tmp_path: Path) -> None:
         ExperimentError, match=r"test_only needs rows to test on, and dataset .* has no test split; give"
     ):
         make_plan(parse_experiment(content(tmp_path / "data", TEST_ONLY, "pa1")))
+
+
+@pytest.mark.parametrize("test_only", [False, True])
+def test_rows_can_be_predicted_again_by_the_final_model(stream: Path, tmp_path: Path, test_only: bool) -> None:
+    protocol = {"measures": ["train_error"], "order": "time", "test_only": test_only}
+    olscale.evaluate(parse_experiment(content(stream, protocol, "oselm")), tmp_path, in_process=True, progress=False)
+    store = open_store(tmp_path)
+    [record] = [store.get(id) for id in store.done()]
+    model = compute_model(record, str(stream)).learner
+    chunks = list(olscale.open_dataset(stream).chunks("train"))
+    wrong = sum(int((codes_of(model.scores(chunk.X)) != chunk.y).sum()) for chunk in chunks)
+    assert record.metrics["train_error"] == wrong / 1000
+    assert record.metrics["train_error"] != record.metrics["test_error"]
+
+
+def test_rows_that_were_not_learned_are_not_called_training_rows(stream: Path) -> None:
+    for options in ({"delay": 3}, {"split": "prequential-kfold"}, {"holdout_every": 50, "holdout_rows": 9}):
+        with pytest.raises(ExperimentError, match="train_error', which needs a model that learns from every row"):
+            make_plan(
+                parse_experiment(content(stream, {"measures": ["train_error"], "order": "time"} | options, "pa1"))
+            )

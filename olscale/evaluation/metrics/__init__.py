@@ -47,6 +47,7 @@ METRICS: Registry[type[Metric]] = Registry(
     {
         "prequential": "olscale.evaluation.metrics.prequential:Prequential",
         "final-error": "olscale.evaluation.metrics.final_error:FinalError",
+        "train-error": "olscale.evaluation.metrics.train_error:TrainError",
         "window-error": "olscale.evaluation.metrics.window:WindowError",
         "fading-error": "olscale.evaluation.metrics.fading:FadingError",
         "holdout-error": "olscale.evaluation.metrics.holdout:HoldoutError",

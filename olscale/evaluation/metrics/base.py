@@ -104,6 +104,10 @@ class Metric(ABC):
         """Count test rows: targets, predictions and scores of the final model."""
         del y, codes, scores
 
+    def train(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+        """Count training rows, where they are predicted again: targets, and predictions of the final model."""
+        del y, codes
+
     def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
         """Count test rows: targets, and predictions of the model after the rows of the stream counted so far."""
         del y, codes

@@ -1,0 +1,38 @@
+"""Error of the final model on the rows that it was trained on."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.final_error import FinalError
+from olscale.evaluation.protocol import Scoring
+
+
+class TrainError(FinalError):
+    """`train_error`: fraction of the training rows that the final model predicts wrongly. They are read once more for that.
+
+    Asked for by ``measures = ["train_error"]``.
+
+    Examples
+    --------
+    >>> from olscale.evaluation.metrics import StreamShape
+    >>> metric = TrainError(StreamShape(rows=4, classes=2))
+    >>> metric.train(np.array([0, 1, 1, 0]), np.array([0, 1, 1, 1]))
+    >>> metric.values()
+    {'train_error': 0.25}
+    """
+
+    reads_scores = True  # of all classes together: shards tell each other nothing of rows that are predicted again
+
+    @classmethod
+    def wanted(cls, scoring: Scoring) -> bool:
+        return scoring.predicts_again
+
+    def test(self, y: NDArray[np.int64], codes: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+        """Count nothing: the rows of a test are others."""
+
+    def train(self, y: NDArray[np.int64], codes: NDArray[np.int64]) -> None:
+        """Count the rows whose predicted code is not the target."""
+        super().test(y, codes, np.empty((0, 0)))
+
+    def values(self) -> dict[str, float]:
+        return {name.replace("test", "train"): error for name, error in super().values().items()}
