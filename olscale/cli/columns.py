@@ -78,7 +78,7 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
         rows.append(row(name, f"encoded, {_plural(count, 'column')}" if coded else f"text, {_plural(count, 'value')}"))
     rows += [row(name, "dropped") for name in table.dropped]
     if isinstance(manifest.label_column, str):
-        rows.append((manifest.label_column, "label", "-"))
+        rows += [(name, "label", "-") for name in manifest.targets or (manifest.label_column,)]
     return rows
 
 

@@ -61,7 +61,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="Rows of a chunk; default 16384, fewer if wide.",
 )
 @click.option("--segments", metavar="files|COLUMN", help="One segment a source, or at each change of COLUMN.")
-@click.option("--label", metavar="COLUMN", help="Column of the target in tables: its name, or its position from 0.")
+@click.option(
+    "--label",
+    metavar="COLUMN[,COLUMN]",
+    help="Column of the target in tables: its name, or its position from 0; several names are several real targets.",
+)
 @click.option(
     "--target",
     type=click.Choice(["classes", "real"]),
@@ -157,7 +161,8 @@ def ingest(
 
 def _target(manifest: Manifest) -> str:
     if manifest.classes is None or manifest.task == "novelty":
-        return "regression" if manifest.classes is None else "novelty detection"
+        several = f" of {len(manifest.targets)} targets" if manifest.targets else ""
+        return f"regression{several}" if manifest.classes is None else "novelty detection"
     return "1 class" if len(manifest.classes) == 1 else f"{len(manifest.classes)} classes"
 
 
@@ -189,12 +194,16 @@ def _values(manifest: Manifest, target: str | None) -> str:
     if manifest.classes is not None:
         many = target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
         return " (use --target real to predict numbers)" if many else ""
+    if manifest.targets:
+        return ""
     distinct = "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
     return f", {distinct} distinct values" + ("" if target else " (use --target classes for classes)")
 
 
 def _where(manifest: Manifest) -> str:
     """Say which column was taken, as ``--label`` takes it."""
+    if manifest.targets:
+        return f"columns {', '.join(map(repr, manifest.targets))}, "
     match manifest.label_column:
         case None:
             return ""

@@ -76,6 +76,7 @@ def fingerprint(
     label_names: Sequence[str] | None,
     splits: Mapping[str, SplitHash],
     segments: Mapping[str, Sequence[Segment]],
+    targets: Sequence[str] | None = None,
 ) -> str:
     """Return the fingerprint, 64 hex digits, of a dataset whose rows went through `splits` and lie in `segments`."""
     # Text labels are stored as positions in label_names, so the names belong to the label stream.
@@ -86,6 +87,8 @@ def fingerprint(
         "label_names": label_names,
         "splits": {name: split.summary() for name, split in splits.items()},
     }
+    if targets is not None:  # records say what they measure of each
+        content["targets"] = targets
     version = next(iter(splits.values())).version
     if version >= _WITH_SEGMENTS and any(segments.values()):
         content["segments"] = {name: [[s.name, s.start, s.rows] for s in found] for name, found in segments.items()}

@@ -16,6 +16,7 @@ from olscale.data.labels import ClassCodes
 from olscale.data.layouts import Block, SplitShape, open_reader
 from olscale.data.layouts.base import SplitReader
 from olscale.data.manifest import MANIFEST, MARKER, Manifest, SplitEntry
+from olscale.data.targets import part_label
 from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
@@ -93,6 +94,11 @@ class Dataset:
         return self.manifest.classes
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """Names of the targets of a row where there are several; empty where there is one."""
+        return self.manifest.targets or ()
+
+    @property
     def splits(self) -> tuple[str, ...]:
         """Names of the splits."""
         return tuple(self.manifest.splits)
@@ -134,8 +140,9 @@ class Dataset:
 
     def decoded(self, block: Block) -> Chunk:
         """Return rows as they are stored as a chunk."""
-        X = block.X if isinstance(block.X, CSR) else block.X.astype(np.float64, copy=False)
-        return Chunk(X, self._codes(block.label), self.columns)
+        label, X = part_label(block.label, block.X, self.manifest.more_targets)
+        X = X if isinstance(X, CSR) else X.astype(np.float64, copy=False)
+        return Chunk(X, self._codes(label), self.columns)
 
     def chunks(self, split: str = "train", start: int = 0) -> Iterator[Chunk]:
         """Yield the chunks of `split` in order, from chunk `start` on."""
@@ -171,10 +178,10 @@ class Dataset:
             typed = manifest.kind == "sparse" and [array.dtype for array in X] == [np.int64, np.int32, np.float64]
             ends = X.indptr[0] == 0 and X.indptr[-1] == len(X.indices) == len(X.data)
             whole = ends and (np.diff(X.indptr) >= 0).all()
-            fits = typed and whole and int(X.indices.view(np.uint32).max(initial=0)) < manifest.columns
+            fits = typed and whole and int(X.indices.view(np.uint32).max(initial=0)) < manifest.stored_columns
         else:
             typed = manifest.kind == "dense" and np.can_cast(X.dtype, manifest.dtype)
-            fits = typed and X.shape == (len(block), manifest.columns)
+            fits = typed and X.shape == (len(block), manifest.stored_columns)
         label = block.label
         if not fits or label.dtype != np.float64 or not self._codes.fit(label):
             raise DatasetError(f"{where} is whole but is not what {MANIFEST} says; ingest the dataset again")
@@ -206,7 +213,8 @@ class Dataset:
                 if progress is not None:
                     progress(split, len(block), nbytes(block.X))
         segments = {name: split.segments for name, split in manifest.splits.items()}
-        got = fingerprint(manifest.kind, manifest.columns, manifest.classes, manifest.label_names, hashes, segments)
+        shape = manifest.kind, manifest.columns, manifest.classes, manifest.label_names
+        got = fingerprint(*shape, hashes, segments, manifest.targets)
         if got != manifest.fingerprint:
             raise DatasetError(
                 f"{self.path}: every chunk is as {MANIFEST} says, but the fingerprint is {got[:12]}, expected "
@@ -232,7 +240,8 @@ class Dataset:
             keep_freed_memory()
             manifest = self.manifest
             entry = self._split(split)
-            shape = SplitShape(split, manifest.kind, manifest.columns, entry.rows, manifest.chunk_rows, entry.files)
+            columns, chunk_rows = manifest.stored_columns, manifest.chunk_rows
+            shape = SplitShape(split, manifest.kind, columns, entry.rows, chunk_rows, entry.files)
             self._readers[split] = open_reader(manifest.layout, self._directory, shape)
         return self._readers[split]
 

@@ -16,6 +16,7 @@ from olscale.compiled.csr import CSR, entries_of, nbytes, to_dense, trim
 from olscale.data.dataset import Dataset, Progress
 from olscale.data.layouts import Block
 from olscale.data.rebatch import cut
+from olscale.data.targets import part_label
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
@@ -99,9 +100,11 @@ class _Rows:
     progress: Progress | None
 
     def blocks(self, split: str) -> Iterator[Block]:
+        """Yield the rows as they are stored, but all targets as labels."""
+        more = self.dataset.manifest.more_targets
         for i in range(self.dataset.chunk_count(split)):
             block = self.dataset.block(split, i)
-            yield block
+            yield Block(*reversed(part_label(block.label, block.X, more)))
             if self.progress is not None:
                 self.progress(split, len(block), nbytes(block.X))
 
@@ -112,6 +115,8 @@ def _number(value: float) -> str:
 
 def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     dataset = rows.dataset
+    if dataset.targets:
+        raise DatasetError(f"{dataset.path} has several targets, SVMlight text holds one; export it to csv or npz")
     if dataset.manifest.label_names is not None:
         raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
     for block in rows.blocks(split or "train"):
@@ -141,14 +146,15 @@ def _write_csv(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     names = dataset.manifest.feature_names or tuple(f"x{i}" for i in range(dataset.columns))
-    writer.writerow([*names, "label"])
-    labels = dataset.manifest.label_names
+    writer.writerow([*names, *(dataset.targets or ("label",))])
+    labels, several = dataset.manifest.label_names, bool(dataset.targets)
     for block in rows.blocks(split or "train"):
         for start in range(0, len(block), _CSV_ROWS):
             part = cut(block, start, min(start + _CSV_ROWS, len(block)))
             X = to_dense(part.X, dataset.columns).astype(np.float64, copy=False)
             for row, label in zip(X.tolist(), part.label.tolist(), strict=True):
-                writer.writerow([*map(_number, row), labels[int(label)] if labels else _number(label)])
+                told = map(_number, label) if several else [labels[int(label)] if labels else _number(label)]
+                writer.writerow([*map(_number, row), *told])
     text.detach()
 
 
@@ -167,7 +173,8 @@ def _write_npz(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
 
 def _write_sparse_npz(archive: zipfile.ZipFile, rows: _Rows, split: str) -> None:
     dataset = rows.dataset
-    count, entries = dataset.rows(split), dataset.manifest.splits[split].nonzeros
+    count = dataset.rows(split)
+    entries = sum(block.nonzeros for block in rows.blocks(split)) if dataset.targets else dataset.nonzeros(split)
     i64, i32, f64 = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.float64)
     _member(archive, "indptr", i64, (count + 1,), _row_ends(rows, split))
     _member(archive, "indices", i32, (entries,), (X.indices for X in _sparse(rows, split)))
@@ -194,7 +201,8 @@ def _label_member(archive: zipfile.ZipFile, member: str, rows: _Rows, split: str
     texts = None if names is None else np.array(names)
     labels = (block.label if texts is None else texts[block.label.astype(np.int64)] for block in rows.blocks(split))
     dtype = np.dtype(np.float64) if texts is None else texts.dtype
-    _member(archive, member, dtype, (rows.dataset.rows(split),), labels)
+    several = (len(rows.dataset.targets),) if rows.dataset.targets else ()
+    _member(archive, member, dtype, (rows.dataset.rows(split), *several), labels)
 
 
 def _member(archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], parts: Any) -> None:

@@ -56,12 +56,13 @@ class Labels:
     ) -> NDArray[np.float64]:
         """Note the labels of the next rows and return them as they are stored.
 
-        With `regression` numbers are no class labels, whatever they look like.
+        With `regression` numbers are no class labels, whatever they look like. Several targets of a row are numbers, which
+        must have been asked for: a column for each class looks the same.
 
         Raises
         ------
         FormatError
-            When a label is not finite.
+            When a label is not finite, or there are several targets that may be none.
         DatasetError
             When some sources have text labels and others numbers.
         """
@@ -75,14 +76,21 @@ class Labels:
             target = _normal(target, self._novel)
         if self._target == "real" and isinstance(target, list):
             raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
+        self._regression = self._regression or regression
         rows = self._rows.setdefault(self._split, {})
+        if not isinstance(target, list) and target.ndim == 2:
+            if self.task != "regression":
+                raise FormatError(
+                    source, f"a row has {target.shape[1]} targets; add --target real if they are numbers to be predicted"
+                )
+            self._counting = False
+            return np.ascontiguousarray(target, dtype=np.float64)
         if isinstance(target, list):
             positions = self._positions
             for name, count in Counter(target).items():
                 rows[name] = rows.get(name, 0) + count
                 positions.setdefault(name, len(positions))  # in order of first appearance, as a Counter is
             return np.array([positions[name] for name in target], dtype=np.float64)
-        self._regression = self._regression or regression
         values = np.ascontiguousarray(target, dtype=np.float64)
         if self._counting:
             new, counts = np.unique(values, return_counts=True)

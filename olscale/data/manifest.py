@@ -154,7 +154,10 @@ class Manifest(_Entry):
         Sorted class labels over all splits; None for regression.
     label_column : str or int, optional
         Column of the sources that was taken as the target: its name, or its position from 0 where it has none. None
-        for formats whose target has a fixed place.
+        for formats whose target has a fixed place. The first of several.
+    targets : tuple of str, optional
+        Names of the targets of a row, where there are several; all but the first are stored before the features, and are
+        among the entries that are counted.
     distinct_labels : int, optional
         Different labels over all splits; None for a regression with more than 10,000.
     unseen_classes : tuple of float, int or str
@@ -179,6 +182,7 @@ class Manifest(_Entry):
     task: Task
     classes: tuple[int | float | str, ...] | None
     label_column: str | int | None = None
+    targets: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     distinct_labels: int | None = None
     unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
@@ -197,6 +201,8 @@ class Manifest(_Entry):
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
             raise ValueError("classes must be listed for classification and novelty, and null for regression")
+        if self.targets is not None and (self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1):
+            raise ValueError("targets must be the names of two or more targets of a regression, each once, or absent")
         if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
             raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")
         if self.checksum is not None and self.format_version < _CHECKED_FROM:
@@ -228,6 +234,16 @@ class Manifest(_Entry):
             if counts is not None and (len(counts) != len(self.classes or ()) or sum(counts) != split.rows):
                 raise ValueError(f"splits.{name}.class_rows must count each of its {split.rows} rows in one class")
         return self
+
+    @property
+    def more_targets(self) -> int:
+        """How many targets a row has beside its label; they are stored before the features."""
+        return len(self.targets or ("",)) - 1
+
+    @property
+    def stored_columns(self) -> int:
+        """Columns of the stored rows."""
+        return self.more_targets + self.columns
 
     def to_json(self) -> bytes:
         """Return the file's content, with the checksum of all of it as the last field."""

@@ -64,7 +64,8 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
                 if named is not None:
                     values = [named[code] for code in chunk.y.tolist()]
                     target = values if isinstance(values[0], str) else np.array(values, dtype=np.float64)  # type: ignore[assignment]
-                batch = Batch(chunk.X, target, dataset.columns, dataset.manifest.feature_names)
+                names = dataset.manifest.feature_names
+                batch = Batch(chunk.X, target, dataset.columns, names, targets=dataset.targets)
                 writer.write(split, Member(source, split), batch)
             sources.append(SourceEntry(name=source, split=split))
         writer.finish(sources)

@@ -7,18 +7,22 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.many_targets import target_of
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.regressor import OnePassRegressor
 
 
 @compiled
 def _targets(y: NDArray[np.float64], last: bool, total: Any, seen: Any, scores: FloatArray) -> None:
     for i in range(scores.shape[0]):
-        scores[i, 0] = total[0] if last else total[0] / max(1, seen[0])
-        if i < y.shape[0] and not np.isnan(y[i]):
-            total[0] = y[i] if last else total[0] + y[i]
-            seen[0] += 1
+        known = i < y.shape[0] and not np.isnan(target_of(y, i, 0))
+        for c in range(scores.shape[1]):
+            scores[i, c] = total[c] if last else total[c] / max(1, seen[0])
+            if known:
+                total[c] = target_of(y, i, c) if last else total[c] + target_of(y, i, c)
+        seen[0] += known
 
 
 @compiled
@@ -35,7 +39,7 @@ def _classes(y: NDArray[np.int64], last: bool, counts: Any, seen: Any, scores: F
             seen[0] += 1
 
 
-class TargetBaseline(OnePassRegressor):
+class TargetBaseline(OnePassRegressor, LearnsTargets):
     """Base of the baselines of targets; a subclass says whether it holds the `last` one or the sum of all."""
 
     baseline = True
@@ -44,7 +48,7 @@ class TargetBaseline(OnePassRegressor):
     last: ClassVar[bool]
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return {"target": np.zeros(1)}
+        return {"target": np.zeros(outputs)}
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         _targets(y, self.last, state["target"], state["seen"], scores)

@@ -13,6 +13,7 @@ from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
 from olscale.learners.contract.estimator import OnePass
 from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.feature_pairs import PairsFeatures
@@ -74,14 +75,17 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums):
         """Return the way around a large matrix."""
         return "take fewer features"
 
+    def _columns_of(self, classes: int) -> int:
+        return max(score_columns(classes), targets_of(self))
+
     def state_bytes(self, columns: int, classes: int) -> int:
         width = fill_vectors(self._count(columns))
-        return 8 * (packed_size(width) + (1 + MOST_PENDING + int(self.block) + score_columns(classes)) * width)
+        return 8 * (packed_size(width) + (1 + MOST_PENDING + int(self.block) + self._columns_of(classes)) * width)
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
         """Return how many numbers are gone through for a row: half of the matrix, and what features and scores take."""
         count = self._count(columns)
-        return 0.4 * count * (values + 0.5 * count + 2.0 * score_columns(classes))
+        return 0.4 * count * (values + 0.5 * count + 2.0 * self._columns_of(classes))
 
     def _allocate(self, columns: int, outputs: int) -> State:
         count, block = self._count(columns), int(self.block)
@@ -160,7 +164,7 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums):
 def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
     """Set `T`, of NaN, to the targets of rows with class codes or targets `y`, where they are known."""
     if y.dtype.kind == "f":
-        T[:, 0] = y
+        T[:] = y.reshape(T.shape)
     elif T.shape[1] == 1:
         T[y != UNKNOWN, 0] = np.where(y[y != UNKNOWN] == 1, 1.0, -1.0)
     else:

@@ -22,11 +22,15 @@ def aim(f: Any, y: float, max_score: bool, target: Any, margin: Any, wrong: Any)
 
 @overload(is_known, strict=False, jit_options=INLINED)
 def _choose_known(y: types.Type) -> Any:
+    if isinstance(y, types.Array):  # several targets
+        return lambda y: not np.isnan(y[0])
     return (lambda y: not np.isnan(y)) if isinstance(y, types.Float) else (lambda y: y != UNKNOWN)
 
 
 @overload(aim, strict=False, jit_options=INLINED)
 def _choose_aim(f: Any, y: types.Type, max_score: Any, target: Any, margin: Any, wrong: Any) -> Any:
+    if isinstance(y, types.Array):
+        return _aim_at_targets
     return _aim_at_target if isinstance(y, types.Float) else _aim_at_class
 
 
@@ -54,3 +58,9 @@ def _aim_at_target(f: Any, y: float, max_score: bool, target: Any, margin: Any, 
     for c in range(f.shape[0]):
         target[c] = y
         margin[c] = y - f[c]
+
+
+def _aim_at_targets(f: Any, y: Any, max_score: bool, target: Any, margin: Any, wrong: Any) -> None:
+    for c in range(f.shape[0]):
+        target[c] = y[c]
+        margin[c] = y[c] - f[c]

@@ -8,6 +8,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.inverse_gram import LEAST_DISTANCE, border, project
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Domain, Maybe, Real, Whole
 from olscale.learners.gram_learner import GramLearner
 from olscale.learners.kernel_learner import KernelRegressor
@@ -25,26 +26,27 @@ class KRLSRule(NamedTuple):
 @learns(KRLSRule)
 def learn_krls(rule: Any, model: Any, row: Any) -> bool:
     """Add a row that the vectors do not span, or solve for the coefficients of those anew."""
-    count, error, share = model.support.counts[0], row.margin[0], row.other
+    count, errors, share = model.support.counts[0], row.margin, row.other
     inverse, P, alpha = model.matrix[0], model.matrix[1], model.alpha
     distance = project(inverse, count, row.k, row.own, share)
     full = 0 < rule.B <= count
     if not full and distance > max(rule.nu, LEAST_DISTANCE * row.own):
-        row.step[0] = error / distance
-        for s in range(count):
-            alpha[s, 0] -= share[s] * row.step[0]
+        for c in range(errors.shape[0]):
+            row.step[c] = errors[c] / distance
+            for s in range(count):
+                alpha[s, c] -= share[s] * row.step[c]
         border(inverse, count, share, distance)
         P[count, count] = 1.0
         add(model, row, count)
     elif count > 0:
-        _reduce(inverse, P, count, share, row.k, error, alpha)
+        _reduce(inverse, P, count, share, row.k, errors, alpha)
     else:
         return False
     return True
 
 
 @compiled
-def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, error: float, alpha: Any) -> None:
+def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, errors: Any, alpha: Any) -> None:
     """Have a row, whose projection is `share`, move the coefficients; `q` and `share` are space then."""
     multiply_dense(share[:count], P[:count], q)
     inside = 1.0
@@ -55,11 +57,12 @@ def _reduce(inverse: Any, P: Any, count: int, share: Any, q: Any, error: float, 
         for r in range(count):
             line[r] -= (size * q[r]) / inside
     multiply_dense(q[:count], inverse[:count], share)
-    for s in range(count):
-        alpha[s, 0] += share[s] * (error / inside)
+    for c in range(errors.shape[0]):
+        for s in range(count):
+            alpha[s, c] += share[s] * (errors[c] / inside)
 
 
-class KRLS(GramLearner, KernelRegressor):
+class KRLS(GramLearner, KernelRegressor, LearnsTargets):
     """Kernel recursive least squares: the least squares of all rows, over a dictionary of those that others do not span.
 
     With kernel values k of the row x and the dictionary, and the inverse K of the matrix of the dictionary's own,

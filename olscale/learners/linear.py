@@ -210,9 +210,9 @@ class LinearModel(Estimator, FusesSettings, EstimatesCost):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (outputs, n_features); 1-D in a regression, as scikit-learn's are."""
+        """Weights, shape (outputs, n_features); 1-D of one target, as scikit-learn's are."""
         W = self.state_["W"]
-        return W[:, 0] if self.task == "regression" else W.T
+        return W[:, 0] if self.task == "regression" and W.shape[1] == 1 else W.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the Frobenius norm of the weights."""

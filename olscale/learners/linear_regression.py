@@ -5,10 +5,13 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.many_targets import target_of
 from olscale.compiled.row_layout import borrowed_rows
 from olscale.compiled.rows import add_row, row_scores
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import Regressor
 from olscale.learners.contract.usable_rows import unusable
@@ -37,14 +40,14 @@ def _learn_targets(
             break
         for s in range(settings):
             scores[i, s] = f[s]
-        if np.isnan(y[i]):
+        if np.isnan(target_of(y, i, 0)):
             continue
         t += 1
         if square == 0.0:
             continue
         moved = False
         for s in range(settings):
-            a[s] = step_size(rule, s, y[i], f[s], square, t, False)
+            a[s] = step_size(rule, s, target_of(y, i, s), f[s], square, t, False)
             if a[s] != 0.0:
                 moved = True
                 updates[s] += 1
@@ -53,7 +56,7 @@ def _learn_targets(
     seen[0] = t
 
 
-class LinearRegressor(LinearModel, Regressor):
+class LinearRegressor(LinearModel, Regressor, LearnsTargets):
     """Base of the first-order linear learners of targets."""
 
     domains: ClassVar[dict[str, Domain]] = {"dtype": Choice(("float64", "float32"))}
@@ -62,8 +65,18 @@ class LinearRegressor(LinearModel, Regressor):
         return _learn_targets
 
     def grid_key(self) -> object:
-        """Return class and precision: settings that differ in the rule's parameters only share a pass."""
-        return type(self), self.dtype
+        """Return class and precision: settings that differ in the rule's parameters only share a pass, of one target."""
+        return (type(self), self.dtype) if targets_of(self) == 1 else None
+
+    def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+        targets = targets_of(self)
+        if targets == 1:
+            return super().learn(X, y)
+        # Targets share a pass as settings do: each has a column of weights, and the same rule.
+        rule, state = self._rule(), {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
+        scores = self._learn(X, y, state, type(rule)(*(np.repeat(value, targets) for value in rule)), targets)
+        self.state_["updates"] += state["updates"].sum()
+        return scores
 
 
 class PARRule(NamedTuple):

@@ -1,6 +1,7 @@
 """The online sequential extreme learning machine (Liang, Huang, Saratchandran and Sundararajan 2006)."""
 
 from olscale.learners.contract.estimator import OnePassLearner
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.random_nodes import RandomNodes
 
@@ -64,7 +65,7 @@ class OSELM(RandomNodes, OnePassLearner):
     name = "oselm"
 
 
-class OSELMR(RandomNodes, OnePassRegressor):
+class OSELMR(RandomNodes, OnePassRegressor, LearnsTargets):
     """Online sequential extreme learning machine for targets: `OSELM` with the target of a row as it is.
 
     Parameters

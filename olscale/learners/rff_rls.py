@@ -13,6 +13,7 @@ from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePassLearner
 from olscale.learners.contract.learner import FloatArray, State
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Domain, Flag, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.fixed_layer import FixedLayer
@@ -158,7 +159,7 @@ class RFFRLS(FourierLayer, OnePassLearner):
     name = "rff-rls"
 
 
-class RFFRLSR(FourierLayer, OnePassRegressor):
+class RFFRLSR(FourierLayer, OnePassRegressor, LearnsTargets):
     """Recursive least squares on random Fourier features, for targets: `RFFRLS` with the target of a row as it is.
 
     Parameters

@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
+from olscale.compiled.many_targets import add_line, divide_line, target_of
 from olscale.compiled.row_layout import by_layout
 from olscale.compiled.rows import add_row, row_scores
 from olscale.errors import DivergedError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import OnePassRegressor
 from olscale.learners.contract.usable_rows import unusable
@@ -41,7 +43,7 @@ def add_products(X: Rows, i: int, A: NDArray[np.float64]) -> Any:
 
 @compiled
 def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any) -> bool:
-    """Set ``w = (A + D)^-1 b`` from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
+    """Set ``w = (A + D)^-1 b``, of one or several columns, from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
 
     D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature.
     """
@@ -59,12 +61,12 @@ def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any
                 factor, v = u[k] / pivot, U[k]
                 for m in range(k, columns):
                     v[m] -= factor * u[m]
-                w[k] -= factor * w[j]
+                add_line(w, k, -factor, j)
     for j in range(columns - 1, -1, -1):
-        u, total = U[j], w[j]
+        u = U[j]
         for k in range(j + 1, columns):
-            total -= u[k] * w[k]
-        w[j] = total / u[j]
+            add_line(w, j, -u[k], k)
+        divide_line(w, j, u[j])
     return True
 
 
@@ -84,30 +86,32 @@ def _pass(
 ) -> int:
     """Return the row at which there is no solution, or -1."""
     low, high = limits
-    f, step, w, U = np.zeros(1), np.zeros(1), np.zeros(b.shape[0]), np.empty_like(A)
+    outputs = scores.shape[1]
+    f, step, w, U = np.zeros(outputs), np.zeros(outputs), np.zeros_like(b), np.empty_like(A)
     solved = False
     for i in range(scores.shape[0]):
         if not solved and not solve(A, b, lam, by_size, max(1.0, float(seen[0])), U, w):
             return i
         solved = True
         square = row_scores(X, i, w, f)
-        scores[i, 0] = f[0]
+        scores[i] = f
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             if learning:
                 scores[i:] = np.nan
                 break
-            scores[i, 0] = np.nan
-        elif learning and not np.isnan(y[i]):
+            scores[i] = np.nan
+        elif learning and not np.isnan(target_of(y, i, 0)):
             seen[0] += 1
             updates[0] += 1
-            step[0] = y[i]
+            for c in range(outputs):
+                step[c] = target_of(y, i, c)
             add_products(X, i, A)
             add_row(X, i, b, step)
             solved = False
     return -1
 
 
-class Ridge(PairsFeatures, OnePassRegressor):
+class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
     """Ridge regression on all rows seen, exact: ``w = (X'X + lam D)^-1 X'y``, solved before each row that is scored.
 
     Parameters
@@ -155,7 +159,7 @@ class Ridge(PairsFeatures, OnePassRegressor):
         return values**2 / 2 + columns**3 / 6
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return {"products": np.zeros((columns, columns)), "targets": np.zeros(columns)}
+        return {"products": np.zeros((columns, columns)), "targets": np.zeros(columns if outputs == 1 else (columns, outputs))}
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores)
@@ -168,11 +172,11 @@ class Ridge(PairsFeatures, OnePassRegressor):
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (n_features,), solved when they are asked for."""
-        A, b, w = self.state_["products"], self.state_["targets"], np.zeros(len(self.state_["targets"]))
+        """Weights, shape (n_features,) or (n_targets, n_features), solved when they are asked for."""
+        A, b, w = self.state_["products"], self.state_["targets"], np.zeros_like(self.state_["targets"])
         if not solve(A, b, float(self.lam), self.scaling == "rms", max(1.0, float(self.state_["seen"][0])), A * 0.0, w):
             w[:] = np.nan
-        return w
+        return w.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the norm of the weights."""

@@ -8,16 +8,17 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, rows_of
 from olscale.compiled.pages import aligned_zeros
 from olscale.compiled.simd.vectors import fill_vectors
-from olscale.errors import DivergedError
+from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.learner import FloatArray, State, frobenius_norm
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import Regressor
 from olscale.learners.feature_pairs import PairsFeatures
-from olscale.learners.linear import linear_scores
+from olscale.learners.linear import linear_scores, one_or_many
 from olscale.learners.rls_loop import FINE, learn_diagonal, learn_full, why_broken
 
 
-class RLS(PairsFeatures, Regressor):
+class RLS(PairsFeatures, Regressor, LearnsTargets):
     """Recursive least squares: after each row the ridge solution of all rows seen, with exponential forgetting.
 
     With ``P = I / lam`` at the start, ``u = P x`` and ``k = u / (forget + x.u)``: ``w += k (y - f)`` and
@@ -71,6 +72,12 @@ class RLS(PairsFeatures, Regressor):
     def _pairs(self) -> bool:
         return self.form == "full"
 
+    def expect_targets(self, targets: int) -> None:
+        """Take so many targets a row; the diagonal form takes one."""
+        if targets > 1 and not self._pairs():
+            raise ParameterError(f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or sgd-r")
+        super().expect_targets(targets)
+
     def cheaper(self) -> str:
         """Return the ways around a matrix."""
         return "use form=diagonal, or fewer features: transform project:features=500" if self._pairs() else ""
@@ -83,22 +90,22 @@ class RLS(PairsFeatures, Regressor):
             return {"W_variance": pairs, "scale": scale}
         matrix = aligned_zeros((columns, fill_vectors(columns)), "float64")
         np.fill_diagonal(matrix, 1.0 / self.lam)
-        return {"W": np.zeros((columns, 1)), "P": matrix, "scale": scale}
+        return {"W": np.zeros((columns, outputs)), "P": matrix, "scale": scale}
 
     def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
-        """Predict, then update, row by row; return the predictions before each update, shape (rows, 1).
+        """Predict, then update, row by row; return the predictions before each update, shape (rows, targets).
 
         Raises
         ------
         DivergedError
             At the row that breaks the numbers: a variance is negative or has grown past all digits, or a step is not finite.
         """
-        state, scores = self.state_, np.empty((rows_of(X), 1))
+        state, scores = self.state_, np.empty((rows_of(X), self._outputs))
         rest = (self.norm_limits(), state["seen"], state["updates"], scores)
         forget = float(self.forget)
         if self._pairs():
             most = 1.0 / (float(self.lam) * float(np.finfo(np.float64).eps))
-            reason, i = learn_full(X, y, state["W"][:, 0], state["P"], state["scale"], forget, most, *rest)
+            reason, i = learn_full(X, y, one_or_many(state["W"]), state["P"], state["scale"], forget, most, *rest)
         else:
             reason, i = learn_diagonal(X, y, state["W_variance"].reshape(-1), state["scale"], forget, *rest)
         if reason != FINE:
@@ -108,14 +115,15 @@ class RLS(PairsFeatures, Regressor):
         return scores
 
     def scores(self, X: Rows) -> FloatArray:
-        """Return ``X w``, shape (rows, 1)."""
+        """Return ``X W``, shape (rows, targets)."""
         weights = self.state_["W" if self._pairs() else "W_variance"]
-        return np.ascontiguousarray(linear_scores(X, weights, self.norm_limits())[:, :1])
+        return np.ascontiguousarray(linear_scores(X, weights, self.norm_limits())[:, : self._outputs])
 
     @property
     def coef_(self) -> FloatArray:
-        """Weights, shape (n_features,)."""
-        return self.state_["W" if self._pairs() else "W_variance"][:, 0]
+        """Weights, shape (n_features,), or (n_targets, n_features)."""
+        weights = self.state_["W" if self._pairs() else "W_variance"]
+        return weights[:, 0] if self._outputs == 1 else weights.T
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures and `norm_w`, the norm of the weights."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
+from olscale.compiled.many_targets import add_steps, target_of
 from olscale.compiled.rows import row_scores
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
@@ -58,15 +59,17 @@ def learn_full(
     h, g, variances = np.zeros(width), np.zeros(width), np.empty(columns)
     for j in range(columns):
         variances[j] = S[j, j]
-    f, product = np.zeros(1), np.zeros(1)
+    outputs = scores.shape[1]
+    f, step, product = np.zeros(outputs), np.zeros(outputs), np.zeros(1)
     pending, reason, i = False, FINE, 0
     for i in range(y.shape[0]):
         square = row_scores(X, i, W, f)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
-        scores[i, 0] = f[0]
-        if np.isnan(y[i]):
+        for c in range(outputs):
+            scores[i, c] = f[c]
+        if np.isnan(target_of(y, i, 0)):
             continue
         seen[0] += 1
         if square > 0.0:
@@ -74,15 +77,18 @@ def learn_full(
             row_scores(X, i, g[:columns], product)
             variance = scale[0] * product[0]
             share = scale[0] / (forget + variance)
-            step = share * (y[i] - f[0])
-            if not (np.isfinite(step) and variance < np.inf):
+            sound = variance < np.inf
+            for c in range(outputs):
+                step[c] = share * (target_of(y, i, c) - f[c])
+                sound &= np.isfinite(step[c])
+            if not sound:
                 reason = NOT_FINITE
             elif variance < 0.0:
                 reason = LOST
             updates[0] += 1
             root = np.sqrt(share)
             for j in range(columns):
-                W[j] += step * g[j]
+                add_steps(W, j, g[j], step)
                 h[j] = root * g[j]
                 variances[j] -= h[j] * h[j]
                 if not (variances[j] > 0.0):

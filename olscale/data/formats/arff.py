@@ -20,7 +20,7 @@ from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
     columns_named,
-    label_position,
+    label_positions,
     segment_position,
     unique_names,
 )
@@ -81,12 +81,14 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     attributes = _declarations(source, lines)
     names = unique_names(attribute.name for attribute in attributes)
     dropped = columns_named(source, names, options.drop)
+    labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
     columns = TableColumns(
         tuple(names),
-        label_position(source, names, options.label, dropped) if options.labelled else UNLABELLED,
+        labels[0],
         tuple(not attribute.numeric for attribute in attributes),
         dropped,
         segment_position(source, names, options.segments),
+        more=labels[1:],
     )
     codings = parse_codings(options.encode)
     encoder = TableEncoder(

@@ -31,7 +31,7 @@ class Batch:
     ----------
     X : ndarray of shape (rows, columns) or CSR
         Dense rows keep the source's dtype when it is small (pixels stay uint8) and are float64 otherwise.
-    target : ndarray of shape (rows,), float64, or list of str
+    target : ndarray of shape (rows,) or (rows, targets), float64, or list of str
         Labels as the source has them.
     columns : int
         Width known so far: that of dense rows, or one more than the largest index of sparse rows seen up to here.
@@ -49,6 +49,8 @@ class Batch:
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
         Whether the table was read as one without a label; targets are then zeros.
+    targets : tuple of str
+        Names of the targets, where a row has several; else empty.
     """
 
     X: NDArray[Any] | CSR
@@ -60,6 +62,7 @@ class Batch:
     regression: bool = False
     table: TableRows | None = None
     unlabelled: bool = False
+    targets: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.target)
@@ -74,8 +77,8 @@ class ReadOptions:
     chunk_rows : int
         Largest number of rows in a batch.
     label : str or int, optional
-        Column that holds the target, by name or zero-based position (negative counts from the end). When left out it
-        is the last column, but see `olscale.data.formats.csv` for tables without names.
+        Column that holds the target, by name or zero-based position (negative counts from the end); several names with
+        commas between are as many targets. When left out it is the last column, but see `olscale.data.formats.csv` for tables without names.
         Formats whose target has a fixed place ignore it.
     zero_based : bool, optional
         Whether the indices of SVMlight text start at 0. Found out when left out; see `olscale.data.formats.svmlight`.
@@ -174,8 +177,8 @@ def batches_of_arrays(
         Named in errors.
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
-    y : ndarray of shape (rows,) or (rows, 1), or list of str
-        Targets, numbers or text.
+    y : ndarray of shape (rows,) or (rows, targets), or list of str
+        Targets, numbers or text; several of a row are called y0, y1, ...
     options : ReadOptions
         Only `chunk_rows` is used.
     feature_names : tuple of str, optional
@@ -186,11 +189,12 @@ def batches_of_arrays(
     FormatError
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
+    several = _target_names(y, len(X))
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
             source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
         )
-    target = y if isinstance(y, list) else _target(source, y)
+    target = y if isinstance(y, list) else _target(source, y, bool(several))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
@@ -201,13 +205,21 @@ def batches_of_arrays(
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
-        yield Batch(rows, target[part], columns, feature_names)
+        yield Batch(rows, target[part], columns, feature_names, targets=several)
 
 
-def _target(source: str, y: NDArray[Any]) -> Target:
-    flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape else y
-    if flat.ndim != 1:
-        raise FormatError(source, f"targets have shape {y.shape}, expected one per row; keep one column of them")
+def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:
+    """Return names for the targets of a row where there are several: as many rows of them as of features."""
+    several = isinstance(y, np.ndarray) and y.ndim == 2 and len(y) == rows and y.shape[1] > 1
+    return tuple(f"y{number}" for number in range(y.shape[1])) if isinstance(y, np.ndarray) and several else ()
+
+
+def _target(source: str, y: NDArray[Any], several: bool) -> Target:
+    flat = y.reshape(-1) if y.ndim == 2 and 1 in y.shape and not several else y
+    if flat.ndim != 1 and not several:
+        raise FormatError(source, f"targets have shape {y.shape}, expected (rows,), or (rows, targets) of numbers")
+    if several and flat.dtype.kind not in "buif":
+        raise FormatError(source, f"targets are {y.dtype} of shape {y.shape}; several of a row must be numbers")
     if flat.dtype.kind == "U":
         _check_text(source, flat)
         return [str(label) for label in flat]

@@ -47,7 +47,7 @@ from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
     columns_named,
-    label_position,
+    label_positions,
     segment_position,
     text_columns,
     unique_names,
@@ -197,13 +197,16 @@ def _columns(
         and (beside or (not named and not any(text) and label_is_first(cells)))
     ):
         chosen = 0
-    label = label_position(source, names, chosen, dropped) if options.labelled else UNLABELLED
-    text_or_not = text_columns(names, text, label, options.table)
+    labels = label_positions(source, names, chosen, dropped) if options.labelled else (UNLABELLED,)
+    if len(labels) > 1 and not named:
+        raise FormatError(source, "several labels must have names; give the table a line that names its columns", 1)
+    text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
         column if known is None or is_text else known
         for column, known, is_text in zip(cells, numbers, text_or_not, strict=True)
     ]
-    return TableColumns(tuple(names), label, text_or_not, dropped, segments), empty, first
+    columns = TableColumns(tuple(names), labels[0], text_or_not, dropped, segments, more=labels[1:])
+    return columns, empty, first
 
 
 def _fits(decimal: str) -> Callable[[str], bool]:

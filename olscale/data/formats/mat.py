@@ -95,7 +95,7 @@ def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Itera
         bounds = indptr[first : first + len(part) + 1]
         span = slice(bounds[0], bounds[-1])
         rows = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), X.data[span].astype(np.float64))
-        yield Batch(rows, part.target, X.shape[1])
+        yield Batch(rows, part.target, X.shape[1], targets=part.targets)
 
 
 def _load(source: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
     columns_named,
-    label_position,
+    label_positions,
     segment_position,
     unique_names,
 )
@@ -68,8 +68,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(names))]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
-    label = label_position(source, names, options.label, dropped) if options.labelled else UNLABELLED
-    columns = TableColumns(tuple(names), label, text, dropped, segments)
+    labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+    columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):

@@ -8,7 +8,7 @@ from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.errors import UnknownNameError
 
 _PREFIX = "sklearn:"
-_NAMES = ("breast_cancer", "diabetes", "digits", "iris", "wine")
+_NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
 
 class SklearnFormat:
@@ -46,4 +46,5 @@ class SklearnFormat:
         bunch = getattr(datasets, f"load_{name}")()
         names = tuple(map(str, bunch.feature_names))
         for batch in batches_of_arrays(source, bunch.data, bunch.target, options, names):
-            yield replace(batch, regression="target_names" not in bunch)
+            several = tuple(bunch.target_names) if batch.targets else ()  # of classes, names of these
+            yield replace(batch, regression="target_names" not in bunch or bool(several), targets=several)

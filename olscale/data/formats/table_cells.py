@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.data.formats.table_columns import UNLABELLED, TableColumns
+from olscale.data.formats.table_columns import TableColumns
 
 
 class Values:
@@ -50,16 +50,15 @@ class CellPlaces:
     numeric, categorical : list of int
         Features that are numbers, and that are text.
     others : list of int
-        Further columns of numbers that are wanted: the label, the segments.
+        Further columns of numbers that are wanted: the labels, the segments.
     text : list of int
         All columns of text that are wanted, those of `categorical` first.
     """
 
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
-        wanted = [] if columns.label == UNLABELLED else [columns.label]
-        by = columns.segments
-        wanted += [] if by is None or by in (*features, columns.label) else [by]
+        wanted, by = [*columns.labels], columns.segments
+        wanted += [] if by is None or by in (*features, *wanted) else [by]
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
         self.others = [position for position in wanted if not columns.text[position]]

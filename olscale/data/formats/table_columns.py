@@ -31,7 +31,7 @@ class TableColumns:
     names : tuple of str
         All columns, in the order of the source.
     label : int
-        Position of the target, or `UNLABELLED`.
+        Position of the target, or `UNLABELLED`; of several that of the first.
     text : tuple of bool
         Whether each holds text; a text feature becomes one column a value.
     dropped : frozenset of int
@@ -46,6 +46,8 @@ class TableColumns:
         Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
     kept : dict of str to list of str
         Those of them that have a feature for each of the first values -> these values.
+    more : tuple of int
+        Positions of the targets after the first.
     """
 
     names: tuple[str, ...]
@@ -57,11 +59,17 @@ class TableColumns:
     distinct: set[int] = field(default_factory=set)
     coded: dict[str, str] = field(default_factory=dict)
     kept: dict[str, list[str]] = field(default_factory=dict)
+    more: tuple[int, ...] = ()
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """Positions of all targets."""
+        return () if self.label == UNLABELLED else (self.label, *self.more)
 
     @property
     def features(self) -> list[int]:
         """Positions of the features."""
-        return [i for i in range(len(self.names)) if i != self.label and i not in self.dropped]
+        return [i for i in range(len(self.names)) if i not in self.labels and i not in self.dropped]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +117,10 @@ def unique_names(cells: Iterable[str]) -> list[str]:
     return names
 
 
-def label_position(
+def label_positions(
     source: str, names: Sequence[str], label: str | int | None, dropped: frozenset[int] = frozenset()
-) -> int:
-    """Return the position of the target among the columns `names`.
+) -> tuple[int, ...]:
+    """Return the positions of the targets among the columns `names`; most often there is one.
 
     Parameters
     ----------
@@ -121,7 +129,8 @@ def label_position(
     names : sequence of str
         Column names.
     label : str or int, optional
-        Name or position; text that is no name may be a position. The last column that is not dropped when left out.
+        Name or position; text that is no name may be a position, or several names with commas between. The last column that
+        is not dropped when left out.
     dropped : frozenset of int
         Columns that are left out.
 
@@ -130,32 +139,33 @@ def label_position(
     UnknownNameError
         When there is no column of that name.
     FormatError
-        When there is no column at that position, or it is dropped.
+        When there is no column at that position, it is dropped, or one is named twice.
 
     Examples
     --------
-    >>> label_position("t.csv", ["age", "class", "3"], "class")
-    1
-    >>> label_position("t.csv", ["age", "class", "sex"], "-3")
-    0
+    >>> label_positions("t.csv", ["age", "class", "3"], "class")
+    (1,)
+    >>> label_positions("t.csv", ["age", "class", "sex"], "-3")
+    (0,)
+    >>> label_positions("t.csv", ["age", "a,b", "x", "y"], "y,x")
+    (3, 2)
     """
     if label is None:
         kept = [i for i in range(len(names)) if i not in dropped]
         if not kept:
             raise FormatError(source, "all columns are dropped, none is left for the label")
-        return kept[-1]
+        return (kept[-1],)
+    words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
-        several = [word.strip() for word in label.split(",")]
-        if set(several) <= set(names):
-            raise FormatError(
-                source,
-                f"the label names {len(several)} columns, {', '.join(several)}, expected one: learners predict one target; "
-                "ingest a dataset for each, and leave the others out with --drop",
-            )
-    position = _position(source, names, label, f"label column of {source}", "for the label, the rows have")
-    if position in dropped:
-        raise FormatError(source, f"column {names[position]!r} is the label and is to be dropped; choose one of them")
-    return position
+        words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
+    where = f"label column of {source}", "for the label, the rows have"
+    positions = tuple(_position(source, names, word, *where) for word in words)
+    for position in positions:
+        if position in dropped:
+            raise FormatError(source, f"column {names[position]!r} is the label and is to be dropped; choose one of them")
+        if positions.count(position) > 1:
+            raise FormatError(source, f"column {names[position]!r} is named twice as a label; name each once")
+    return positions
 
 
 def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> frozenset[int]:
@@ -201,7 +211,7 @@ def segment_position(source: str, names: Sequence[str], column: str | None) -> i
 
 
 def text_columns(
-    names: Sequence[str], text: Sequence[bool], label: int, before: TableColumns | None
+    names: Sequence[str], text: Sequence[bool], labels: Sequence[int], before: TableColumns | None
 ) -> tuple[bool, ...]:
     """Return which columns hold text: as in the source `before`, if there is one, else as this one's first rows say."""
     if before is None:
@@ -209,7 +219,7 @@ def text_columns(
     known = dict(zip(before.names, before.text, strict=True))
     # A label that is text here and was a number before is told where labels are put together.
     return tuple(
-        known.get(name, here) or (position == label and here)
+        known.get(name, here) or (position in labels and here)
         for position, (name, here) in enumerate(zip(names, text, strict=True))
     )
 

@@ -77,6 +77,9 @@ class TableEncoder:
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
         self._decimal, self.empty = decimal, empty
+        texts = [self._names[label] for label in columns.labels if columns.text[label]]
+        if texts and columns.more:
+            raise FormatError(source, f"label {texts[0]!r} holds text, and of several labels each must be a number")
         if not columns.features:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self.places = CellPlaces(columns)
@@ -128,16 +131,16 @@ class TableEncoder:
         cells.rows += len(lines)
 
     def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
-        span, label = slice(cells.rows, cells.rows + len(lines)), self.columns.label
+        span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
         self._check_empty(columns, lines)
-        for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] != label):
+        for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] not in labels):
             cells.others[j, span] = self._floats(position, columns[position], lines)
-            if position == label:
-                self._check_label(np.isnan(cells.others[j, span]).tolist(), lines)
+            if position in labels:
+                self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
         for j, position in enumerate(self.places.text):
             words = [cell.strip() for cell in columns[position]]
-            if position == label:
-                self._check_label([word in NO_LABEL for word in words], lines)
+            if position in labels:
+                self._check_label(position, [word in NO_LABEL for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
         for j, position in enumerate(self.places.numeric):
             cells.numbers[span, j] = self._floats(position, columns[position], lines)
@@ -171,8 +174,9 @@ class TableEncoder:
             self._feature_names = tuple(names)
         by = self.columns.segments
         table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
-        target = self._column(cells, self.columns.label) if self._labelled else np.zeros(rows)
-        found = Batch(X, target, len(names), self._feature_names, label=self._label_name, table=table)
+        found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
+        if self.columns.more:
+            found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
         return found if self._labelled else replace(found, label=None, unlabelled=True)
 
     def _position(self, name: str) -> int:
@@ -180,9 +184,15 @@ class TableEncoder:
             raise UnknownNameError(f"column of {self._source} to encode", name, self._names)
         position = self._names.index(name)
         if position not in self.places.categorical:
-            kind = "the label" if position == self.columns.label else "dropped or holds numbers"
+            kind = "the label" if position in self.columns.labels else "dropped or holds numbers"
             raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature of text for --encode")
         return position
+
+    def _target(self, cells: TableCells) -> Target:
+        columns = [self._column(cells, label) for label in self.columns.labels]
+        if self.columns.more:
+            return np.column_stack(columns)
+        return columns[0] if columns else np.zeros(cells.rows)
 
     def _column(self, cells: TableCells, position: int) -> Target:
         places, rows = self.places, cells.rows
@@ -236,14 +246,12 @@ class TableEncoder:
                     columns.rises[self.places.numeric[j]] += rose
         self._last = numbers[-1].copy()
 
-    def _check_label(self, absent: Sequence[bool], lines: Sequence[int]) -> None:
+    def _check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
         if True in absent:
-            raise FormatError(self._source, self._no_label, lines[absent.index(True)])
-
-    @property
-    def _no_label(self) -> str:
-        column = self._label_name if isinstance(self._label_name, int) else repr(self._label_name)
-        return f"the label is missing (column {column}); take the row out, or name another column with --label"
+            name = self._names[position] if self.columns.more else self._label_name
+            problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
+            cure = "take the row out, or name another column with --label"
+            raise FormatError(self._source, f"{problem}; {cure}", lines[absent.index(True)])
 
     def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         if isinstance(cells, np.ndarray):
@@ -260,7 +268,7 @@ class TableEncoder:
             elif is_number(cell):
                 numbers[i] = float(cell)
             else:
-                what = "label" if position == self.columns.label else "column"
+                what = "label" if position in self.columns.labels else "column"
                 raise FormatError(
                     self._source,
                     f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows",

@@ -147,8 +147,7 @@ class _Loop:
         slots = np.zeros(len(columns.names), dtype=np.int32)
         for positions, kind in ((places.numeric + places.others, loop.NUMBER), (places.text, loop.TEXT)):
             kinds[positions], slots[positions] = kind, np.arange(len(positions))
-        if columns.label in places.others:
-            kinds[columns.label] = loop.TARGET
+        kinds[[label for label in columns.labels if label in places.others]] = loop.TARGET
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
         quote = -1 if dialect.quote is None else ord(dialect.quote)
@@ -200,7 +199,7 @@ class _Loop:
         raw, which = self._different(buffer, spans)
         words = [cell_of(position, cell) for cell in raw]
         found = [word.strip() for word in words if word is not None]
-        if len(found) < len(words) or (position == self._encoder.columns.label and not set(found).isdisjoint(NO_LABEL)):
+        if len(found) < len(words) or (position in self._encoder.columns.labels and not set(found).isdisjoint(NO_LABEL)):
             return False
         cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(found)[which]
         return True

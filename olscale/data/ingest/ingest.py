@@ -68,7 +68,7 @@ def ingest(
         ``"files"`` makes each source a segment; any other value names a column, and a new segment begins wherever its
         value changes. In tables it may hold text, and may be dropped.
     label : str or int, optional
-        Column of the target in tables, by name or position.
+        Column of the target in tables, by name or position; several names with commas between are several targets.
     drop : str or sequence of str
         Columns that are no features, as a row's number: they are left out before anything is encoded. Each is a name, or
         a position from 0 (negative: from the end), or several with commas between.

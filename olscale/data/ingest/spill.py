@@ -39,6 +39,7 @@ def write_batch(file: BinaryIO, batch: Batch) -> None:
         "label": batch.label,
         "regression": batch.regression,
         "text": batch.target if text else None,
+        "targets": batch.targets,
     }
     arrays = [*(_packed(batch.X) if isinstance(batch.X, CSR) else [batch.X]), *([] if text else [batch.target])]
     file.write(json.dumps({"arrays": len(arrays), **about}, default=lambda value: value.item()).encode() + b"\n")
@@ -54,10 +55,11 @@ def read_batches(path: Path) -> Iterator[Batch]:
         while line := file.readline():
             about = json.loads(line)
             arrays = [np.lib.format.read_array(file, allow_pickle=False) for _ in range(about.pop("arrays"))]
-            text, names = about.pop("text"), about.pop("feature_names")
+            text, names, targets = about.pop("text"), about.pop("feature_names"), tuple(about.pop("targets", ()))
             target = arrays.pop() if text is None else text
             X = _unpacked(*arrays) if len(arrays) > 1 else arrays[0]
-            yield Batch(X, target, feature_names=None if names is None else tuple(names), **about)
+            names = None if names is None else tuple(names)
+            yield Batch(X, target, feature_names=names, targets=targets, **about)
     path.unlink()
 
 

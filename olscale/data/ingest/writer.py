@@ -25,6 +25,7 @@ from olscale.data.layouts import LAYOUTS, Block, SplitShape, open_reader
 from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import MANIFEST, ChunkEntry, Manifest, SourceEntry
 from olscale.data.rebatch import default_chunk_rows
+from olscale.data.targets import join_targets
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.version import __version__
@@ -75,6 +76,7 @@ class DatasetWriter:
         self._segments: dict[str, Segments | None] = {}
         self._split: str | None = None
         self._label_column: str | int | None = None
+        self._targets: tuple[str, ...] | None = None
         self._dtype: np.dtype[Any] | None = None
         self._background = ThreadPoolExecutor(1)
 
@@ -106,10 +108,17 @@ class DatasetWriter:
         self._notes.add(batch, member.name)
         if self._label_column is None:
             self._label_column = batch.label
+        if self._targets is None:
+            self._targets = batch.targets
+        elif batch.targets != self._targets:
+            here, there = (", ".join(map(repr, names)) or "one" for names in (batch.targets, self._targets))
+            raise DatasetError(f"{member.name} has the targets {here} but the sources before it had {there}")
         segments = self._segments[split]
         if segments is not None:
             segments.add(member, X, self._columns.names, None if batch.table is None else batch.table.segments)
         label = self._labels.encode(batch.target, member.name, batch.regression)
+        if self._targets:
+            X, label = join_targets(label[:, 1:], X), label[:, 0]
         self._writer(split, X).put(Block(X, label))
         if self._progress is not None:
             self._progress(member.name, len(batch), nbytes(batch.X))
@@ -131,7 +140,7 @@ class DatasetWriter:
             raise DatasetError("the sources hold no features: every row is empty")
         self._labels.check()
         for writer in self._splits.values():
-            writer.finish(columns.width)
+            writer.finish(self._width)
         kind = columns.kind
         if densify and kind == "sparse" and columns.width <= _DENSE_COLUMNS and self._share() >= _DENSE_SHARE:
             self._densify()
@@ -146,13 +155,14 @@ class DatasetWriter:
             {
                 "kind": kind,
                 "layout": self._layout,
-                "dtype": str(columns.dtype),
+                "dtype": "float64" if self._targets else str(columns.dtype),
                 "columns": columns.width,
                 "nonzeros": sum(split.nonzeros for split in splits.values()),
                 "chunk_rows": self._chunk_rows,
                 "task": labels.task,
                 "classes": labels.classes,
                 "label_column": self._label_column,
+                "targets": self._targets or None,
                 "unseen_classes": labels.unseen,
                 "distinct_labels": labels.distinct,
                 "label_names": labels.names,
@@ -168,11 +178,17 @@ class DatasetWriter:
                     labels.names,
                     {name: writer.hash for name, writer in self._splits.items()},
                     segments,
+                    self._targets or None,
                 ),
             }
         )
         self._directory.put(MANIFEST, manifest.to_json())
         return manifest
+
+    @property
+    def _width(self) -> int:
+        """Columns that are stored."""
+        return max(0, len(self._targets or ()) - 1) + self._columns.width
 
     def _begin(self, split: str) -> None:
         self._end()
@@ -183,7 +199,7 @@ class DatasetWriter:
 
     def _end(self) -> None:
         if self._split is not None:
-            self._splits[self._split].end(max(1, self._columns.width))
+            self._splits[self._split].end(max(1, self._width))
         self._split = None
 
     def _writer(self, split: str, X: StoredRows) -> ChunkWriter:
@@ -194,7 +210,7 @@ class DatasetWriter:
             self._splits[split] = self._open(split)
         elif not isinstance(X, CSR) and X.dtype != self._dtype:
             rest = self._splits[split].take_rest()
-            self._splits[split].finish(self._columns.width)
+            self._splits[split].finish(self._width)
             self._rewrite([split], "dense", lambda block: iter([_of_type(block, X.dtype)]))
             for block in rest:
                 self._splits[split].put(_of_type(block, X.dtype))
@@ -211,23 +227,23 @@ class DatasetWriter:
 
     def _note(self, split: str, chunks: list[ChunkEntry], files: dict[str, int]) -> None:
         if self._journal is not None:
-            self._journal.written(split, chunks, files, self._layout, self._chunk_rows, self._columns.width)
+            self._journal.written(split, chunks, files, self._layout, self._chunk_rows, self._width)
 
     def _share(self) -> float:
         chunks = [chunk for writer in self._splits.values() for chunk in writer.chunks]
-        return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._columns.width)
+        return sum(chunk.nonzeros for chunk in chunks) / (sum(chunk.rows for chunk in chunks) * self._width)
 
     def _densify(self) -> None:
         self._journal = None
         self._directory.remove(PROGRESS)
-        width = self._columns.width
+        width = self._width
         self._rewrite(list(self._splits), "sparse", lambda block: _dense_parts(block, width, self._chunk_rows))
         for writer in self._splits.values():
             writer.end(width)
 
     def _rewrite(self, splits: Iterable[str], kind: str, change: Callable[[Block], Iterator[Block]]) -> None:
         """Write `splits`, rows of `kind`, again as the dense rows that `change` makes of each chunk."""
-        layout, chunk_rows, width = self._layout, self._chunk_rows, self._columns.width
+        layout, chunk_rows, width = self._layout, self._chunk_rows, self._width
         before = {split: self._splits.pop(split) for split in splits}
         for split, writer in before.items():
             if writer.chunks:

@@ -136,5 +136,5 @@ def chunk_bytes(dataset: Dataset, split: str) -> int:
     """Return the mean bytes of a whole chunk of `split` as learners get it."""
     rows = min(dataset.rows(split), dataset.manifest.chunk_rows)
     if dataset.kind == "dense":
-        return rows * (dataset.columns + 1) * 8
+        return rows * (dataset.manifest.stored_columns + 1) * 8
     return int(rows * (12 * dataset.nonzeros(split) / max(1, dataset.rows(split)) + 24))

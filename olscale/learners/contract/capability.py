@@ -8,6 +8,7 @@
 | `MergesSums` | `merged_sums` | has a final model of sums that workers add up apart |
 | `EstimatesCost` | `cost` | says what a row and the state cost, before a run begins |
 | `GivesProbabilities` | `probabilities` | says how likely each class is |
+| `LearnsTargets` | `many_targets` | learns several targets of a row in one pass |
 | `CompilesLoops` | `compilation` | has its compiled loops ready before a clock starts |
 
 A learner declares a capability by inheriting from its class, as in ``class Mine(Classifier, LooksAhead)``. Whoever uses a

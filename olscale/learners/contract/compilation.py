@@ -5,6 +5,7 @@ from typing import cast
 from olscale.compiled.csr import Rows, slice_rows
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import Learner, no_labels
+from olscale.learners.contract.many_targets import targets_of
 
 
 class CompilesLoops(Capability):
@@ -13,7 +14,7 @@ class CompilesLoops(Capability):
     def compile(self, X: Rows) -> None:
         """Have the loops for rows like `X` ready, by learning and scoring none of them; override where that misses some."""
         learner, none = cast("Learner", self), slice_rows(X, 0, 0)
-        learner.learn(none, no_labels(learner.task))
+        learner.learn(none, no_labels(learner.task, targets_of(learner)))
         learner.scores(none)
 
 

@@ -3,6 +3,7 @@
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import Learner, score_columns
+from olscale.learners.contract.many_targets import targets_of
 
 
 class EstimatesCost(Capability):
@@ -19,7 +20,7 @@ class EstimatesCost(Capability):
             Values of a row that are stored: all of a dense one.
         """
         del columns
-        return values * score_columns(classes)
+        return values * max(score_columns(classes), targets_of(self))
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers are gone through for so many rows: more than for each of them where a state grows.

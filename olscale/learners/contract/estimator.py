@@ -16,6 +16,7 @@ from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import check_rows
 from olscale.learners.contract.learner import FloatArray, Learner, State, codes_of, no_labels
 from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
 
 
@@ -188,7 +189,7 @@ class OnePass(Learner):
         return self._run(X, y, learning=True)
 
     def scores(self, X: Rows) -> FloatArray:
-        return self._run(X, no_labels(self.task), learning=False)
+        return self._run(X, no_labels(self.task, targets_of(self)), learning=False)
 
     def _run(self, X: Rows, y: NDArray[Any], learning: bool) -> FloatArray:
         # An unpickled model may be memory-mapped read-only; the loop is compiled for arrays it can write to.

@@ -8,8 +8,8 @@ The contract holds whatever way a stream is cut into chunks: scores and state ar
 it for every registered learner.
 
 A learner has one task. It learns classes: the number of score columns is the number of classes, or one for two classes
-(positive score: the second class). Or it learns targets (regression): the one score is the prediction. Or it tells novelties
-without labels: the one score is negative for a novelty.
+(positive score: the second class). Or it learns targets (regression): the one score is the prediction; one that learns
+several targets has a score of each. Or it tells novelties without labels: the one score is negative for a novelty.
 
 What a learner can do beyond this contract it declares as a capability: see `olscale.learners.contract.capability`.
 """
@@ -25,6 +25,7 @@ from olscale.compiled.csr import Rows, read_only
 from olscale.compiled.pages import copy_of, put
 from olscale.errors import ParameterError
 from olscale.learners.contract.init_parameters import InitParameters
+from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.parameters import Domain
 from olscale.task import Task
 
@@ -78,23 +79,30 @@ def codes_of(scores: FloatArray) -> NDArray[np.int64]:
 def predictions_of(scores: FloatArray, task: Task) -> NDArray[Any]:
     """Return what is predicted of rows with such `scores`, shape (rows,): targets, or codes; 1 is normal, 0 a novelty.
 
+    Several targets of a row have shape (rows, targets).
+
     Examples
     --------
     >>> scores = np.array([[0.5], [-2.0]])
     >>> predictions_of(scores, "regression"), predictions_of(scores, "novelty")
     (array([ 0.5, -2. ]), array([1, 0]))
     """
-    return scores[:, 0] if task == "regression" else codes_of(scores)
+    if task == "regression":
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+    return codes_of(scores)
 
 
-def no_labels(task: Task) -> NDArray[Any]:
-    """Return the labels of no rows."""
+def no_labels(task: Task, targets: int = 1) -> NDArray[Any]:
+    """Return the labels of no rows, of so many targets each."""
+    if targets > 1:
+        return read_only(np.empty((0, targets)))
     return NO_TARGETS if task == "regression" else NO_LABELS
 
 
 def hide_labels(y: NDArray[Any], hidden: NDArray[np.bool_]) -> NDArray[Any]:
     """Return class codes or targets in which those `hidden` are not known."""
-    return read_only(np.where(hidden, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
+    rows = hidden if y.ndim == 1 else hidden[:, np.newaxis]
+    return read_only(np.where(rows, np.nan if y.dtype.kind == "f" else UNKNOWN, y))
 
 
 class Learner(InitParameters):
@@ -169,7 +177,7 @@ class Learner(InitParameters):
         """
         self.resolved_params()
         self._entropy, self._classes = tuple(entropy), classes
-        self._start(columns, score_columns(classes))
+        self._start(columns, max(score_columns(classes), targets_of(self)))
 
     def _start(self, columns: int, outputs: int) -> None:
         self._outputs = outputs
@@ -199,7 +207,7 @@ class Learner(InitParameters):
     def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
 
-        `y` are int64 class codes or float64 targets; novelty detectors are shown zeros in place of labels.
+        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are several; novelty detectors are shown zeros in place of labels.
         """
 
     @abstractmethod

@@ -7,13 +7,15 @@ from numpy.typing import ArrayLike
 
 from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
 from olscale.learners.contract.learner import FloatArray
+from olscale.learners.contract.many_targets import expect_targets, learns_targets, targets_of
 from olscale.task import Task
 
 
 class Regressor(Estimator):
-    """A learner of targets as a scikit-learn regressor; its one score is the prediction."""
+    """A learner of targets as a scikit-learn regressor; its scores are the predictions."""
 
     task: ClassVar[Task] = "regression"
+    _many: bool = False  # whether targets came as columns
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import RegressorTags
@@ -21,6 +23,7 @@ class Regressor(Estimator):
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         tags.target_tags.required = True
+        tags.target_tags.multi_output = learns_targets(self)
         # One pass over a few dozen rows in the order given: the checks' bars assume many passes.
         tags.regressor_tags.poor_score = True
         return tags
@@ -34,7 +37,7 @@ class Regressor(Estimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples, n_targets)
             Targets.
 
         Returns
@@ -50,7 +53,7 @@ class Regressor(Estimator):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or, of a learner that `LearnsTargets`, (n_samples, n_targets)
             Targets.
 
         Returns
@@ -63,15 +66,20 @@ class Regressor(Estimator):
         from sklearn.utils.validation import validate_data
 
         how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
-        X, y = validate_data(self, X, y, reset=first, **how)
-        rows = to_rows(X)
+        X, y = validate_data(self, X, y, reset=first, multi_output=learns_targets(self), **how)
+        rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
         if first:
+            self._many = y.ndim == 2
+            expect_targets(self, targets)
             self._begin_rows(rows, X.shape[1], 0, whole)
-        return self._learn_rows(rows, np.asarray(y, dtype=np.float64))
+        if targets != targets_of(self):
+            raise ValueError(f"y has {targets} targets, expected {targets_of(self)} as in the first call")
+        return self._learn_rows(rows, np.asarray(y[:, 0] if y.ndim == 2 and targets == 1 else y, dtype=np.float64))
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Return the predicted targets, shape (n_samples,)."""
-        return self._scores_of(X)[:, 0]
+        """Return the predicted targets, shape (n_samples,) or (n_samples, n_targets) as those that were learned."""
+        scores = self._scores_of(X)
+        return scores if self._many else scores[:, 0]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the coefficient of determination R2."""

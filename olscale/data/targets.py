@@ -1,0 +1,60 @@
+"""Several targets of a row: the first is stored as the label, the others as columns before those of the features.
+
+So every layout, order and checksum of rows holds for targets as well; whoever reads rows as chunks gets them apart.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR, rows_of, to_csr, trim
+from olscale.data.layouts.base import StoredRows
+
+
+def join_targets(targets: NDArray[np.float64], X: StoredRows) -> StoredRows:
+    """Return rows with `targets`, shape (rows, count), before their features; dense ones become float64.
+
+    Examples
+    --------
+    >>> join_targets(np.array([[0.5], [2.5]]), np.array([[1], [2]], dtype=np.uint8))
+    array([[0.5, 1. ],
+           [2.5, 2. ]])
+    """
+    if not isinstance(X, CSR):
+        return np.hstack([targets, X])
+    first, (indptr, indices, data) = to_csr(targets), trim(X)
+    place = np.arange(len(first.indices)) + np.repeat(indptr[:-1], np.diff(first.indptr))
+    own = np.zeros(len(first.indices) + len(indices), dtype=np.bool_)
+    own[place] = True
+    joined = CSR(first.indptr + indptr, np.empty(len(own), np.int32), np.empty(len(own)))
+    joined.indices[own], joined.data[own] = first.indices, first.data
+    joined.indices[~own], joined.data[~own] = indices + np.int32(targets.shape[1]), data
+    return joined
+
+
+def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], StoredRows]:
+    """Return the targets that `join_targets` put before the features, shape (rows, `count`), and the features.
+
+    Examples
+    --------
+    >>> part_targets(np.array([[0.5, 1.0], [2.5, 2.0]]), 1)[0]
+    array([[0.5],
+           [2.5]])
+    """
+    if not isinstance(X, CSR):
+        return X[:, :count].astype(np.float64), np.ascontiguousarray(X[:, count:])
+    indptr, indices, data = trim(X)
+    own, row = indices < count, np.repeat(np.arange(rows_of(X)), np.diff(indptr))
+    targets = np.zeros((rows_of(X), count))
+    targets[row[own], indices[own]] = data[own]
+    before = np.concatenate([[0], np.cumsum(~own)])
+    return targets, CSR(before[indptr], indices[~own] - np.int32(count), data[~own])
+
+
+def part_label(label: NDArray[np.float64], X: StoredRows, count: int) -> tuple[NDArray[Any], StoredRows]:
+    """Return all targets of stored rows, shape (rows,) or (rows, targets), and the features; `count` are beside the label."""
+    if not count:
+        return label, X
+    others, features = part_targets(X, count)
+    return np.column_stack([label, others]), features
