@@ -116,7 +116,7 @@ def headline_of(task: Task) -> str:
 def measure_of(metric: str) -> Measure:
     """Return the measure that a metric's name is a form of.
 
-    A name that is not known, such as one of a learner's own, is worded as it is written; one that ends in ``_error`` is a
+    That of one target of several, as ``rmse:price``, is a form too. A name that is not known, such as one of a learner's own, is worded as it is written; one that ends in ``_error`` is a
     fraction that should be small.
 
     Examples
@@ -127,6 +127,8 @@ def measure_of(metric: str) -> Measure:
     base = base_name(metric)
     if base in MEASURES:
         return MEASURES[base]
+    if (whole := metric.partition(":")[0]) != metric and base_name(whole) in MEASURES:  # of one target of several
+        return MEASURES[base_name(whole)]
     error = base.endswith("_error")
     return Measure(base, base.replace("_", " "), "lower" if error else "", "percent" if error else "")
 
@@ -142,9 +144,12 @@ def metric_words(metric: str) -> str:
 
     Examples
     --------
-    >>> metric_words("test_rmse"), metric_words("norm_w")
-    ('test RMSE', 'norm w')
+    >>> metric_words("test_rmse"), metric_words("norm_w"), metric_words("rmse:price")
+    ('test RMSE', 'norm w', 'RMSE of price')
     """
+    whole, _, target = metric.partition(":")
+    if target and base_name(whole) in MEASURES:
+        return f"{metric_words(whole)} of {target}"
     base = base_name(metric)
     return f"{metric.removesuffix(base)}".replace("_", " ") + measure_of(metric).words
 

@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 _MOST = 8
 
 
+def target_words(manifest: Manifest) -> str:
+    """Return what is said of the targets of a regression."""
+    targets = manifest.targets or ()
+    return f"regression of {len(targets)} targets: {_listed(targets)}" if targets else "regression"
+
+
 def columns_line(manifest: Manifest) -> str | None:
     """Return how the columns of a table were encoded; None where it is not known."""
     table = manifest.table

@@ -133,6 +133,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
     """Show what DATASET holds."""
     import json
 
+    from olscale.cli.columns import target_words
     from olscale.data.dataset import open_dataset
 
     opened = open_dataset(dataset)
@@ -147,7 +148,9 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
         "rows": rows,
         "columns": f"{facts['columns']:,}",
         "kind": f"{facts['kind']}, {facts['dtype']}, {facts['nonzeros']:,} nonzeros",
-        "classes": "none, a regression" if classes is None else f"{len(classes)}: {_shortened(classes)}",
+        "classes": f"none, a {target_words(opened.manifest)}"
+        if classes is None
+        else f"{len(classes)}: {_shortened(classes)}",
         "layout": f"{facts['layout']}, {facts['chunk_rows']:,} rows a chunk, {size_text(facts['bytes'])}",
         "segments": ", ".join(f"{len(found):,} {split}" for split, found in facts["segments"].items() if found)
         or "none",

@@ -81,7 +81,8 @@ class Labels:
         if not isinstance(target, list) and target.ndim == 2:
             if self.task != "regression":
                 raise FormatError(
-                    source, f"a row has {target.shape[1]} targets; add --target real if they are numbers to be predicted"
+                    source,
+                    f"a row has {target.shape[1]} targets; add --target real if they are numbers to be predicted",
                 )
             self._counting = False
             return np.ascontiguousarray(target, dtype=np.float64)

@@ -156,8 +156,9 @@ class Manifest(_Entry):
         Column of the sources that was taken as the target: its name, or its position from 0 where it has none. None
         for formats whose target has a fixed place. The first of several.
     targets : tuple of str, optional
-        Names of the targets of a row, where there are several; all but the first are stored before the features, and are
-        among the entries that are counted.
+        Names of the targets of a row, where there are several; all but the first are stored before the features.
+    target_nonzeros : int, optional
+        How many of the `nonzeros` are such targets.
     distinct_labels : int, optional
         Different labels over all splits; None for a regression with more than 10,000.
     unseen_classes : tuple of float, int or str
@@ -183,6 +184,7 @@ class Manifest(_Entry):
     classes: tuple[int | float | str, ...] | None
     label_column: str | int | None = None
     targets: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    target_nonzeros: Count | None = Field(default=None, exclude_if=_absent)
     distinct_labels: int | None = None
     unseen_classes: tuple[int | float | str, ...] = ()
     label_names: tuple[str, ...] | None = None
@@ -201,7 +203,9 @@ class Manifest(_Entry):
             raise ValueError("splits has no 'train'")
         if (self.classes is None) != (self.task == "regression"):
             raise ValueError("classes must be listed for classification and novelty, and null for regression")
-        if self.targets is not None and (self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1):
+        if self.targets is not None and (
+            self.task != "regression" or not len(set(self.targets)) == len(self.targets) > 1
+        ):
             raise ValueError("targets must be the names of two or more targets of a regression, each once, or absent")
         if self.task == "novelty" and self.classes != (NOVEL, NORMAL):
             raise ValueError(f"classes of novelty detection must be {NOVEL} and {NORMAL}")

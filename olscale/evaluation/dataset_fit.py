@@ -2,6 +2,9 @@
 
 from olscale.data.dataset import Dataset
 from olscale.errors import ExperimentError
+from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.many_targets import expect_targets, learns_targets
+from olscale.learners.registry import ask
 from olscale.task import Task
 
 _LEARNS = {"classification": "learns classes", "regression": "predicts numbers", "novelty": "tells novelties"}
@@ -24,6 +27,25 @@ def check_learner(name: str, task: Task, dataset: Dataset) -> None:
             f"learner {name} {_LEARNS[task]} ({task}), but dataset {dataset.path} {_HAS[dataset.task]}; learners for it: "
             f"olscale learners list --task {dataset.task}"
         )
+
+
+def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
+    """Have `learner`, called `name`, expect the targets of the dataset.
+
+    Raises
+    ------
+    ExperimentError
+        If there are several and it learns one.
+    """
+    count = len(dataset.targets)
+    if not count:
+        return
+    if not learns_targets(learner):
+        raise ExperimentError(
+            f"learner {name} learns one target, but dataset {dataset.path} has {count}: {', '.join(dataset.targets)}; ingest "
+            "a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls or ridge"
+        )
+    ask(name, "expect_targets", lambda: expect_targets(learner, count))
 
 
 def check_classes(dataset: Dataset) -> None:

@@ -264,4 +264,5 @@ def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:
     """Return what is known before the first row of the stream `key`, of `rows` rows of `dataset`, all passes together."""
     whole = key.shuffle is None and key.part is None and key.passes == 1
     segments = dataset.segments("train") if whole else ()
-    return StreamShape(rows, len(dataset.classes or ()), tuple(segments), key.scoring, dataset.task)
+    classes = len(dataset.classes or ())
+    return StreamShape(rows, classes, tuple(segments), key.scoring, dataset.task, dataset.targets)

@@ -15,7 +15,7 @@ from olscale.data.stream import delay_position
 from olscale.data.transforms.pipeline import size_after
 from olscale.data.transforms.revision import transforms_version
 from olscale.errors import ExperimentError
-from olscale.evaluation.dataset_fit import check_classes, check_learner
+from olscale.evaluation.dataset_fit import check_classes, check_learner, check_targets
 from olscale.evaluation.enough_rows import check_enough_rows
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec
@@ -194,6 +194,7 @@ class _Input:
         """Return a learner that this dataset fits."""
         learner = make_learner(spec.name, dict(params))
         check_learner(spec.name, learner.task, self.dataset)
+        check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))

@@ -11,11 +11,13 @@ from olscale.compiled.pages import filled_bytes
 from olscale.errors import one_line
 from olscale.evaluation.budget import NO_BUDGET, BudgetExceeded, Meter, Spent
 from olscale.evaluation.guard import GlobalRandom, attempt
+from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.run import Run
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.fused_settings import grid_key
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.look_ahead import LooksAhead, looks_ahead
+from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import is_ours, make_learner
 from olscale.system.interrupts import let_interrupt_out, text_of
@@ -31,8 +33,8 @@ class RunLearner:
     run : Run
     columns : int
         Number of features after the transforms.
-    classes : int
-        Number of classes of its stream.
+    shape : StreamShape
+        Classes and targets of its stream.
     make : callable, optional
         Makes what learns; the run's learner when left out.
     meter : Meter, optional
@@ -61,7 +63,7 @@ class RunLearner:
         self,
         run: Run,
         columns: int,
-        classes: int,
+        shape: StreamShape,
         make: Callable[[], Learner] | None = None,
         meter: Meter | None = None,
         exceeded: BudgetExceeded | None = None,
@@ -78,7 +80,9 @@ class RunLearner:
         learner = self._guarded(make or (lambda: make_learner(run.learner, run.params)))
         if learner is not None:  # else the run has failed, and nobody asks for its learner any more
             self.learner = learner
-        self._guarded(lambda: self.learner.begin(columns, classes, entropy))
+        if shape.targets:
+            self._guarded(lambda: expect_targets(self.learner, len(shape.targets)))
+        self._guarded(lambda: self.learner.begin(columns, shape.classes, entropy))
 
     @property
     def looks_ahead(self) -> bool:

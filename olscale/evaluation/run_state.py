@@ -20,6 +20,7 @@ from olscale.evaluation.enough_rows import check_seen
 from olscale.evaluation.guard import check_scores, guarded
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
+from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.model_watch import ModelWatch
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_learner import RunLearner
@@ -70,20 +71,21 @@ class RunState(RunLearner):
         exceeded: BudgetExceeded | None = None,
         names: Sequence[str] = (),
     ) -> None:
-        super().__init__(run, columns, shape.classes, make, meter, exceeded)
+        super().__init__(run, columns, shape, make, meter, exceeded)
         self.fold, self._names = run.fold, names
         self._task = shape.task
         self._schedule = Schedule(run.stream.scoring, run.fold, names)
         kinds, stream = metrics or METRICS.load_all(), shape
         shape = self._schedule.shape(shape)
-        self._metrics: list[Metric] = [metric(shape) for metric in kinds if metric.meets(shape)]
+        self._metrics: list[Metric] = [make_metric(kind, shape) for kind in kinds if kind.meets(shape)]
         self.watch = ModelWatch(self._metrics, stream)
         self._seconds, self._tested = 0.0, 0
         self._ready = False
+        outputs = len(shape.targets) or score_columns(shape.classes)
         self._shown = 0  # columns of probabilities after those of the scores
         if "log_loss" in run.stream.scoring.measures:
             self._shown = self._guarded(lambda: show_probabilities(self.learner, shape.classes)) or 0
-        self._outputs = (score_columns(shape.classes) + self._shown, shape.classes + self._shown)
+        self._outputs = (outputs + self._shown, shape.classes + self._shown)
 
     def step(self, chunk: Chunk) -> None:
         """Predict, then learn, each row of the stream's next chunk; or do so when the protocol says."""

@@ -159,7 +159,10 @@ class Ridge(PairsFeatures, OnePassRegressor, LearnsTargets):
         return values**2 / 2 + columns**3 / 6
 
     def _allocate(self, columns: int, outputs: int) -> State:
-        return {"products": np.zeros((columns, columns)), "targets": np.zeros(columns if outputs == 1 else (columns, outputs))}
+        return {
+            "products": np.zeros((columns, columns)),
+            "targets": np.zeros(columns if outputs == 1 else (columns, outputs)),
+        }
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         rest = (learning, self.norm_limits(), state["seen"], state["updates"], scores)

@@ -75,7 +75,9 @@ class RLS(PairsFeatures, Regressor, LearnsTargets):
     def expect_targets(self, targets: int) -> None:
         """Take so many targets a row; the diagonal form takes one."""
         if targets > 1 and not self._pairs():
-            raise ParameterError(f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or sgd-r")
+            raise ParameterError(
+                f"learner rls: form=diagonal learns one target, got {targets}; use form=full, or sgd-r"
+            )
         super().expect_targets(targets)
 
     def cheaper(self) -> str:

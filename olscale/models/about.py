@@ -50,6 +50,8 @@ class ColumnsEntry(_Entry):
         Those whose features are no values but a coding of ``olscale ingest --encode``; empty where it is not known.
     label : str or int, optional
         The column of tables that was the target, which is no feature; its position where columns have no names.
+    targets : tuple of str
+        Names of the targets, where a row has several; of tables their columns.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -58,6 +60,7 @@ class ColumnsEntry(_Entry):
     text: tuple[str, ...] = ()
     coded: dict[str, str] = Field(default_factory=dict, exclude_if=lambda coded: not coded)
     label: str | int | None = None
+    targets: tuple[str, ...] = Field(default=(), exclude_if=lambda targets: not targets)
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
@@ -73,7 +76,9 @@ class ColumnsEntry(_Entry):
         names, table = manifest.feature_names, manifest.table
         text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
         label = manifest.label_column
-        return cls(count=manifest.columns, kind=manifest.kind, names=names, text=text, coded=coded or {}, label=label)
+        coding = {"names": names, "text": text, "coded": coded or {}}
+        targets = manifest.targets or ()
+        return cls(count=manifest.columns, kind=manifest.kind, **coding, label=label, targets=targets)
 
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from olscale.errors import ModelError
 from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.many_targets import expect_targets
 from olscale.learners.registry import LEARNERS, is_learner, learner_class, make_learner
 from olscale.models.about import About
 from olscale.models.final_model import FinalModel, fitted_pipeline
@@ -70,6 +71,8 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
         if odd := {name.partition("/")[0] for name in arrays} - {"learner", *steps}:
             raise ValueError(f"it has arrays of {', '.join(sorted(odd))}, which the model has not")
         made = _make(about, learner)
+        if about.columns.targets:
+            expect_targets(made, len(about.columns.targets))
         made.begin(pipeline.width, len(about.classes or ()), about.learner.entropy)
         made.restore({name[8:]: array for name, array in arrays.items() if name.startswith("learner/")})
         return FinalModel(about, made, pipeline)

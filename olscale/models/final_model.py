@@ -115,14 +115,15 @@ class FinalModel:
         return Chunk(rows, y, columns.count)
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Return the scores: shape (n_samples,) for two classes, else (n_samples, n_classes)."""
+        """Return the scores: shape (n_samples,) for two classes or one target, else (n_samples, n_classes or n_targets)."""
         scores = self._sound_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class labels, shape (n_samples,); of a model without classes its scores."""
-        scores = self._sound_scores(X)
-        return self.labels(scores) if self.about.classes is not None else scores[:, 0]
+        """Return the class labels, shape (n_samples,); of a model without classes its scores, as `decision_function`."""
+        if self.about.classes is None:
+            return self.decision_function(X)
+        return self.labels(self._sound_scores(X))
 
     def labels(self, scores: FloatArray) -> NDArray[Any]:
         """Return the class labels that `scores` predict."""
@@ -146,7 +147,7 @@ class FinalModel:
         ----------
         X : {array-like, sparse matrix, data frame} of shape (n_samples, n_features)
             Rows, without transforms.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Class labels, of those in `classes_`, or targets; a novelty detector needs none.
         classes : ignored
             The model knows its classes.
@@ -166,8 +167,10 @@ class FinalModel:
         rows = self._rows(X)
         novelty = self.learner.task == "novelty"
         labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
-        if labels.shape != (rows_of(rows),):
-            raise ParameterError(f"y has shape {labels.shape}, expected a label for each of {rows_of(rows)} rows")
+        several = self.about.columns.targets
+        expected = (rows_of(rows), len(several)) if several else (rows_of(rows),)
+        if labels.shape != expected:
+            raise ParameterError(f"y has shape {labels.shape}, expected {expected}: the labels of each row")
         chunk = self.pipeline.learn(self._stored(rows, labels if novelty else self._targets(labels)))
         scores = learn_usable(self.learner, chunk.X, chunk.y)
         finite = np.isfinite(scores).all(axis=1)

@@ -89,19 +89,23 @@ def _tables(
     model: FinalModel, source: ModelSource, done: Predicted, scores: bool, labels: bool
 ) -> Iterator[dict[str, list[Any]]]:
     classes = model.about.classes
-    known = set(classes or ())
+    known, targets = set(classes or ()), model.about.columns.targets
     for rows in source:
         found = model.scores(rows.X)
         _refuse_unusable(model, rows, found, source.rows - len(found))
         table: dict[str, list[Any]] = {}
         if classes is None:
-            table["prediction"] = found[:, 0].tolist()
+            table |= _by_target("prediction", targets, found)
         else:
             codes = np.minimum(np.argmax(found, axis=1) if found.shape[1] > 1 else found[:, 0] >= 0.0, len(classes) - 1)
             table["prediction"] = [classes[code] for code in codes.astype(np.int64).tolist()]
         if labels:
             if rows.labels is None:
                 raise ModelError("the source has no labels; leave out --labels")
+            if targets:
+                table |= _by_target("label", targets, np.asarray(rows.labels))
+                yield table
+                continue
             table["label"] = [_plain(label) for label in rows.labels]
             for label, predicted in zip(table["label"], table["prediction"], strict=True):
                 done.labels += label in known
@@ -110,6 +114,12 @@ def _tables(
             names = ["score"] if found.shape[1] == 1 else [f"score_{label}" for label in classes]
             table |= {name: found[:, column].tolist() for column, name in enumerate(names)}
         yield table
+
+
+def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, list[Any]]:
+    """Return values, shape (rows, targets), as columns that are called by a word, and by the target where there are several."""
+    names = [f"{word}_{target}" for target in targets] or [word]
+    return {name: values[:, i].tolist() for i, name in enumerate(names)}
 
 
 def _plain(label: Any) -> Any:

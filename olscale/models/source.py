@@ -100,7 +100,8 @@ class ModelSource:
     def _read(self, path: str) -> Iterator[Batch]:
         """Yield the batches of one file, with or without a label column, as it turns out to have one."""
         model, given = self._columns, self._options.label
-        options = replace(self._options, label=model.label if given is None else given)
+        label = ",".join(map(_quoted, model.targets)) if model.targets and model.label is not None else model.label
+        options = replace(self._options, label=label if given is None else given)
         if model.by_name:
             text = tuple(name in model.text for name in model.table)
             encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
@@ -160,7 +161,7 @@ class ModelSource:
             try:
                 next(format.read(path, options))
             except UnknownNameError as fault:
-                return fault.got == model.label
+                return fault.got in (model.label, *model.targets)
             return False
         first = next(format.read(path, bare))
         found = first.columns if first.table is None else len(first.table.columns.features)
@@ -218,6 +219,11 @@ class ModelSource:
         order = order[feature[order] >= 0]
         ends = np.cumsum(np.bincount(row[order], minlength=len(indptr) - 1))
         return CSR(np.concatenate([[0], ends]), feature[order].astype(np.int32), data[order])
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column as one of several with commas between."""
+    return '"{}"'.format(name.replace('"', '""'))
 
 
 def _columns_of(batch: Batch) -> Sequence[str] | None:

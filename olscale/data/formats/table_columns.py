@@ -162,7 +162,9 @@ def label_positions(
     positions = tuple(_position(source, names, word, *where) for word in words)
     for position in positions:
         if position in dropped:
-            raise FormatError(source, f"column {names[position]!r} is the label and is to be dropped; choose one of them")
+            raise FormatError(
+                source, f"column {names[position]!r} is the label and is to be dropped; choose one of them"
+            )
         if positions.count(position) > 1:
             raise FormatError(source, f"column {names[position]!r} is named twice as a label; name each once")
     return positions

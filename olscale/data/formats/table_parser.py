@@ -199,7 +199,9 @@ class _Loop:
         raw, which = self._different(buffer, spans)
         words = [cell_of(position, cell) for cell in raw]
         found = [word.strip() for word in words if word is not None]
-        if len(found) < len(words) or (position in self._encoder.columns.labels and not set(found).isdisjoint(NO_LABEL)):
+        if len(found) < len(words) or (
+            position in self._encoder.columns.labels and not set(found).isdisjoint(NO_LABEL)
+        ):
             return False
         cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(found)[which]
         return True

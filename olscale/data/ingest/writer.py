@@ -77,6 +77,7 @@ class DatasetWriter:
         self._split: str | None = None
         self._label_column: str | int | None = None
         self._targets: tuple[str, ...] | None = None
+        self._target_nonzeros = 0
         self._dtype: np.dtype[Any] | None = None
         self._background = ThreadPoolExecutor(1)
 
@@ -118,6 +119,7 @@ class DatasetWriter:
             segments.add(member, X, self._columns.names, None if batch.table is None else batch.table.segments)
         label = self._labels.encode(batch.target, member.name, batch.regression)
         if self._targets:
+            self._target_nonzeros += int(np.count_nonzero(label[:, 1:]))
             X, label = join_targets(label[:, 1:], X), label[:, 0]
         self._writer(split, X).put(Block(X, label))
         if self._progress is not None:
@@ -163,6 +165,7 @@ class DatasetWriter:
                 "classes": labels.classes,
                 "label_column": self._label_column,
                 "targets": self._targets or None,
+                "target_nonzeros": self._target_nonzeros if self._targets else None,
                 "unseen_classes": labels.unseen,
                 "distinct_labels": labels.distinct,
                 "label_names": labels.names,

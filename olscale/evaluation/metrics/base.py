@@ -30,6 +30,8 @@ class StreamShape:
         What the protocol asks for beyond plain prequential evaluation.
     task : {"classification", "regression", "novelty"}
         What is predicted.
+    targets : tuple of str
+        Names of the targets of a row, where there are several; else empty.
     """
 
     rows: int
@@ -37,6 +39,7 @@ class StreamShape:
     segments: tuple[tuple[str, int], ...] = ()
     scoring: Scoring = PLAIN
     task: Task = "classification"
+    targets: tuple[str, ...] = ()
 
     def points(self) -> NDArray[np.int64]:
         """Return at most `CURVE_POINTS` evenly spaced numbers of rows, the last of them all rows, for a curve.

@@ -36,17 +36,17 @@ def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     return codes.astype(np.int64)
 
 
-def numbers(predictions: Any, rows: int) -> NDArray[np.float64]:
-    """Return predictions that are numbers, finite or not, shape (rows,).
+def numbers(predictions: Any, rows: int, targets: int = 1) -> NDArray[np.float64]:
+    """Return predictions that are numbers, finite or not, shape (rows, targets).
 
     Raises
     ------
     ValueError
         If there is not one for each row, or one is no number.
     """
-    found = _one_a_row(predictions, rows)
+    found = _so_many_a_row(predictions, rows, targets)
     if found.dtype.kind not in "biuf":
-        raise ValueError(f"predicted {_shown(found[0])!r}, expected a number")
+        raise ValueError(f"predicted {_shown(found[0, 0])!r}, expected a number")
     return found.astype(np.float64)
 
 
@@ -63,13 +63,18 @@ def normality(score: float, model: Any) -> float:
 
 
 def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
+    return _so_many_a_row(predictions, rows, 1)[:, 0]
+
+
+def _so_many_a_row(predictions: Any, rows: int, count: int) -> NDArray[Any]:
     try:
         found = np.asarray(predictions)
     except ValueError:  # ragged
         found = np.empty((), dtype=object)
-    if found.shape not in ((rows,), (rows, 1)):
-        raise ValueError(f"predict gave an array of shape {found.shape} for {rows} row(s), expected ({rows},)")
-    return found.reshape(rows)
+    expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
+    if found.shape not in expected:
+        raise ValueError(f"predict gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}")
+    return found.reshape(rows, count)
 
 
 def _shown(value: Any) -> Any:

@@ -44,6 +44,13 @@ def task_of(name: str, model: Any) -> Task:
     return task
 
 
+def takes_targets(model: Any) -> bool:
+    """Tell whether a model of scikit-learn's says that it learns several targets of a row."""
+    with contextlib.suppress(Exception):  # as in `_kind`; River's have no such word
+        return hasattr(model, "partial_fit") and bool(model.__sklearn_tags__().target_tags.multi_output)
+    return False
+
+
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline of River's, which says what the whole is; a model of another kind as it is."""
     steps = getattr(model, "steps", None)

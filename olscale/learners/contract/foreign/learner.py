@@ -18,14 +18,15 @@ from olscale.compiled.csr import CSR, Rows, entries_of, rows_of, slice_rows, to_
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.foreign.answers import Soundness, class_codes, finite_rows, normality, numbers
-from olscale.learners.contract.foreign.kind import last_step, task_of
+from olscale.learners.contract.foreign.kind import last_step, takes_targets, task_of
 from olscale.learners.contract.foreign.probabilities import gives_probabilities, probabilities_of
 from olscale.learners.contract.foreign.recipe import make_model
 from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
+from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.probabilities import GivesProbabilities
 
 
-class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
+class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
     """A scikit-learn or River estimator as a learner.
 
     Parameters
@@ -58,10 +59,20 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
         """Return the parameters as given: the defaults are those of the source or package, which the version stands for."""
         return dict(sorted(self.params.items()))
 
+    def expect_targets(self, targets: int) -> None:
+        """Take so many targets a row, if the model says that it takes several."""
+        if targets > 1 and not takes_targets(self._estimator):
+            raise ParameterError(
+                f"learner {self.name}: learns one target, got {targets}; scikit-learn's MultiOutputRegressor around it is a "
+                "function of your own to name, or ingest a dataset for each target"
+            )
+        super().expect_targets(targets)
+
     def begin(self, columns: int, classes: int, entropy: Sequence[int] = ()) -> None:
         """Start a new model for a stream of `columns` features and `classes` classes."""
         self._estimator, _ = make_model(self.name, self.target, self.params)
         self._classes, self._columns = classes, columns
+        self._outputs = max(score_columns(classes), targets_of(self))
         if self._river and classes > 2 and not getattr(self._estimator, "_multiclass", True):
             raise ParameterError(
                 f"learner {self.name}: tells two classes apart, the dataset has {classes}; River's "
@@ -165,7 +176,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
 
     def _score(self, row: Any, X: Rows) -> FloatArray:
         """Return the scores of one row, given as the model takes it and as it is in the stream."""
-        scores: FloatArray = np.zeros((1, score_columns(self._classes)))  # of a model that cannot predict yet
+        scores: FloatArray = np.zeros((1, self._outputs))  # of a model that cannot predict yet
         if not self._river:
             scores = self._answer(row, X) if self._fitted else scores
         elif self.task == "novelty":
@@ -180,7 +191,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
 
     @property
     def _columns_of_scores(self) -> int:
-        return score_columns(self._classes) + self._shown
+        return self._outputs + self._shown
 
     def _with_probabilities(self, scores: FloatArray, rows: Any) -> FloatArray:
         if not self._shown:
@@ -203,10 +214,10 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities):
         return self._as_scores(self._estimator.predict(rows), sound)
 
     def _as_numbers(self, predictions: Any, finite: NDArray[np.bool_]) -> FloatArray:
-        scores: FloatArray = np.full((len(finite), 1), np.nan)
+        scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
-            found = numbers(predictions, int(finite.sum()))
-            scores[finite, 0] = np.where(np.isfinite(found), found, np.nan)
+            found = numbers(predictions, int(finite.sum()), self._outputs)
+            scores[finite] = np.where(np.isfinite(found), found, np.nan)
         return scores
 
     def _as_scores(self, prediction: Any, sound: NDArray[np.bool_]) -> FloatArray:

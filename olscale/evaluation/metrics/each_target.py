@@ -1,0 +1,91 @@
+"""Several targets of a row: each is measured as it would be alone, and the measure of all is their uniform average."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.evaluation.metrics.base import Metric, StreamShape
+from olscale.results.record import Series
+
+
+class EachTarget(Metric):
+    """A metric of one target, of each of several: ``rmse`` is the mean, ``rmse:NAME`` that of the target `NAME`.
+
+    So scikit-learn has it with ``multioutput="uniform_average"``. A mean is there where each of the targets has the measure.
+    Along the stream there are the means.
+
+    Parameters
+    ----------
+    shape : StreamShape
+    kind : Metric class
+
+    Examples
+    --------
+    >>> from olscale.evaluation.metrics.residuals import Residuals
+    >>> metric = EachTarget(StreamShape(rows=2, classes=0, task="regression", targets=("a", "b")), Residuals)
+    >>> metric.see(np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros((2, 2)))
+    >>> [metric.values()[name] for name in ("mae", "mae:a", "mae:b")]
+    [1.25, 0.5, 2.0]
+    """
+
+    def __init__(self, shape: StreamShape, kind: type[Metric]) -> None:
+        self._names, self._each = shape.targets, [kind(shape) for _ in shape.targets]
+        self.reads_scores, self.reads_probabilities = kind.reads_scores, kind.reads_probabilities  # type: ignore[misc]
+
+    @property
+    def sums(self) -> dict[str, NDArray[Any]]:  # type: ignore[override]
+        """All arrays, each after the number of its target."""
+        return {f"{i}/{name}": array for i, each in enumerate(self._each) for name, array in each.sums.items()}
+
+    @sums.setter
+    def sums(self, sums: dict[str, NDArray[Any]]) -> None:
+        for i, each in enumerate(self._each):
+            mark = f"{i}/"
+            each.sums = {name.removeprefix(mark): array for name, array in sums.items() if name.startswith(mark)}
+
+    def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        for i, each in enumerate(self._each):
+            each.see(y[:, i], codes[:, i], scores[:, i : i + 1])
+
+    def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        for i, each in enumerate(self._each):
+            each.test(y[:, i], codes[:, i], scores[:, i : i + 1])
+
+    def held_out(self, y: NDArray[Any], codes: NDArray[Any]) -> None:
+        for i, each in enumerate(self._each):
+            each.held_out(y[:, i], codes[:, i])
+
+    def values(self) -> dict[str, float]:
+        """Return the means of all measures, then the measures of each target."""
+        found = [each.values() for each in self._each]
+        means = {name: _mean([one[name] for one in found]) for name in found[0] if all(name in one for one in found)}
+        return means | {
+            f"{name}:{target}": value
+            for target, one in zip(self._names, found, strict=True)
+            for name, value in one.items()
+        }
+
+    def series(self) -> list[Series]:
+        """Return the means along the stream, where each of the targets has the measure."""
+        found = [{series.name: series for series in each.series()} for each in self._each]
+        names = [name for name in found[0] if all(name in one for one in found)]
+        return [_mean_series([one[name] for one in found]) for name in names]
+
+
+def make_metric(kind: type[Metric], shape: StreamShape) -> Metric:
+    """Return a metric of a stream, of each target where there are several; one that looks at the model is of none."""
+    return EachTarget(shape, kind) if shape.targets and not kind.watches else kind(shape)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values))
+
+
+def _mean_series(each: Sequence[Series]) -> Series:
+    rows = each[0].rows
+    for series in each[1:]:
+        rows = np.intersect1d(rows, series.rows)
+    values = [series.values[np.isin(series.rows, rows)] for series in each]
+    return Series(each[0].name, rows, np.mean(values, axis=0))
