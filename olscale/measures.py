@@ -116,8 +116,8 @@ def headline_of(task: Task) -> str:
 def measure_of(metric: str) -> Measure:
     """Return the measure that a metric's name is a form of.
 
-    That of one target of several, as ``rmse:price``, is a form too. A name that is not known, such as one of a learner's own, is worded as it is written; one that ends in ``_error`` is a
-    fraction that should be small.
+    That of one target of several, as ``rmse:price``, is a form too. A name that is not known, such as one of a learner's
+    own, is worded as it is written; one that ends in ``_error`` is a fraction that should be small.
 
     Examples
     --------

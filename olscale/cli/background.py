@@ -8,7 +8,11 @@ import click
 
 from olscale.cli.say import say
 
-GENERATED = "generated:ripples"
+GENERATED = {
+    "generated:ripples": "olscale.video.ripples:ripples",
+    "generated:indoor": "olscale.video.indoor:indoor",
+    "generated:indoor-nine": "olscale.video.indoor:indoor_nine",
+}
 
 
 @click.command(short_help="Tell moving things from the background in the frames of a video.")
@@ -21,7 +25,8 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
     """Write a mask for each of FRAMES, 255 where a pixel is foreground, 0 where it is as in the frames before.
 
     FRAMES is a folder of images or .npy files, an .npy file of shape (frames, height, width[, channels]), or
-    generated:ripples, a body on rippling water with known masks. A frame is told first and then learned: one pass.
+    generated with known masks: generated:ripples, a body on rippling water, generated:indoor, one in a room, or
+    generated:indoor-nine, nine frames of that. A frame is told first and then learned: one pass.
     """
     from math import isnan
     from tempfile import TemporaryDirectory
@@ -51,7 +56,7 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
         made.replace(target)
     speed = f", {(number - 1) / seconds:.0f} frames/s of processor time" if seconds else ""
     say(f"{number:,} masks in {folder}{speed}")
-    if truth or frames == GENERATED:
+    if truth or frames in GENERATED:
         shares = {"precision": agreement.precision, "recall": agreement.recall, "F1": agreement.f1}
         shares["false alarms"] = agreement.false_alarms
         told_of = ", ".join(f"{name} {'-' if isnan(share) else f'{share:.3f}'}" for name, share in shares.items())
@@ -74,12 +79,13 @@ def _model(text: str) -> Any:
 
 def _sequence(source: str, truth: str | None) -> Iterator[tuple[Any, Any]]:
     """Yield frames with their known masks, None where there are none."""
+    from pkgutil import resolve_name
+
     from olscale.errors import DatasetError
     from olscale.video.frames import frames, masks
-    from olscale.video.ripples import ripples
 
-    if source == GENERATED:
-        yield from ripples()
+    if source in GENERATED:
+        yield from resolve_name(GENERATED[source])()
     elif truth is None:
         yield from ((frame, None) for frame in frames(source))
     else:

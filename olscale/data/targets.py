@@ -53,7 +53,7 @@ def part_targets(X: StoredRows, count: int) -> tuple[NDArray[np.float64], Stored
 
 
 def part_label(label: NDArray[np.float64], X: StoredRows, count: int) -> tuple[NDArray[Any], StoredRows]:
-    """Return all targets of stored rows, shape (rows,) or (rows, targets), and the features; `count` are beside the label."""
+    """Return all targets of stored rows, shape (rows,) or (rows, 1 + count), and the features."""
     if not count:
         return label, X
     others, features = part_targets(X, count)

@@ -42,8 +42,8 @@ def check_targets(name: str, learner: Learner, dataset: Dataset) -> None:
         return
     if not learns_targets(learner):
         raise ExperimentError(
-            f"learner {name} learns one target, but dataset {dataset.path} has {count}: {', '.join(dataset.targets)}; ingest "
-            "a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls or ridge"
+            f"learner {name} learns one target, but dataset {dataset.path} has {count}: {', '.join(dataset.targets)}; "
+            "ingest a dataset for each with --label TARGET and the others in --drop, or take a learner of several, as rls"
         )
     ask(name, "expect_targets", lambda: expect_targets(learner, count))
 

@@ -43,9 +43,9 @@ def add_products(X: Rows, i: int, A: NDArray[np.float64]) -> Any:
 
 @compiled
 def solve(A: Any, b: Any, lam: float, by_size: bool, rows: float, U: Any, w: Any) -> bool:
-    """Set ``w = (A + D)^-1 b``, of one or several columns, from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
+    """Set ``w = (A + D)^-1 b`` from the upper triangle of `A`, by elimination in place in `U`; tell whether it could be.
 
-    D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature.
+    D is `lam` on the diagonal or, `by_size`, `lam` times the mean square of each feature. Each column of `b` is one of `w`.
     """
     columns = A.shape[0]
     U[:] = A

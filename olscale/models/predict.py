@@ -117,7 +117,7 @@ def _tables(
 
 
 def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, list[Any]]:
-    """Return values, shape (rows, targets), as columns that are called by a word, and by the target where there are several."""
+    """Return values, shape (rows, targets), as columns: a word, and the target's name where there are several."""
     names = [f"{word}_{target}" for target in targets] or [word]
     return {name: values[:, i].tolist() for i, name in enumerate(names)}
 

@@ -78,7 +78,8 @@ class ReadOptions:
         Largest number of rows in a batch.
     label : str or int, optional
         Column that holds the target, by name or zero-based position (negative counts from the end); several names with
-        commas between are as many targets. When left out it is the last column, but see `olscale.data.formats.csv` for tables without names.
+        commas between are as many targets. When left out it is the last column, but see `olscale.data.formats.csv` for
+        tables without names.
         Formats whose target has a fixed place ignore it.
     zero_based : bool, optional
         Whether the indices of SVMlight text start at 0. Found out when left out; see `olscale.data.formats.svmlight`.

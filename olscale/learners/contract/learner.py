@@ -207,7 +207,8 @@ class Learner(InitParameters):
     def learn(self, X: Rows, y: NDArray[Any]) -> FloatArray:
         """Predict, then update, row by row; return the scores before each update, shape (rows, outputs).
 
-        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are several; novelty detectors are shown zeros in place of labels.
+        `y` are int64 class codes or float64 targets, of shape (rows, targets) where there are several; novelty detectors are
+        shown zeros in place of labels.
         """
 
     @abstractmethod

@@ -11,7 +11,7 @@ import pytest
 
 from olscale.compiled.csr import to_dense
 from olscale.data.dataset import Dataset
-from olscale.data.formats.table_columns import label_position
+from olscale.data.formats.table_columns import label_positions
 from olscale.data.ingest.hints import column_hints
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError, FormatError, UnknownNameError
@@ -193,9 +193,12 @@ def test_parquet_columns_of_other_types_can_be_dropped(tmp_path: Path) -> None:
     assert ingest(tmp_path / "t.parquet", tmp_path / "d", drop="when").manifest.feature_names == ("a",)
 
 
-def test_several_targets_are_refused_and_a_name_with_a_comma_is_one() -> None:
-    with pytest.raises(FormatError, match="the label names 2 columns, a, b, expected one: learners predict one target"):
-        label_position("t.csv", ["x", "a", "b"], "a, b")
-    assert label_position("t.csv", ["a", "b", "a,b"], "a,b") == 2
+def test_several_targets_are_named_with_commas_and_a_name_with_a_comma_is_one() -> None:
+    assert label_positions("t.csv", ["x", "a", "b"], "b, a") == (2, 1)
+    assert label_positions("t.csv", ["a", "b", "a,b"], "a,b") == (2,)
     with pytest.raises(UnknownNameError):
-        label_position("t.csv", ["x", "a"], "a,c")
+        label_positions("t.csv", ["x", "a"], "a,c")
+    with pytest.raises(FormatError, match="'a' is named twice"):
+        label_positions("t.csv", ["x", "a"], "a,a")
+    with pytest.raises(FormatError, match="is to be dropped"):
+        label_positions("t.csv", ["x", "a", "b"], "a,b", frozenset({2}))
