@@ -119,7 +119,8 @@ def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(sh
 def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) -> None:
     call = ["evaluate", "--dataset", str(shelf / "d"), "--learner", "rls", "--order", "time", "--transform", "bias"]
     _invoke(*call, "--store", str(tmp_path / "s"), "--in-process")
-    [row] = list(olscale.open_store(tmp_path / "s").records())
+    store = olscale.open_store(tmp_path / "s")
+    [row] = [store.get(id) for id in store.done()]
     _invoke("models", "save", str(tmp_path / "s"), row.id, str(tmp_path / "m"))
     model: FinalModel = load_model(tmp_path / "m")
     predicted = model.predict(X[TRAIN:])

@@ -35,7 +35,7 @@ class EachTarget(Metric):
         self.reads_scores, self.reads_probabilities = kind.reads_scores, kind.reads_probabilities  # type: ignore[misc]
 
     @property
-    def sums(self) -> dict[str, NDArray[Any]]:  # type: ignore[override]
+    def sums(self) -> dict[str, NDArray[Any]]:
         """All arrays, each after the number of its target."""
         return {f"{i}/{name}": array for i, each in enumerate(self._each) for name, array in each.sums.items()}
 
