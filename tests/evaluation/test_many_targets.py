@@ -112,7 +112,7 @@ def test_learners_of_one_target_are_refused_in_one_line(shelf: Path) -> None:
 
 
 def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(shelf: Path) -> None:
-    record = _finished(GroupPass(_group(shelf, "sklearn.neural_network:MLPRegressor", {"random_state": 0})))
+    record = _finished(GroupPass(_group(shelf, "tests.learners.own_estimators:one_sgd_a_target")))
     assert record.metrics["rmse"] == pytest.approx((record.metrics["rmse:a"] + record.metrics["rmse:b"]) / 2)
 
 

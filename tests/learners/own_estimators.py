@@ -336,3 +336,11 @@ class SaysMuch(OverflowsAtFifty):
 
     def predict(self, X: Any) -> Any:
         return np.array(["much"] * len(X))
+
+
+def one_sgd_a_target() -> Any:
+    """Return scikit-learn's way to several targets, which says that it takes them."""
+    from sklearn.linear_model import SGDRegressor
+    from sklearn.multioutput import MultiOutputRegressor
+
+    return MultiOutputRegressor(SGDRegressor(random_state=0))
