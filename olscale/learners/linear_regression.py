@@ -6,54 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
-from olscale.compiled.decorator import compiled
-from olscale.compiled.many_targets import target_of
-from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.rows import add_row, row_scores
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import LearnsTargets, targets_of
 from olscale.learners.contract.parameters import Choice, Domain, Real
 from olscale.learners.contract.regressor import Regressor
-from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.linear import LinearModel, implements, setting, step_size
-
-
-@compiled
-def _learn_targets(
-    X: Any,
-    y: NDArray[np.float64],
-    W: Any,
-    rule: Any,
-    settings: int,
-    limits: Any,
-    seen: Any,
-    updates: Any,
-    scores: FloatArray,
-) -> None:
-    X, (low, high) = borrowed_rows(X), limits
-    f, a = np.empty(settings), np.zeros(settings)
-    t = seen[0]
-    for i in range(y.shape[0]):
-        square = row_scores(X, i, W, f)
-        if not (low <= square <= high) and unusable(X, i, square, low, high):
-            scores[i:] = np.nan
-            break
-        for s in range(settings):
-            scores[i, s] = f[s]
-        if np.isnan(target_of(y, i, 0)):
-            continue
-        t += 1
-        if square == 0.0:
-            continue
-        moved = False
-        for s in range(settings):
-            a[s] = step_size(rule, s, target_of(y, i, s), f[s], square, t, False)
-            if a[s] != 0.0:
-                moved = True
-                updates[s] += 1
-        if moved:
-            add_row(X, i, W, a)
-    seen[0] = t
+from olscale.learners.linear import LinearModel, implements, setting
+from olscale.learners.linear_target_loop import learn_targets
 
 
 class LinearRegressor(LinearModel, Regressor, LearnsTargets):
@@ -62,7 +20,7 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
     domains: ClassVar[dict[str, Domain]] = {"dtype": Choice(("float64", "float32"))}
 
     def _loop(self, outputs: int) -> Any:
-        return _learn_targets
+        return learn_targets
 
     def grid_key(self) -> object:
         """Return class and precision: settings that differ in the rule's parameters only share a pass, of one target."""
