@@ -3,12 +3,13 @@
 Planning itself opens what is there and fetches nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from olscale.data.dataset import open_dataset
 from olscale.errors import ExperimentError, OlscaleError, UnknownNameError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.experiment_sections import EVERY, DatasetSpec, LearnerSpec
+from olscale.learners.contract.many_targets import LearnsTargets
 from olscale.learners.registry import learner_class, learner_names
 from olscale.results.plans import LeftOut
 from olscale.task import TASKS, Task
@@ -49,10 +50,11 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     opened = [open_dataset(str(spec.path)) for spec in datasets]
     tasks = {dataset.name: dataset.task for dataset in opened}
     _check_names(experiment, known.union(tasks))
+    several = {dataset.name for dataset in opened if dataset.targets}
     learners: list[LearnerSpec] = []
     for learner in experiment.learners:
         try:
-            learners += _named(learner, tasks)
+            learners += _named(learner, tasks, several)
         except OlscaleError as error:
             if not learner.optional:
                 raise
@@ -65,12 +67,20 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     return experiment.model_copy(update={"datasets": tuple(datasets), "learners": tuple(learners)}), tuple(left_out)
 
 
-def _named(spec: LearnerSpec, tasks: dict[str, Task]) -> list[LearnerSpec]:
-    """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry."""
+def _named(spec: LearnerSpec, tasks: dict[str, Task], several: Set[str]) -> list[LearnerSpec]:
+    """Return what `spec` stands for, each for datasets of its task: itself, or with ``*`` all of the registry.
+
+    Datasets with `several` targets are for those that learn them.
+    """
     among = {task: tuple(name for name in tasks if tasks[name] == task and spec.meets(name)) for task in TASKS}
     if spec.name == EVERY:
-        named = [(name, among[task]) for task in TASKS if among[task] for name in learner_names(task)]
-        return [spec.model_copy(update={"name": name, "datasets": datasets}) for name, datasets in named]
+        able = {name for name in learner_names("regression") if issubclass(learner_class(name), LearnsTargets)}
+        named = [
+            (name, tuple(dataset for dataset in among[task] if name in able or dataset not in several))
+            for task in TASKS
+            for name in learner_names(task)
+        ]
+        return [spec.model_copy(update={"name": name, "datasets": datasets}) for name, datasets in named if datasets]
     task = getattr(learner_class(spec.name), "task", None)
     if spec.datasets is None and task in TASKS and among[task] and len(among[task]) < len(tasks):
         return [spec.model_copy(update={"datasets": among[task]})]

@@ -75,10 +75,15 @@ class ColumnsEntry(_Entry):
         """Return the features of a dataset."""
         names, table = manifest.feature_names, manifest.table
         text, coded = ((), None) if table is None else (tuple(table.categorical), table.coded)
-        label = manifest.label_column
-        coding = {"names": names, "text": text, "coded": coded or {}}
-        targets = manifest.targets or ()
-        return cls(count=manifest.columns, kind=manifest.kind, **coding, label=label, targets=targets)
+        return cls(
+            count=manifest.columns,
+            kind=manifest.kind,
+            names=names,
+            text=text,
+            coded=coded or {},
+            label=manifest.label_column,
+            targets=manifest.targets or (),
+        )
 
     def values(self, column: str) -> list[str]:
         """Return the values of a column of text that have features."""

@@ -19,6 +19,7 @@ from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
+from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.models.file import load_model
 from olscale.models.final_model import FinalModel
@@ -109,6 +110,15 @@ def test_learners_of_one_target_are_refused_in_one_line(shelf: Path) -> None:
         _group(shelf, "rls", {"form": "diagonal"})
     with pytest.raises(ParameterError, match="learns one target, got 2; scikit-learn's MultiOutputRegressor"):
         _group(shelf, "sklearn.linear_model:SGDRegressor")
+
+
+def test_every_learner_is_every_one_that_learns_them(shelf: Path) -> None:
+    content = {"name": "all", "datasets": [{"path": str(shelf / "d")}], "learners": [{"name": "*"}]}
+    found, _ = resolve(Experiment.model_validate(content), print)
+    names = {spec.name for spec in found.learners}
+    assert "rls" in names
+    assert "mean" in names
+    assert not names & {"olk-r", "norma-r", "svr", "pa1"}
 
 
 def test_a_model_of_scikit_learns_that_takes_several_targets_runs_beside_ours(shelf: Path) -> None:
