@@ -15,12 +15,14 @@ from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score
 import olscale
 from olscale.cli import olscale as command
 from olscale.data.ingest.ingest import ingest
+from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
+from olscale.models.about import About, ColumnsEntry, LearnerEntry
 from olscale.models.file import load_model
 from olscale.models.final_model import FinalModel
 
@@ -148,6 +150,22 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
     model.partial_fit(X[:2], Y[:2])
     with pytest.raises(ParameterError, match=r"y has shape \(2,\), expected \(2, 2\)"):
         model.partial_fit(X[:2], Y[:2, 0])
+
+
+def test_a_model_of_several_targets_is_written_as_onnx(tmp_path: Path) -> None:
+    reference = pytest.importorskip("onnx.reference", reason="onnx")
+    from olscale.models.onnx import export_onnx
+
+    learner = olscale.learners.RLS()
+    learner.fit(X, Y)
+    about = About(
+        learner=LearnerEntry(name="rls", version=learner.version, params=learner.resolved_params()),
+        columns=ColumnsEntry(count=3, kind="dense", targets=("a", "b")),
+    )
+    model = FinalModel(about, learner, Pipeline((), 3, 3))
+    export_onnx(model, tmp_path / "m.onnx")
+    [scores] = reference.ReferenceEvaluator(str(tmp_path / "m.onnx")).run(None, {"X": X})
+    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-12)
 
 
 def _invoke(*call: str) -> str:
