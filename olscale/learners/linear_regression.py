@@ -32,7 +32,8 @@ class LinearRegressor(LinearModel, Regressor, LearnsTargets):
             return super().learn(X, y)
         # Targets share a pass as settings do: each has a column of weights, and the same rule.
         rule, state = self._rule(), {**self.state_, "updates": np.zeros(targets, dtype=np.int64)}
-        scores = self._learn(X, y, state, type(rule)(*(np.repeat(value, targets) for value in rule)), targets)
+        alike: Any = type(rule)
+        scores = self._learn(X, y, state, alike(*(np.repeat(value, targets) for value in rule)), targets)
         self.state_["updates"] += state["updates"].sum()
         return scores
 
