@@ -180,7 +180,8 @@ def _told(sequence: Frames, models: dict[str, BackgroundModel], shown: tuple[int
             if number in shown:
                 for line, (label, picture) in enumerate(pictures.items()):
                     axis = axes[line * len(shown) + shown.index(number)]
-                    axis.imshow(picture, cmap="gray", interpolation="nearest")
+                    white = 255 if label == "frame" else 1  # else a mask that is all foreground would be black
+                    axis.imshow(picture, cmap="gray", interpolation="nearest", vmin=0, vmax=white)
                     axis.set(title=f"{label} {number}" if label == "frame" else label, xticks=[], yticks=[])
     return figure
 
