@@ -159,8 +159,8 @@ def _indoor(source: FigureSource) -> Figure:
 
 def _nine(source: FigureSource) -> Figure:
     del source
-    models = {"OLK-N, p = 20, C = 0.5": OLKBackground(p=20.0, C=0.5), "OLK-N, p = 5": OLKBackground()}
-    return _told(indoor_nine(), models, (5, 7, 9))
+    few = OLKBackground(p=20.0, C=0.5)
+    return _told(indoor_nine(), {"OLK-N, p = 20, C = 0.5": few, "OLK-N, p = 5": OLKBackground()}, (5, 7, 9))
 
 
 def _models() -> dict[str, BackgroundModel]:
