@@ -19,6 +19,8 @@ from olscale.data.transforms.pipeline import Pipeline
 from olscale.errors import ExperimentError, ParameterError
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.group_pass import GroupPass
+from olscale.evaluation.metrics import Residuals, StreamShape
+from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.plan import make_plan
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
@@ -86,6 +88,13 @@ def test_measures_are_scikit_learns_of_each_target_and_their_uniform_average(she
     curve = next(series for series in record.series if series.name == "rmse")
     assert curve.values[-1] == record.metrics["rmse"]
     assert {series.name for series in record.series} >= {"mae", "window_rmse", "holdout_rmse", "window_medae"}
+
+
+def test_squared_errors_of_one_target_that_overflow_are_told() -> None:
+    shape = StreamShape(rows=1, classes=0, task="regression", targets=("a", "b"))
+    metric = make_metric(Residuals, shape)
+    metric.see(np.array([[0.0, 1e200]]), np.zeros((1, 2)), np.zeros((1, 2)))
+    assert metric.overflows()
 
 
 @pytest.mark.parametrize("protocol", [{}, {"delay": 7}, {"window": 20, "fading": 0.99, "burn_in": 3}], ids=str)

@@ -57,6 +57,9 @@ class EachTarget(Metric):
         for i, each in enumerate(self._each):
             each.held_out(y[:, i], codes[:, i])
 
+    def overflows(self) -> bool:
+        return any(each.overflows() for each in self._each)
+
     def values(self) -> dict[str, float]:
         """Return the means of all measures, then the measures of each target."""
         found = [each.values() for each in self._each]
