@@ -101,7 +101,8 @@ def continue_from(learner: type[Learner], params: dict[str, Any], state: State, 
 def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
     """Yield the parameters that are a choice among a few words in every combination that the learner accepts.
 
-    A word in place of a number, such as a width ``"median"``, says how that is found: it comes once, beside defaults.
+    A word in place of a number, such as a width ``"median"``, says how that is found: it comes with each choice, the others
+    at their defaults.
     """
     words: dict[str, tuple[Any, ...]] = {}
     in_place: list[tuple[str, Any]] = []
@@ -114,7 +115,8 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             in_place += [(name, word) for word in domain.words if word != default]
     combinations = [dict(zip(words, chosen, strict=True)) for chosen in product(*words.values())]
     defaults = {name: value for name, value in learner().get_params(deep=False).items() if name in words}
-    for params in [*combinations, *(defaults | {name: word} for name, word in in_place)]:
+    beside = [defaults, *(defaults | {name: word} for name in words for word in words[name] if word != defaults[name])]
+    for params in [*combinations, *(others | {name: word} for name, word in in_place for others in beside)]:
         with suppress(ParameterError):
             learner(**params).resolved_params()
             yield params
