@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from olscale.data.catalogue.sample import drawn, sample
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.sample import drawn, sample
 from olscale.data.stream import Stream
 from olscale.data.transforms.pipeline import fit_transforms
 from olscale.errors import ParameterError

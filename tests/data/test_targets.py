@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from olscale.cli import olscale
 from olscale.compiled.csr import CSR, to_csr, to_dense
+from olscale.data.catalogue.sample import sample
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.ingest.ingest import ingest
-from olscale.data.sample import sample
 from olscale.data.shuffle.subset import Subset, ordered_rows
 from olscale.data.stream import Shuffle, open_streams
 from olscale.data.targets import join_targets, part_targets

@@ -106,9 +106,9 @@ def locate(name: str, *, say: Say | None = None) -> str:
 def locate_sample(path: str, rows: int, *, say: Say | None = None) -> str:
     """Return the path of at most `rows` rows of each split of the dataset at `path`: of itself, if it has no more.
 
-    Others are kept in the data home, as `olscale.data.sample.sample` draws them.
+    Others are kept in the data home, as `olscale.data.catalogue.sample.sample` draws them.
     """
-    from olscale.data.sample import sample
+    from olscale.data.catalogue.sample import sample
 
     dataset = open_dataset(path)
     if all(dataset.rows(split) <= rows for split in dataset.splits):
