@@ -264,8 +264,10 @@ def generate(
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
+    from olscale.data.facts import dataset_facts
+
     manifest = dataset.manifest
-    facts = manifest.model_dump(mode="json", exclude={"splits"})
+    facts = manifest.model_dump(mode="json", exclude={"splits", "target_nonzeros"})
     return {
         "name": dataset.name,
         "path": dataset.path,
@@ -276,6 +278,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "missing": {name: split.missing for name, split in manifest.splits.items()},
         "bytes": dataset.size(),
         **facts,
+        "nonzeros": dataset_facts(manifest)["nonzeros"],  # without those of further targets
     }
 
 
