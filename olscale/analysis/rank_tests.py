@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 ALPHA = 0.05
+_ROUNDING = 1e-12
+"""Share of a figure below which a difference comes from the rounding of its last digits."""
 
 
 class Friedman(NamedTuple):
@@ -32,7 +34,7 @@ class Friedman(NamedTuple):
 
 
 def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks along the last axis, 1 for the least; equals share the mean of theirs.
+    """Return ranks along the last axis, 1 for the least; equals, and what differs by rounding, share the mean of theirs.
 
     Examples
     --------
@@ -40,7 +42,8 @@ def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     array([2.5, 1. , 2.5])
     """
     one, other = losses[..., :, None], losses[..., None, :]
-    return np.asarray((one > other).sum(axis=-1) + ((one == other).sum(axis=-1) + 1) / 2)
+    equal = (one == other) | (np.abs(one - other) <= _ROUNDING * np.maximum(np.abs(one), np.abs(other)))
+    return np.asarray(((one > other) & ~equal).sum(axis=-1) + (equal.sum(axis=-1) + 1) / 2)
 
 
 def friedman(ranks: NDArray[np.float64]) -> Friedman:

@@ -94,6 +94,13 @@ def test_differences_that_are_equal_but_for_rounding_share_a_rank() -> None:
     assert step[2] == 0
 
 
+def test_figures_that_are_equal_but_for_rounding_share_a_rank() -> None:
+    """Pairs call them a tie, and so do ranks."""
+    found = compare(np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]), list("abc"), list("xy"))
+    assert found.ranks.tolist() == [[1.5, 1.5, 3.0]] * 2
+    assert (found.pairs[0].wins, found.pairs[0].ties, found.pairs[0].losses) == (0, 2, 0)
+
+
 def test_wilcoxon_counts_every_pattern_of_signs() -> None:
     """Against all 2^n signs, also where ranks are shared."""
     rng = np.random.default_rng(3)
