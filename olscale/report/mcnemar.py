@@ -62,7 +62,7 @@ def rows_table(found: RowsCompared) -> Table:
     """Return the pairs, a row each: rows that one of them alone predicts rightly, and p."""
     pairs, said = shown_pairs(found.pairs, found.best)
     n = len(pairs[0].p)
-    columns = ["first alone right", "second alone right", "p", "corrected p", *(["significant"] if n > 1 else [])]
+    columns = ["first only", "second only", "p", "corrected p", *(["significant"] if n > 1 else [])]
     entries = []
     for pair in pairs:
         counts = [Entry(_count(float(of.mean()))) for of in (pair.a_alone, pair.b_alone)]

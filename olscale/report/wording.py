@@ -50,13 +50,21 @@ def metric_text(metric: str) -> str:
 
 
 def protocol_text(protocol: Mapping[str, Any]) -> str:
-    """Return the words for a protocol."""
+    """Return the words for a protocol; what it merely asks for is its name.
+
+    Examples
+    --------
+    >>> protocol_text({"order": "permuted", "seed": 0, "test_only": True})
+    'permuted order, seed 0, test only'
+    """
     order = str(protocol.get("order", "unknown"))
     words = {"time": "time order", "permuted": "permuted order"}
-    shown = {name: value_text(value) for name, value in sorted(protocol.items()) if name != "order"}
+    shown = {
+        name: "" if value is True else value_text(value) for name, value in sorted(protocol.items()) if name != "order"
+    }
     if version := shown.pop("drift_version", ""):
         shown["drift"] += f" ({version})"
     if position := shown.pop("delay_position", ""):
         shown["delay"] += f" (column {position})"
-    rest = [f"{name.replace('_', ' ')} {text}" for name, text in shown.items()]
+    rest = [f"{name.replace('_', ' ')} {text}".rstrip() for name, text in shown.items()]
     return ", ".join([words.get(order, f"{order} order"), *rest])
