@@ -34,7 +34,7 @@ $(OUT)/%/manifest.json: | .venv/installed
 	@$(BIN)/olscale ingest sklearn:$* $(@D)
 
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25
 
 FAST := $(addprefix tests/,analysis data evaluation results testing)
 
