@@ -120,3 +120,8 @@ def read_only_csr(X: Rows) -> CSR:
     """Return `X` as CSR rows that cannot be written to: one kind of arrays, for which a loop is compiled once."""
     rows = to_csr(X)
     return CSR(read_only(rows.indptr), read_only(rows.indices), read_only(rows.data))
+
+
+def read_only_rows(X: Rows) -> Rows:
+    """Return rows, dense ones or CSR, that cannot be written to: loops compile once whatever the rows come from."""
+    return read_only_csr(X) if isinstance(X, CSR) else read_only(X)

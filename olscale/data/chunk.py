@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, read_only, rows_of, slice_rows  # noqa: F401, learners written for 0.1
+from olscale.compiled.csr import CSR, Rows, read_only, read_only_rows, rows_of, slice_rows  # noqa: F401, learners written for 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,7 @@ class Chunk:
     delays: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        # One read-only type whatever the source: compiled loops then compile once, and no learner can write into its stream.
-        arrays = self.X if isinstance(self.X, CSR) else (self.X,)
-        frozen = [read_only(array) for array in arrays]
-        object.__setattr__(self, "X", CSR(*frozen) if isinstance(self.X, CSR) else frozen[0])
+        object.__setattr__(self, "X", read_only_rows(self.X))
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:
             object.__setattr__(self, "delays", read_only(self.delays))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from olscale.compiled.csr import CSR, read_only
+from olscale.compiled.csr import read_only_rows
 from olscale.learners.registry import learner_class, learner_names
 
 METHODS = ("learn", "scores")
@@ -32,10 +32,6 @@ def arrays_of_streams() -> Iterator[None]:
 def _given_streams(method: Any) -> Any:
     @wraps(method)
     def given(self: Any, *arrays: Any) -> Any:
-        return method(self, *map(_as_a_stream_gives_it, arrays))
+        return method(self, *map(read_only_rows, arrays))
 
     return given
-
-
-def _as_a_stream_gives_it(array: Any) -> Any:
-    return CSR(*map(read_only, array)) if isinstance(array, CSR) else read_only(array)

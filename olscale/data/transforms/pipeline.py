@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from olscale.compiled.csr import Rows
+from olscale.compiled.csr import Rows, read_only_rows
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform, dense_rows
 from olscale.data.transforms.drop import Drop
@@ -220,7 +220,7 @@ def fit_transforms(
         def rows(step: Transform = step, before: Pipeline = before) -> Iterator[Rows]:
             for chunk in chunks():
                 X = before.apply(chunk).X
-                yield X if step.fits_sparse else dense_rows(step.name, X, before.width)
+                yield read_only_rows(X if step.fits_sparse else dense_rows(step.name, X, before.width))
 
         width = step.width(done.width)
         if done.streaming or step.streams:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, trim
+from olscale.compiled.csr import CSR, Rows, read_only, trim
 from olscale.compiled.decorator import compiled
 from olscale.data.transforms.base import FloatArray, Transform
 
@@ -182,7 +182,7 @@ class UnitNorm(Transform):
             if len(odd) and X[odd].any():
                 X = X.copy()
                 X[odd] *= _unit_of(np.abs(X[odd]).max(axis=1))[:, None]
-                squares[odd] = _square_norms(X[odd])
+                squares[odd] = _square_norms(read_only(X[odd]))
             norms = np.sqrt(squares)
             scaled: FloatArray = X / np.where(norms > 0.0, norms, 1.0)[:, None]
             return scaled

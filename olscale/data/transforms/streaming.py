@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, rows_of
+from olscale.compiled.csr import Rows, read_only_rows, rows_of
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.base import Transform
 
@@ -64,7 +64,7 @@ def go_through(steps: Sequence[Transform], chunk: Chunk, trains: NDArray[np.bool
     """Return `chunk` transformed step by step; those that learn as rows come learn from the rows that `trains`."""
     X, columns = chunk.X, chunk.columns
     for step in steps:
-        X = step.rows(X, columns)
+        X = read_only_rows(step.rows(X, columns))
         if trains is not None and isinstance(step, StreamingTransform):
             X = step.learn(X, columns, trains)
         else:

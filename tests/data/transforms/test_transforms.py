@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from olscale.compiled.csr import CSR, rows_of, slice_rows, to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.pipeline import TRANSFORMS, Pipeline, fit_transforms, make_transform, size_after
+from olscale.data.transforms.scaling import MinMax
 from olscale.errors import DatasetError, UnknownNameError
 
 EVERY = [
@@ -188,6 +189,23 @@ def test_steps_are_fitted_on_what_the_ones_before_leave() -> None:
     both = fit_transforms(["unit-norm", "standardize"], cut(X, [9]), 5)
     first = applied(fit_transforms(["unit-norm"], cut(X, []), 5), X)
     np.testing.assert_array_equal(applied(both, X), applied(fit_transforms(["standardize"], cut(first, []), 5), first))
+
+
+def test_no_step_gets_rows_that_it_could_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind another step its loops would otherwise be compiled once more, in the middle of a run."""
+    given, fit, apply = [], MinMax.fit, MinMax.apply
+
+    def see(X: np.ndarray) -> np.ndarray:
+        given.append(X.flags.writeable)
+        return X
+
+    monkeypatch.setattr(MinMax, "fit", lambda step, chunks, columns: fit(step, lambda: map(see, chunks()), columns))
+    monkeypatch.setattr(MinMax, "apply", lambda step, X, columns: apply(step, see(X), columns))
+    for X in (np.eye(3), to_csr(np.eye(3))):
+        for ahead in (["minmax"], ["standardize", "minmax"]):
+            fit_transforms(ahead, lambda X=X: iter([Chunk(X, np.arange(3), 3)]), 3).apply(Chunk(X, np.arange(3), 3))
+    assert len(given) >= 8
+    assert not any(given)
 
 
 def test_only_the_training_split_is_seen(tmp_path) -> None:
