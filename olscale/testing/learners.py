@@ -66,9 +66,9 @@ def check_label_comes_after_the_prediction(learner: type[Learner], classes: int,
     for row in (0, 1, ROWS // 2, ROWS - 1):
         y = chunk.y[: row + 1].copy()
         X = slice_rows(chunk.X, 0, row + 1)
-        expected = start(learner, classes).learn(X, y)[row]
+        expected = start(learner, classes).learn(X, read_only(y))[row]
         y[row] = (y[row] + 1) % classes if classes else y[row] + 1.0
-        np.testing.assert_array_equal(start(learner, classes).learn(X, y)[row], expected)
+        np.testing.assert_array_equal(start(learner, classes).learn(X, read_only(y))[row], expected)
 
 
 def check_any_cut_into_chunks_gives_the_same_bits(learner: type[Learner], classes: int, kind: str) -> None:
@@ -189,8 +189,9 @@ def check_a_separable_stream_is_learned(learner: type[Learner]) -> None:
         y = rng.integers(0, classes, 600)
         X = 4.0 * np.eye(COLUMNS)[y] + 0.3 * rng.normal(size=(600, COLUMNS))
         fresh = start(learner, classes)
-        fresh.learn(Chunk(X, y, COLUMNS).X, y)
-        error = float(np.mean(codes_of(fresh.scores(Chunk(X, y, COLUMNS).X)) != y))
+        chunk = Chunk(X, y, COLUMNS)
+        fresh.learn(chunk.X, chunk.y)
+        error = float(np.mean(codes_of(fresh.scores(chunk.X)) != y))
         assert error < 0.1, f"error {error:.2f} with {classes} classes"
 
 
@@ -207,7 +208,7 @@ def check_labels_do_not_matter(learner: type[Learner]) -> None:
     chunk = stream(2, "dense")
     with_labels, without = start(learner, 2), start(learner, 2)
     scores = with_labels.learn(chunk.X, chunk.y)
-    np.testing.assert_array_equal(scores, without.learn(chunk.X, np.zeros_like(chunk.y)))
+    np.testing.assert_array_equal(scores, without.learn(chunk.X, read_only(np.zeros_like(chunk.y))))
     assert_same_state(with_labels, without)
 
 

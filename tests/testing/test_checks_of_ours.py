@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from olscale.compiled.csr import Rows
 from olscale.data.formats import ReadOptions, find_format, format_names
 from olscale.data.layouts import LAYOUTS
 from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.pipeline import TRANSFORMS, make_transform
 from olscale.evaluation.metrics import METRICS
 from olscale.evaluation.protocol import PLAIN, Scoring
+from olscale.learners import Perceptron
 from olscale.measures import askable
 from olscale.testing import format_checks, layout_checks, metric_checks, transform_checks
 from olscale.testing.check_list import Check
+from olscale.testing.learners import check_label_comes_after_the_prediction, check_labels_do_not_matter
 
 TRANSFORMS: dict[str, Callable[[], Any]] = {
     name: partial(make_transform, name)
@@ -138,3 +142,18 @@ def _transforms() -> Iterator[Any]:
 @pytest.mark.parametrize("check", list(_transforms()))
 def test_transforms_keep_the_contract(check: Callable[[], None]) -> None:
     check()
+
+
+def test_learners_are_checked_with_labels_as_streams_give_them() -> None:
+    """With labels that could be written to, `olscale learners check` would compile each loop once more."""
+    given = []
+
+    class Sees(Perceptron):
+        def learn(self, X: Rows, y: NDArray[Any]) -> NDArray[np.float64]:
+            given.append(y.flags.writeable)
+            return np.zeros((len(y), 1))
+
+    check_label_comes_after_the_prediction(Sees, 2, "dense")
+    check_labels_do_not_matter(Sees)
+    assert len(given) > 5
+    assert not any(given)
