@@ -34,13 +34,13 @@ JSON = Mutator(
 @cache
 def seeds() -> list[Files]:
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
+    rows = Chunk(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), 3)
     found = []
     for name, params, transforms in KINDS:
-        pipeline = fit_transforms(transforms, lambda: iter([Chunk(X, y, 3)]), 3)
+        pipeline = fit_transforms(transforms, lambda: iter([rows]), 3)
         learner = make_learner(name, params)
         learner.begin(pipeline.width, 3)
-        learner.learn(pipeline.apply(Chunk(X, y, 3)).X, y)
+        learner.learn(pipeline.apply(rows).X, rows.y)
         about = About(
             learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
             transforms=TransformsEntry(names=transforms),

@@ -23,10 +23,11 @@ def trained(
     rng = np.random.default_rng(1)
     X, y = rng.normal(3.0, 2.0, (200, 4)), rng.integers(0, len(classes), 200)
     X[:, 0] += y
+    rows = Chunk(X, y, 4)
     learner = make_learner(name, {})
-    pipeline = fit_transforms(transforms, lambda: iter([Chunk(X, y, 4)]), 4, dropped=dropped)
+    pipeline = fit_transforms(transforms, lambda: iter([rows]), 4, dropped=dropped)
     learner.begin(pipeline.width, len(classes))
-    learner.learn(pipeline.apply(Chunk(X, y, 4)).X, y)
+    learner.learn(pipeline.apply(rows).X, rows.y)
     about = About(
         learner=LearnerEntry(name=name, version=learner.version, params=learner.resolved_params()),
         transforms=TransformsEntry(names=transforms, dropped=dropped),
