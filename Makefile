@@ -33,7 +33,9 @@ $(OUT)/rotating-xor/manifest.json: | .venv/installed
 $(OUT)/%/manifest.json: | .venv/installed
 	@$(BIN)/olscale ingest sklearn:$* $(@D)
 
+# Compiled first: each of the hundreds of processes that tests start would otherwise do it again where none may write bytecode.
 test: .venv/dev
+	@$(BIN)/python -m compileall -q olscale
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25
 
 FAST := $(addprefix tests/,analysis data evaluation results testing)
