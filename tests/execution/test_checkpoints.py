@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from olscale.data.ingest.ingest import ingest
 from olscale.evaluation import group_pass as packs_module
 from olscale.evaluation.budget import BudgetExceeded
 from olscale.evaluation.class_shards import ShardPass, cut_shards
@@ -101,9 +102,24 @@ EAGER = ExecutionSettings(checkpoint_seconds=0.0, checkpoint_ratio=0.0)
 _undisturbed: dict[Any, list[bytes]] = {}
 
 
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a dataset of ten classes, of as many chunks as `shelf` has it in and a quarter of the rows.
+
+    Where labels come late, `ospvm` and `ipca-lda` take four fifths of the time of a pass over all digits.
+    """
+    from sklearn.datasets import load_digits
+
+    folder = tmp_path_factory.mktemp("digits")
+    X, y = load_digits(return_X_y=True)
+    np.savez(folder / "digits.npz", X=X[:450], y=y[:450])
+    ingest([str(folder / "digits.npz")], str(folder / "digits"), chunk_rows=64)
+    return folder / "digits"
+
+
 @settings(max_examples=8)
 @given(st.data())
-def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data: st.DataObject) -> None:
+def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, digits: Path, data: st.DataObject) -> None:
     """Every family and form of learner, both orders, two and ten classes, two passes, late labels and what is measured
     along the stream: the state is all there is."""
     name, order, number = (
@@ -113,7 +129,7 @@ def test_a_pack_cut_anywhere_and_as_often_gives_the_same_bytes(shelf: Path, data
     learners, protocol = EVERY, PROTOCOLS[number]
     if name == "targets":
         learners, protocol = TARGETS, {key: value for key, value in protocol.items() if key != "drift"}
-    (pack,) = packs(shelf / name, *learners, order=order, **protocol)
+    (pack,) = packs(digits if name == "digits" else shelf / name, *learners, order=order, **protocol)
     key = (name, order, number)
     if key not in _undisturbed:
         _undisturbed[key] = as_bytes(through(GroupPass(pack)).finish())
