@@ -79,7 +79,7 @@ class RunState(RunLearner):
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [make_metric(kind, shape) for kind in kinds if kind.meets(shape)]
         self.watch = ModelWatch(self._metrics, stream)
-        self._seconds, self._tested = 0.0, 0
+        self._seconds, self._tested, self._again = 0.0, 0, 0
         self._ready = False
         outputs = len(shape.targets) or score_columns(shape.classes)
         self._shown = 0  # columns of probabilities after those of the scores
@@ -168,7 +168,8 @@ class RunState(RunLearner):
 
     def predict_again(self, chunk: Chunk) -> None:
         """Predict rows of the stream with the final model."""
-        scores = self._scores(chunk, 0, "training row")
+        scores = self._scores(chunk, self._again, "training row")
+        self._again += len(chunk)
         if scores is not None:
             for metric in self._metrics:
                 metric.train(chunk.y, self._predictions(scores))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olscale.compiled.csr import to_csr
+from olscale.compiled.csr import to_csr, to_dense
 from olscale.data.chunk import Chunk
 from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.class_shards import ShardPass, cut_shards
@@ -45,6 +45,18 @@ class Careless(Learner):
     def scores(self, X) -> FloatArray:  # type: ignore[no-untyped-def]
         rows = len(X) if isinstance(X, np.ndarray) and not hasattr(X, "indptr") else len(X.indptr) - 1
         return np.zeros((rows, self._outputs))
+
+
+class Late(Careless):
+    """Learns anything, and has no score for long rows."""
+
+    name = "late"
+
+    def learn(self, X, y):  # type: ignore[no-untyped-def]
+        return np.zeros((len(y), self._outputs))
+
+    def scores(self, X) -> FloatArray:  # type: ignore[no-untyped-def]
+        return np.where(to_dense(X, 4)[:, 2:3] > 1e5, np.nan, np.zeros((1, self._outputs)))
 
 
 TARGETS = [*learner_names("regression"), "sklearn.linear_model:SGDRegressor"]
@@ -117,6 +129,12 @@ def test_missing_values_in_the_test_split_end_every_learner(spoil: Any, value: f
     said = {("diverged", f"diverged at test row 70: {MISSING if np.isnan(value) else INFINITE}")}
     assert ends(spoil("test", 70, value), *EVERY) == dict.fromkeys(EVERY, said)
     assert ends(spoil("test", 70, value, target="real"), *TARGETS) == dict.fromkeys(TARGETS, said)
+
+
+def test_training_rows_that_are_predicted_again_have_the_numbers_of_the_stream(spoil: Any) -> None:
+    late = f"{__name__}:Late"
+    [(outcome, reason)] = ends(spoil("train", 150, 1e6), late, measures=["train_error"])[late]
+    assert (outcome, reason[:28]) == ("diverged", "diverged at training row 150")
 
 
 @pytest.mark.parametrize(("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")])
