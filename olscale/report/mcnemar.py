@@ -19,6 +19,7 @@ _WARNING = (
     "Along one stream McNemar's test finds differences too easily, also between two models of one learner: prequential "
     "folds, compared by Wilcoxon's test, are the better answer (Bifet et al. 2015)."
 )
+_OF_PASSES = " A row counts once in each of {} passes, though these are not independent: p is too small."
 _OF_TEST_ROWS = "The test speaks of these two final models, not of learners trained on other rows."
 
 
@@ -54,7 +55,11 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
         for column in outcome.datasets:
             of = [bits.get(setting_of(one.cells[row, column][0]), {}) for row in outcome.learners]
             if pairs := compare_rows(outcome.learners, of, outcome.baseline):
-                note = (_WARNING if name == "wrong_rows" else _OF_TEST_ROWS) + first_of_several(one, column)
+                note = _OF_TEST_ROWS
+                if name == "wrong_rows":
+                    passes = one.protocol.get("passes", 1)
+                    note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
+                note += first_of_several(one, column)
                 yield RowsCompared(column, rows, pairs, outcome.baseline or outcome.learners[0], note)
 
 

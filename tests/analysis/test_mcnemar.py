@@ -87,6 +87,11 @@ def test_tables_and_report_have_the_counts_and_the_warning(shelf: Path, tmp_path
     assert "test on the stream of dense" in (tmp_path / "page" / "index.html").read_text()
 
 
+def test_several_passes_over_the_same_rows_are_told(shelf: Path, tmp_path: Path) -> None:
+    evaluate(experiment(shelf, passes=2), tmp_path / "store", in_process=True)
+    assert "A row counts once in each of 2 passes" in run("compare", str(tmp_path / "store")).stdout
+
+
 def test_stores_without_the_option_say_nothing_of_it(shelf: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     evaluate(experiment(shelf, mcnemar=False), store, in_process=True)
