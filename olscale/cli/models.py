@@ -123,13 +123,14 @@ def show(file: str, as_json: bool) -> None:
         print_lines(about.model_dump_json(indent=2) + "\n")
         return
     columns, dataset, transforms = about.columns, about.dataset, about.transforms
+    several = f", {len(columns.targets)} targets: {_shortened(columns.targets)}" if columns.targets else ""
     names = "without names" if columns.names is None else _shortened(columns.names)
     params = ", ".join(f"{name}={value}" for name, value in about.learner.params.items())
     shown = {
         "learner": f"{about.learner.name} ({params}), version {about.learner.version}",
         "transforms": ", ".join(transforms.names) or "none",
         "columns": f"{columns.count:,} {columns.kind}, {names}",
-        "classes": "none" if about.classes is None else f"{len(about.classes)}: {_shortened(about.classes)}",
+        "classes": f"none{several}" if about.classes is None else f"{len(about.classes)}: {_shortened(about.classes)}",
         "dataset": "unknown" if dataset is None else f"{dataset.name}, fingerprint {dataset.fingerprint[:12]}",
         "run": about.run or "unknown",
         "made by": f"olscale {about.olscale}",

@@ -143,6 +143,7 @@ def test_a_model_is_saved_and_predicts_all_targets(shelf: Path, tmp_path: Path) 
     store = olscale.open_store(tmp_path / "s")
     [row] = [store.get(id) for id in store.done()]
     _invoke("models", "save", str(tmp_path / "s"), row.id, str(tmp_path / "m"), "--dataset", str(shelf / "d"))
+    assert "none, 2 targets: a, b" in _invoke("models", "show", str(tmp_path / "m"))
     model: FinalModel = load_model(tmp_path / "m")
     predicted = model.predict(X[TRAIN:])
     rmse = root_mean_squared_error(Y[TRAIN:], predicted)
