@@ -55,7 +55,7 @@ EVERY = {
     "measures": [
         name
         for name in askable("classification")
-        if name not in ("auc", "cost", "log_loss", "roc", "latency", "model_bytes")
+        if name not in ("auc", "cost", "log_loss", "roc", "latency", "model_bytes", "train_error")
     ],
     "window": 50,
     "fading": 0.99,

@@ -300,6 +300,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "drift": {"drift": "page-hinkley"},
     "burn_in": {"burn_in": 1},
     "mcnemar": {"mcnemar": True},
+    "test_only": {"split": "half", "test_only": True},
 }
 
 

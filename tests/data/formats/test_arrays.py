@@ -95,7 +95,8 @@ def test_npz_without_a_split_is_all_train(tmp_path: Path, keys: tuple[str, str])
         ({"X": np.zeros(2), "y": np.zeros(2)}, "expected numbers of shape"),
         ({"X": np.zeros((0, 2)), "y": np.zeros(0)}, "no rows"),
         ({"X": np.array([[None]]), "y": np.zeros(1)}, "cannot be read"),
-        ({"X": np.eye(2), "y": np.eye(2)}, "expected one per row"),
+        ({"X": np.eye(2), "y": np.zeros((2, 1, 1))}, "targets have shape"),
+        ({"X": np.eye(2), "y": np.zeros((2, 0))}, "targets have shape"),
     ],
 )
 def test_npz_that_does_not_fit_is_an_error(tmp_path: Path, arrays: dict[str, np.ndarray], problem: str) -> None:
