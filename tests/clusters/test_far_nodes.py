@@ -55,6 +55,7 @@ def test_nodes_on_two_hosts_leave_each_record_once_in_a_bucket(
             got = dict(found.files.read_many(found.single_files("runs")))
         finally:
             there.stop()
+            s3fs.S3FileSystem.clear_instance_cache()  # other tests of this process have a server elsewhere
     (tmp_path / "near.toml").write_text(_EXPERIMENT.format(path=work.folder / "xor"))
     words = [
         work.venv / "bin/olscale",
