@@ -29,6 +29,7 @@ BENCHMARKS = {
     "dask": "olscale.bench.dask_costs:figures",
     "workers": "olscale.bench.workers:figures",
     "journal": "olscale.bench.journal:figures",
+    "measures": "olscale.bench.measures:figures",
     "runs": "olscale.bench.runs:figures",
     "scale": "olscale.bench.scale:figures",
     "checkpoints": "olscale.bench.checkpoints:figures",

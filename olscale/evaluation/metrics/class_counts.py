@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.class_totals import add_class_totals
 from olscale.compiled.tallies import CLASS_MEASURES, count_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.summary import Events, RowSums
@@ -33,9 +34,8 @@ class ClassCounts(RowSums):
 
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
         """Return class codes, with room for the majority class so far and the class before."""
-        # Copies of arrays that may not be written to: for those other machine code would be compiled.
         room = np.empty((len(y) if dull else 0, 2), np.int64)
-        return Events(np.require(y, np.int64, ("C", "W")), np.require(predicted, np.int64, ("C", "W")), room)
+        return Events(_codes(y), _codes(predicted), room)
 
     def follow(
         self,
@@ -47,7 +47,10 @@ class ClassCounts(RowSums):
         found: NDArray[np.float64],
     ) -> None:
         """Count new rows."""
-        count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
+        if not len(events.dull) and not len(marks):
+            add_class_totals(events.y, events.predicted, base, frozen, sums)
+        else:
+            count_classes(*events, False, base, frozen, sums, 1.0, marks, found)
 
     def add(
         self,
@@ -65,3 +68,11 @@ class ClassCounts(RowSums):
         found = np.empty((len(sums), len(self.names)))
         measure_classes(sums, self._costs, found)
         return found
+
+
+def _codes(codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return codes as compiled loops take them: for an array that may not be written to others would be compiled."""
+    flags = codes.flags
+    if codes.dtype == np.int64 and flags.c_contiguous and flags.writeable:
+        return codes
+    return np.require(codes, np.int64, ("C", "W"))

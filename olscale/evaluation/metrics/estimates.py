@@ -64,11 +64,12 @@ class Estimates(Metric):
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Add rows of the stream."""
         sums = self.sums
-        kept = any(name in sums for name in ("window_curve", "fading", "held"))
-        events = self._summary.events(y, codes, dull=kept)
         if not self._names:
+            events = self._summary.events(y, codes, dull=False)
             self._summary.follow(events, sums["base"], False, sums["stream"], _NO_MARKS, self._no_rows)
             return
+        kept = any(name in sums for name in ("window_curve", "fading", "held"))
+        events = self._summary.events(y, codes, dull=kept)
         first = int(sums["stream"][0])
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached, marks = slice(low, high), self._points[low:high] - first
