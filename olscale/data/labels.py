@@ -12,6 +12,8 @@ from olscale.task import NORMAL, NOVEL, Task
 _MOST_CLASSES = 65_536
 _MOST_FRACTIONAL = 32
 _MOST_COUNTED = 10_000
+_SAME_WHOLE = 2.0**53
+"""From here on float64 has not every whole number."""
 
 
 class Labels:
@@ -42,6 +44,7 @@ class Labels:
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
         self._regression = False
+        self._beyond: float | None = None
         self._split = "train"
         # Of each split: rows of each label. All that is done for a batch takes time by its own labels, never by all.
         self._rows: dict[str, dict[Any, int]] = {}
@@ -72,6 +75,8 @@ class Labels:
         self._kind = kind
         if not isinstance(target, list) and not np.isfinite(np.asarray(target, dtype=np.float64)).all():
             raise FormatError(source, "a label is not a finite number; every row needs one")
+        if not isinstance(target, list) and self._beyond is None and np.max(np.abs(target), initial=0) >= _SAME_WHOLE:
+            self._beyond = float(target[np.abs(target) >= _SAME_WHOLE][0])
         if self._novel is not None:
             target = _normal(target, self._novel)
         if self._target == "real" and isinstance(target, list):
@@ -137,8 +142,14 @@ class Labels:
         Raises
         ------
         DatasetError
-            If there are too many different labels for classes, or no novelty or nothing else.
+            If there are too many different labels for classes, whole numbers that a float64 cannot tell apart, or no
+            novelty or nothing else.
         """
+        if self._beyond is not None and (self._novel is not None or self.task == "classification"):
+            raise DatasetError(
+                f"the label {self._beyond:.0f} is one of several whole numbers that are the same in float64, as all from "
+                "2^53 on: they would be one class; write labels as smaller numbers or as text"
+            )
         if self._target == "classes" and self.task == "regression":
             most = f"{_MOST_CLASSES:,} whole numbers" if self._whole else f"{_MOST_FRACTIONAL} fractions"
             raise DatasetError(

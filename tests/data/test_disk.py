@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from olscale.data.dataset import open_dataset
 from olscale.data.export import export
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import DatasetError
+from tests.cli.command import run
 
 
 def source(folder: Path, kind: str, rows: int = 4_000) -> Path:
@@ -31,14 +33,16 @@ def source(folder: Path, kind: str, rows: int = 4_000) -> Path:
 
 
 def command(*words: object, largest_file: int | None = None) -> tuple[int, list[str]]:
-    """Run ``olscale`` and return its exit code and what it said on standard error, progress left out."""
+    """Run ``olscale`` and return its exit code and what it said on standard error, progress left out.
 
-    def limit() -> None:
-        if largest_file is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
-
-    run = [sys.executable, "-m", "olscale", *map(str, words)]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, preexec_fn=limit)
+    A process of its own has the limit of a file's size.
+    """
+    if largest_file is None:
+        done = run(*words)
+    else:
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest_file, largest_file))
+        there = [sys.executable, "-m", "olscale", *map(str, words)]
+        done = subprocess.run(there, capture_output=True, text=True, check=False, preexec_fn=limit)
     return done.returncode, [line for line in done.stderr.splitlines() if line.startswith("olscale:")]
 
 

@@ -168,3 +168,22 @@ def test_what_labels_are_can_be_said() -> None:
     many.encode(np.arange(40.0) / 7, "source")
     with pytest.raises(DatasetError, match="32 fractions; use --target real"):
         many.check()
+
+
+@pytest.mark.parametrize("novel", [None, "3"])
+@pytest.mark.parametrize("first", [2**53, -(2**53) - 2, 2**63])
+def test_whole_numbers_that_float64_cannot_tell_apart_are_no_classes(first, novel):
+    """The label 2^53 + 1 is 2^53 once it is a float: two classes would become one."""
+    labels = Labels(novel=novel)
+    labels.encode(np.array([3.0, float(first)]), "source")
+    with pytest.raises(DatasetError, match=r"2\^53 on: they would be one class"):
+        labels.check()
+
+
+def test_large_numbers_may_be_targets_and_just_below_the_limit_labels():
+    real = Labels("real")
+    real.encode(np.array([2.0**60, 1.0]), "source")
+    real.check()
+    whole = labels_of([1.0, 2.0**53 - 1])
+    whole.check()
+    assert whole.classes == (1, 2**53 - 1)

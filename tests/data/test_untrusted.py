@@ -51,10 +51,13 @@ def loads_pickles(source: str) -> Iterator[str]:
             if names & LOADERS or (isinstance(node, ast.ImportFrom) and node.module == "pickle"):
                 yield ast.unparse(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            owner = ast.unparse(node.func.value)
+            owner, name = node.func.value, node.func.attr
             told = [ast.unparse(word.value) for word in node.keywords if word.arg == "allow_pickle"]
-            loads = (owner, node.func.attr) in {("np", "load"), ("np.lib.format", "read_array")}
-            if (owner == "pickle" and node.func.attr != "dumps") or (loads and told != ["False"]):
+            loads = (name == "load" and ast.unparse(owner) == "np") or (
+                name == "read_array" and ast.unparse(owner) == "np.lib.format"
+            )
+            pickle = isinstance(owner, ast.Name) and owner.id == "pickle"
+            if (pickle and name != "dumps") or (loads and told != ["False"]):
                 yield ast.unparse(node)
 
 

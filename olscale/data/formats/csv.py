@@ -124,7 +124,9 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         if sniffed is None:
             if not stream.peek().strip():
                 raise FormatError(source, "no rows: the file is empty")
-            raise FormatError(source, "its first lines do not split into equally many cells, expected a table", 1)
+            raise FormatError(
+                source, "its lines do not split into equally many cells, at least a feature and a label", 1
+            )
         text = table_text(source, stream)
         rows = checked_rows(source, _cells(source, text, sniffed))
         sample = list(itertools.islice(rows, 1))

@@ -103,5 +103,8 @@ def _cells(column: Any, is_text: bool) -> Any:
         return ["" if cell is None else cell for cell in column.to_pylist()]
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    floats = column.cast(pyarrow.float64()) if not pyarrow.types.is_boolean(column.type) else column.cast("uint8")
+    if pyarrow.types.is_boolean(column.type):
+        column = column.cast("uint8")
+    # Whole numbers beyond 2^53, as identifiers have, are rounded as they are in text.
+    floats = column.cast(pyarrow.float64(), safe=not pyarrow.types.is_integer(column.type))
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)

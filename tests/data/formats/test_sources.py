@@ -119,6 +119,15 @@ def test_what_cannot_be_guessed_says_what_there_is(tmp_path: Path) -> None:
         find_format(str(path), "svmlite")
 
 
+def test_a_zip_archive_or_one_column_says_what_is_read(tmp_path: Path) -> None:
+    (tmp_path / "rows.zip").write_bytes(b"PK\x03\x04\x14\0\0\0\x08\0 rows.csv")
+    with pytest.raises(FormatError, match="is a zip archive or a spreadsheet, which is not read; unpack it"):
+        find_format(str(tmp_path / "rows.zip"))
+    (tmp_path / "y.csv").write_text("y\n0\n1\n")
+    with pytest.raises(FormatError, match="equally many cells, at least a feature and a label"):
+        list(find_format(str(tmp_path / "y.csv")).read(str(tmp_path / "y.csv"), ReadOptions()))
+
+
 def test_every_format_can_be_named() -> None:
     assert format_names() == tuple(sorted(format_names()))
     for name in format_names():

@@ -113,7 +113,7 @@ FAULTS = {
     "1,2\n3,?\n": (2, "label is missing"),
     "1,x\n3,\n": (2, "label is missing"),
     '1,2\n"a\nb",3\n"c\n': (4, "cannot be split"),
-    "one\ntwo\n": (1, "expected a table"),
+    "one\ntwo\n": (1, "do not split into equally many cells"),
 }
 
 

@@ -185,6 +185,14 @@ def test_columns_are_text_in_all_sources_or_in_none(tmp_path: Path) -> None:
         ingest(tmp_path / "text.csv", tmp_path / "e", test=tmp_path / "other.csv")
 
 
+def test_large_whole_numbers_are_read_from_parquet_as_from_text(tmp_path: Path) -> None:
+    values = [2**53 + 1, 2**63 - 1, -(2**62) - 3]
+    pq.write_table(pa.table({"id": values, "y": [0, 1, 0]}), tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("id,y\n" + "".join(f"{value},{row % 2}\n" for row, value in enumerate(values)))
+    read = [ingest(tmp_path / f"t.{kind}", tmp_path / kind) for kind in ("parquet", "csv")]
+    assert read[0].fingerprint == read[1].fingerprint
+
+
 def test_parquet_columns_of_other_types_can_be_dropped(tmp_path: Path) -> None:
     times = pa.array([0, 1], pa.timestamp("s"))
     pq.write_table(pa.table({"when": times, "a": [1.0, 2.0], "y": [0, 1]}), tmp_path / "t.parquet")
