@@ -139,7 +139,7 @@ def compute_model(record: Record, path: str, progress: Progress | None = None) -
             progress(run.learner, going.rows - before, 0)
     again = going.finish()
     if group.summed:
-        record_of_sums, going = merge_sums(group, scratch)
+        [(record_of_sums, going)] = merge_sums(group, scratch)
         again = [record_of_sums]
     if odd := differences(record, again[0]):
         raise ModelError(

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from time import perf_counter
 
+from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
-from olscale.evaluation.guard import attempt, guarded
+from olscale.evaluation.guard import attempt, failure_of, guarded
 from olscale.evaluation.run_state import RunState
-from olscale.learners.contract.fused_settings import fuse, group_fusible
+from olscale.learners.contract.fused_settings import FusedSettings, fuse, group_fusible
+from olscale.learners.contract.usable_rows import learn_usable_together, usable_rows
 
 
 class FusedRuns:
     """Runs of one learner in several settings; the time of the pass is shared evenly among them.
 
-    What their pass raises ends all of them: nobody can say whose doing it was.
+    What their pass raises ends all of them: nobody can say whose doing it was. What it says of one ends that one.
     """
 
     fold = None  # models side by side are not fused
@@ -28,14 +30,24 @@ class FusedRuns:
         if fused is None:
             return
         if not self._ready:
-            attempt(self._runs, lambda: fused.compile(chunk.X), counts=False)
+            attempt(self._runs, lambda: self._compile(fused, chunk), counts=False)
             self._ready = True
         start = perf_counter()
         with guarded(self._runs):
-            scores = fused.learn(chunk.X, self._runs[0].seen_by_learner(chunk).y)
+            seen = self._runs[0].seen_by_learner(chunk)
+            scores = learn_usable_together(fused, self._runs[0].learner, seen.X, seen.y)
         share = (perf_counter() - start) / len(self._runs)
         for run, mine in zip(self._runs, scores or (), strict=scores is not None):
-            run.see(chunk, mine, share)
+            if isinstance(mine, Exception):
+                end = failure_of(mine)
+                run.fail(end.outcome, end.reason, row=end.row)
+            else:
+                run.see(chunk, mine, share)
+
+    def _compile(self, fused: FusedSettings, chunk: Chunk) -> None:
+        fused.compile(chunk.X)
+        if not self._runs[0].learner.checks_rows:
+            usable_rows(slice_rows(chunk.X, 0, 0), self._runs[0].learner.norm_limits())
 
     def release(self) -> None:
         """Bring the learners up to date."""

@@ -80,7 +80,7 @@ class GroupPass:
         shape = stream_shape(self._stream.dataset, key, self._stream.rows * key.passes)
         self._classes_of_stream = shape.classes
         self.states = self._begin(shape, self._stream.columns)
-        self._learning: list[RunState | FusedRuns] | None = None
+        self._learning: Sequence[RunState | FusedRuns] | None = None
         self.chunks = len(self._stream) * key.passes
         self.position = 0  # chunks fed
         self.within = 0  # rows of the next chunk that are fed already
@@ -111,13 +111,16 @@ class GroupPass:
         """Whether all chunks have been fed."""
         return self.position == self.chunks
 
-    def _started(self) -> list[RunState | FusedRuns]:
+    def _started(self) -> Sequence[RunState | FusedRuns]:
         """Return what learns, alone or fused; before the first chunk, show learners that look ahead the rows to come."""
         if self._learning is None:
             if ahead := [state for state in self.states if state.looks_ahead]:
                 self._show(ahead)
-            self._learning = fuse_runs(self.states)
+            self._learning = self._fused()
         return self._learning
+
+    def _fused(self) -> Sequence[RunState | FusedRuns]:
+        return fuse_runs(self.states)
 
     def _show(self, ahead: Sequence[RunState]) -> None:
         """Show learners that look ahead the rows to come, as the stream's transforms will make them."""
@@ -235,7 +238,7 @@ class GroupPass:
             mark = f"{each.run.id}/"
             each.restore({name.removeprefix(mark): array for name, array in state.items() if name.startswith(mark)})
         self._transforms.restore({name.removeprefix("stream/"): array for name, array in state.items()})
-        self._learning = fuse_runs(self.states)
+        self._learning = self._fused()
         self.position = position
         self.within = int(state["stream/within"][0]) if "stream/within" in state else 0
         self._read_seconds += float(state["stream/read_seconds"][0])

@@ -254,7 +254,7 @@ class _Builder:
             for name, learner in learners
         ]
 
-        cost = cache(lambda i, rows: _cost(*learners[i], (columns, classes, values), rows))
+        cost = cache(lambda i, rows, held: _cost(*learners[i], (columns, classes, values), rows, held))
         for key in stream_keys(dataset.name, dataset.fingerprint, source.transforms, protocol, seed):
             key = replace(key, transforms_version=source.transforms_version)
             length = self.sources[dataset.fingerprint].length(key)
@@ -271,17 +271,23 @@ class _Builder:
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
                     added[i].append(self.runs.setdefault(run.id, run))
-                    self.costs[run.id] = cost(i, length + held_out)
+                    self.costs[run.id] = cost(i, length, held_out)
                     self.state_bytes[run.id] = state_bytes[i]
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
 
 
-def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int) -> float:
-    """Return the numbers of `rows` rows, those of the test among them, of such columns, classes and values."""
-    numbers = ask(name, "row_numbers", lambda: float(cost_of(learner).stream_numbers(*size, rows)))
-    return numbers + ROW_NUMBERS * rows
+def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> float:
+    """Return the numbers of `rows` rows of such columns, classes and values; one held out takes what the last half did."""
+
+    def numbers() -> float:
+        estimates, before = cost_of(learner), rows // 2
+        learned = float(estimates.stream_numbers(*size, rows))
+        last = learned - float(estimates.stream_numbers(*size, before))
+        return learned + held_out * last / max(1, rows - before)
+
+    return ask(name, "row_numbers", numbers) + ROW_NUMBERS * (rows + held_out)
 
 
 def _inputs(experiment: Experiment) -> Iterator[_Input]:

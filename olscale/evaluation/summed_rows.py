@@ -1,7 +1,7 @@
 """Runs of which only the final model counts, made of sums over the rows: shards of them add up blocks, and one merges all.
 
 The blocks depend on the length of the stream, and are merged in their order: their sums, and so the model, have the same
-bits whoever added up which of them, and in one process.
+bits whoever added up which of them, and in one process. Runs whose sums are the same share them, and are solved each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.compilation import compile_loops
 from olscale.learners.contract.learner import State
-from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.learners.registry import ask, make_learner
 from olscale.results.record import Record
@@ -38,23 +38,37 @@ LEAST_ROWS, MOST_BLOCKS = 4096, 64
 
 def can_sum(run: Run) -> bool:
     """Tell whether the final model of a run, and nothing else of it, counts and is made of sums over its rows."""
+    return _sums_key(run) is not None
+
+
+def _sums_key(run: Run) -> object:
+    """Return what runs whose sums are the same have in common; None of one that is not made of sums."""
     key = run.stream
     if not key.scoring.test_only or key.passes > 1 or any(make_transform(text).streams for text in key.transforms):
-        return False
+        return None
     learner = make_learner(run.learner, run.params)
-    return ask(run.learner, "mergeable", lambda: mergeable(learner))
+    if not ask(run.learner, "mergeable", lambda: mergeable(learner)):
+        return None
+    return key, run.learner, ask(run.learner, "sums_key", lambda: sums_key(learner)) or run.id
 
 
 def cut_sums(groups: Sequence[RunGroup], workers: int) -> Iterator[RunGroup]:
-    """Yield `groups` with runs of sums in groups of their own, each in as many shards as there are workers for it."""
+    """Yield `groups` with runs of the same sums in groups of their own, each in as many shards as there are workers."""
+    summed: dict[object, tuple[RunGroup, list[Run]]] = {}
+    others = []
     for group in groups:
-        summed = [run for run in group.runs if not group.shards and can_sum(run)]
+        keys = {run: None if group.shards else _sums_key(run) for run in group.runs}
+        for run, key in keys.items():
+            if key is not None:
+                summed.setdefault(key, (group, []))[1].append(run)
+        if rest := tuple(run for run, key in keys.items() if key is None):
+            others.append(replace(group, runs=rest))
+    yield from others
+    for group, runs in summed.values():
         blocks = min(MOST_BLOCKS, max(1, group.rows // LEAST_ROWS))
-        shards = min(blocks, max(1, workers // len(groups)))
+        shards = min(blocks, max(1, workers // (len(summed) + len(others))))
         ranges = tuple(range(*ends) for ends in pairwise(blocks * i // shards for i in range(shards + 1)))
-        yield from (replace(group, runs=(run,), shards=ranges, summed=True, origin="") for run in summed)
-        if rest := tuple(run for run in group.runs if run not in summed):
-            yield replace(group, runs=rest)
+        yield replace(group, runs=tuple(runs), shards=ranges, summed=True, origin="")
 
 
 class _SummedState(RunState):
@@ -104,18 +118,20 @@ class _SummedState(RunState):
         super().restore(state)
         self._sums = {name[5:]: np.array(array) for name, array in state.items() if name.startswith("sums.")}
 
-    def end(self) -> dict[str, NDArray[Any]]:
-        """Return what the merge must know besides the sums."""
-        state = {f"state.{name}": array for name, array in self.learner.state().items()} if self.outcome == "ok" else {}
+    def end(self, adds: "_SummedState", runs: int) -> dict[str, NDArray[Any]]:
+        """Return what the merge must know besides the sums, which `adds` has added up for so many runs."""
+        failed = self if self.outcome != "ok" else adds
+        whole = failed.outcome == "ok" and self._blocks.start == 0  # one shard's will do
+        state = {f"state.{name}": array for name, array in self.learner.state().items()} if whole else {}
         return state | {
-            "outcome": np.array([self.outcome, self.reason]),
-            "failed_at": np.array(self.failed_at),
-            "seconds": np.array([self._seconds]),
+            "outcome": np.array([failed.outcome, failed.reason]),
+            "failed_at": np.array(failed.failed_at),
+            "seconds": np.array([adds._seconds / runs]),
         }
 
 
 class SumsPass(GroupPass):
-    """A shard of a run of sums, on its way through its part of the stream.
+    """A shard of runs of the same sums, on its way through its part of the stream: the first of them adds up.
 
     It ends with no record, but with arrays for `merge_sums` in `scratch`.
     """
@@ -136,15 +152,22 @@ class SumsPass(GroupPass):
 
     def _begin(self, shape: StreamShape, columns: int) -> Sequence[RunState]:
         self._edges = [shape.rows * block // self._all for block in range(self._all + 1)]
-        run = self.group.runs[0]
-        more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
-        self._shard = _SummedState(run, shape, columns, self._blocks, self._edges, *more)
-        self._shard.position = self._edges[self._blocks.start]
-        return [self._shard]
+        self._shards = []
+        for run in self.group.runs:
+            more = self._scratch, self._meter, self._exceeded.get(run.id), self._stream.names
+            shard = _SummedState(run, shape, columns, self._blocks, self._edges, *more)
+            shard.position = self._edges[self._blocks.start]
+            self._shards.append(shard)
+        return self._shards
+
+    def _fused(self) -> Sequence[RunState | FusedRuns]:
+        return self._shards[:1]
 
     def finish(self) -> list[Record]:
         """Write what the merge needs, and return no record."""
-        self._scratch.write(array_name(self._blocks, "end"), self._shard.end())
+        for shard in self._shards:
+            end = shard.end(self._shards[0], len(self._shards))
+            self._scratch.write(array_name(self._blocks, f"end.{shard.run.id}"), end)
         return []
 
 
@@ -167,31 +190,40 @@ class MergedPass(GroupPass):
         self.merged = _MergedState(self.group.runs[0], shape, columns, names=self._stream.names)
         return [self.merged]
 
-    def _started(self) -> list[RunState | FusedRuns]:
+    def _started(self) -> Sequence[RunState | FusedRuns]:
         self.position = self.chunks
         return [self.merged]
 
 
-def merge_sums(group: RunGroup, scratch: Scratch) -> tuple[Record, MergedPass]:
-    """Return the record of a run of sums whose shards have all ended, and the pass that has its final model.
+def merge_sums(group: RunGroup, scratch: Scratch) -> Iterator[tuple[Record, MergedPass]]:
+    """Yield the record of each of some runs of sums whose shards have all ended, and the pass that has its final model.
 
     Raises
     ------
     StoreError
         If something that a shard wrote is not there any more.
     """
-    ends = [scratch.read(array_name(blocks, "end")) for blocks in group.shards]
-    going = MergedPass(replace(group, shards=(), summed=False))
-    failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
-    if failed:
-        outcome, reason = ends[min(failed)[1]]["outcome"]
-        going.merged.fail(str(outcome), str(reason))
-    else:
-        sums: State = {}
-        for block in range(group.shards[-1].stop):
-            part = scratch.read(f"block.{block}")
-            sums = {name: sums[name] + array if sums else array for name, array in part.items()}
-        learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
-        going.merged.take(learned, sums, [float(end["seconds"][0]) for end in ends])
-    [record] = going.finish()
-    return record, going
+    sums: State = {}
+    for run in group.runs:
+        ends = [scratch.read(array_name(blocks, f"end.{run.id}")) for blocks in group.shards]
+        going = MergedPass(replace(group, runs=(run,), shards=(), summed=False))
+        failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
+        if failed:
+            outcome, reason = ends[min(failed)[1]]["outcome"]
+            going.merged.fail(str(outcome), str(reason))
+        else:
+            sums = sums or _add_up(group, scratch)
+            learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
+            seconds = [float(end["seconds"][0]) for end in ends]
+            going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, seconds)
+        [record] = going.finish()
+        yield record, going
+
+
+def _add_up(group: RunGroup, scratch: Scratch) -> State:
+    """Return the sums of all blocks."""
+    sums: State = {}
+    for block in range(group.shards[-1].stop):
+        part = scratch.read(f"block.{block}")
+        sums = {name: sums[name] + array if sums else array for name, array in part.items()}
+    return sums

@@ -1,31 +1,39 @@
 """Learners with a layer of features that stays as it is, and recursive least squares behind it."""
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import Rows, slice_rows
+from olscale.compiled.csr import Rows, rows_of, slice_rows
 from olscale.compiled.half_matrix import half_of_diagonal
 from olscale.compiled.simd.triangle import PANEL, packed_size
 from olscale.compiled.simd.vectors import fill_vectors
 from olscale.errors import DivergedError
 from olscale.learners.contract.estimator import OnePass
-from olscale.learners.contract.learner import UNKNOWN, FloatArray, State, frobenius_norm, score_columns
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import UNKNOWN, FloatArray, Learner, State, frobenius_norm, score_columns
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.merged_sums import MergesSums
 from olscale.learners.contract.parameters import Domain, Real, Whole
 from olscale.learners.feature_pairs import PairsFeatures
+from olscale.learners.fixed_layer_fused import FusedLayers
 from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features, solve
 from olscale.learners.product_sums import end_products, no_products, packed, put, room
 from olscale.learners.rls_loop import FINE, LOST, why_broken
 
 _AT_ONCE = 256  # rows whose features are there at a time
 
+_BEHIND = {"lam", "forget", "block", "start", "N0"}
+"""Parameters that no feature depends on."""
 
-class FixedLayer(PairsFeatures, OnePass, MergesSums):
+
+class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     """Base of those, whatever their task; a subclass gives the features.
+
+    Settings with the same features share a pass: each keeps its own P and weights.
 
     Where nothing but the final model counts, that is found from the sums of all rows at once, and not along the stream.
 
@@ -103,26 +111,70 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums):
         }
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
+        for first, Z, T in self.featured_rows(X, y if learning else None, state):
+            if not self.learn_featured(first, Z, T, state, scores):
+                break
+
+    def featured_rows(
+        self, X: Rows, y: NDArray[Any] | None, state: State
+    ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+        """Yield the number of a row, and features and targets of some from there on; without `y` the latter are NaN."""
         self._check_ready(X)
-        model = LeastSquares(**{name: state[name] for name in LeastSquares._fields})
-        forget, gathered = float(self.forget), self._gathered()
-        for first in range(0, max(1, len(scores)), _AT_ONCE):  # no rows are to have the loops compiled
-            some = scores[first : first + _AT_ONCE]
-            Z, T = np.zeros((len(some), state["W"].shape[1])), np.full((len(some), self._outputs), np.nan)
-            self._set_features(slice_rows(X, first, first + len(some)), state, Z)
-            if learning:
-                _set_targets(y[first : first + len(some)], T)
-            reason, i = learn_features(Z, T, model, forget, gathered, state["seen"], state["updates"], some)
-            if reason != FINE:
-                if np.isfinite(scores[: first + i + 1]).all():
-                    raise DivergedError(why_broken(reason, forget, ""), int(state["seen"][0]) - 1)
-                scores[first + i :] = np.nan  # a row before has ended the run
-                return
+        rows = rows_of(X)
+        for first in range(0, max(1, rows), _AT_ONCE):  # no rows are to have the loops compiled
+            stop = min(rows, first + _AT_ONCE)
+            Z, T = np.zeros((stop - first, state["W"].shape[1])), np.full((stop - first, self._outputs), np.nan)
+            self._set_features(slice_rows(X, first, stop), state, Z)
+            if y is not None:
+                _set_targets(y[first:stop], T)
+            yield first, Z, T
+
+    def learn_featured(self, first: int, Z: FloatArray, T: FloatArray, state: State, scores: FloatArray) -> bool:
+        """Set the `scores` of rows from number `first` on, and learn those with targets; False where learning has ended.
+
+        Raises
+        ------
+        DivergedError
+            If it ends at a row, and not because of the scores of one.
+        """
+        some, model = (
+            scores[first : first + len(Z)],
+            LeastSquares(**{name: state[name] for name in LeastSquares._fields}),
+        )
+        more = float(self.forget), self._gathered(), state["seen"], state["updates"]
+        reason, i = learn_features(Z, T, model, *more, some)
+        if reason == FINE:
+            return True
+        if np.isfinite(scores[: first + i + 1]).all():
+            raise DivergedError(why_broken(reason, float(self.forget), ""), int(state["seen"][0]) - 1)
+        scores[first + i :] = np.nan  # a row before has ended the run
+        return False
+
+    def grid_key(self) -> object:
+        """Return what the features depend on."""
+        layer = {name: value for name, value in self.resolved_params().items() if name not in _BEHIND}
+        return type(self), tuple(layer.items())
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        for learner in learners[1:]:
+            assert isinstance(learner, FixedLayer)
+            learner._share_layer(self)
+        return FusedLayers(learners)
+
+    def _share_layer(self, other: Any) -> None:
+        """Have the layer of `other` in place of this learner's own, which is the same."""
+        for name in self.state_.keys() - {"seen", "updates", *LeastSquares._fields}:
+            if not np.array_equal(self.state_[name], other.state_[name]):
+                raise ValueError(f"learner {self.name}: settings that share a pass differ in {name} of their features")
+            self.state_[name] = other.state_[name]
 
     @property
     def mergeable(self) -> bool:
         """Whether all rows weigh alike, from the first on."""
         return float(self.forget) == 1.0 and not self._gathered()
+
+    def sums_key(self) -> object:
+        return self.grid_key()
 
     def no_sums(self) -> State:
         return no_products(self.state_["W"].shape[1], self._outputs)

@@ -5,7 +5,7 @@ The model is ``f_c(x) = scale_c sum_s alpha_sc k(x, s)`` over support vectors s:
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,17 +19,28 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
 from olscale.learners.contract.estimator import OnePassLearner
-from olscale.learners.contract.learner import FloatArray, State, score_columns
+from olscale.learners.contract.fused_settings import FusedSettings, FusesSettings
+from olscale.learners.contract.learner import FloatArray, Learner, State, score_columns
 from olscale.learners.contract.parameters import Choice, Domain, Real, Whole
 from olscale.learners.contract.regressor import OnePassRegressor
+from olscale.learners.kernel_fused import FusedVectors
 from olscale.learners.kernel_loop import learn_and_score
 from olscale.learners.kernel_model import Model, Space
 from olscale.learners.kernel_width import WidthLearner
 from olscale.learners.kernels import KERNELS, Kernel
 from olscale.learners.rkhs_norm import MOST_VECTORS, rkhs_norm
+from olscale.learners.shared_values import SharedValues, no_values
 
 
-class SupportVectorLearner(WidthLearner, EstimatesCost):
+class Ready(NamedTuple):
+    """The loop of a learner, with its model, rule and space, and the form in which it learns."""
+
+    loop: Any
+    model: tuple[Model, NamedTuple, Space]
+    form: tuple[Any, ...]
+
+
+class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     """Base of the learners with support vectors; a subclass gives its parameters, its rule and how many vectors it keeps.
 
     `KernelLearner`, `KernelRegressor` and `KernelDetector` are this for each task.
@@ -96,16 +107,37 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         self._check_width(X)
-        rows, y = read_only_csr(X), read_only(y)
-        row, rule = 0, self._rule()
+        rows = read_only_csr(X)
+        self._go(self._ready(learning, rows), rows, read_only(y), no_values(), scores)
+
+    def _ready(self, learning: bool, rows: CSR | None = None) -> Ready:
+        """Return what the loop has of the learner; `rows` are those to look up, where they are."""
+        rule = self._rule()
         # Machine code for a rule that is defined elsewhere must not get into our cache: it would outlive an edit.
-        learn = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
+        loop = learn_and_score if is_ours(type(rule).__module__) else uncached(learn_and_score)
+        form = self._is_max_score(), self.norm_limits(), learning, self.state_["seen"], self.state_["updates"]
+        return Ready(loop, (self._model(), rule, self._space(rows)), form)
+
+    def _go(self, ready: Ready, rows: CSR, y: NDArray[Any], shared: SharedValues, scores: FloatArray) -> Ready:
+        """Go through rows, alone or with what is computed for several settings; return what is ready after the last."""
+        row = 0
         while True:
-            loop = (self._is_max_score(), self.norm_limits(), learning, self.state_["seen"], self.state_["updates"])
-            row = learn(rows, y, row, self._model(), rule, self._space(rows), *loop, scores)
+            row = ready.loop(rows, y, row, *ready.model, shared, *ready.form, scores)
             if row == len(scores):
-                return
+                return ready
             self._grow(int(rows.indptr[row + 1] - rows.indptr[row]))
+            ready = self._ready(ready.form[2], rows)
+
+    def grid_key(self) -> object:
+        """Return what products of rows depend on, of a learner that keeps ever more rows: its settings keep mostly the same.
+
+        With a budget most time goes to what each setting does for itself.
+        """
+        first, most = self._slots()
+        return (type(self), self.kernel == "laplacian") if first < most and not self.keeps_matrix else None
+
+    def fuse(self, learners: Sequence[Learner]) -> FusedSettings:
+        return FusedVectors(learners)
 
     def _is_max_score(self) -> bool:
         return False
@@ -117,9 +149,10 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
         arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
         return Model(support, **arrays, kernel=kernel)
 
-    def _space(self, rows: CSR) -> Space:
+    def _space(self, rows: CSR | None) -> Space:
         outputs, slots = self.state_["alpha"].shape[1], len(self.state_["sizes"])
-        entries = max(self.state_["values"].shape[1], int(np.diff(rows.indptr).max(initial=0)))
+        longest = 0 if rows is None else int(np.diff(rows.indptr).max(initial=0))
+        entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
         at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
         return Space(f, target, margin, np.zeros(outputs, np.bool_), step, at, value, np.empty(slots), np.empty(slots))
@@ -162,9 +195,10 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
             raise ValueError(f"state does not fit learner {self.name}: {slots} support vectors, a matrix of {beside}")
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: its values with each vector."""
+        """Return how many numbers are gone through for a row: its values with each vector there is, or has room at first."""
         del columns
-        return self._slots()[0] * self._vector_numbers(classes, values)
+        now = int(self.state_["counts"][0]) if hasattr(self, "state_") else 0
+        return max(self._slots()[0], now) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers so many rows go through, of which a share comes in evenly until there is no room."""
@@ -187,7 +221,7 @@ class SupportVectorLearner(WidthLearner, EstimatesCost):
         return count, count * (1.0 - count / (2.0 * coming)) if coming else 0.0
 
     def _vector_numbers(self, classes: int, values: float) -> float:
-        return 0.4 * values + score_columns(classes) + 5.0
+        return 0.2 * values + 0.25 * score_columns(classes) + 4.0
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""

@@ -19,6 +19,7 @@ from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel_aim import aim, is_known
 from olscale.learners.kernel_model import KernelRow, Model, borrowed_model, borrowed_space, combine
 from olscale.learners.kernels import kernel_row, own_value, size_of
+from olscale.learners.shared_values import borrowed_values, note_vectors, row_square, take_values
 
 
 def learn_row(rule: Any, model: Model, row: KernelRow) -> bool:
@@ -47,6 +48,7 @@ def learn_and_score(
     model: Any,
     rule: Any,
     space: Any,
+    shared: Any,
     max_score: bool,
     limits: Any,
     learning: bool,
@@ -60,16 +62,23 @@ def learn_and_score(
     support, kernel = model.support, model.kernel
     f, target, margin, wrong, step, at, value, k, other = space
     rows, outputs = scores.shape
+    shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
         learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
-        found, square = find_places(support, X, i, at, value)
+        if alone:
+            found, square = find_places(support, X, i, at, value)
+        else:
+            found, square = 0, row_square(X, i)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
         size = size_of(kernel, X, i, square)
-        kernel_row(kernel, support, at, value, found, size, k)
+        if alone:
+            kernel_row(kernel, support, at, value, found, size, k)
+        else:
+            take_values(shared, i, model, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)
         for c in range(outputs):
             f[c] += model.offset[c]
@@ -96,4 +105,6 @@ def learn_and_score(
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
+            if not alone:
+                note_vectors(shared, support, i)
     return int(rows)

@@ -64,19 +64,32 @@ def size_of(kernel: Any, X: Any, i: int, square: float) -> float:
     return size
 
 
-@compiled
-def kernel_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
-    """Set ``k[s] = k(x, vector s)`` for a row whose places are known (`find_places`)."""
-    count = support.counts[0]
+@inlined
+def raw_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+    """Set ``k[s]`` to what the width has no part in: products, or distances of the Laplacian."""
     if kernel.kind == LAPLACIAN:
         distances(support, at, value, found, size, k)
+    else:
+        products(support, at, value, found, k)
+
+
+@inlined
+def finish_row(kernel: Any, support: Any, size: float, k: Any) -> None:
+    """Make kernel values of what `raw_row` has set."""
+    count = support.counts[0]
+    if kernel.kind == LAPLACIAN:
         for s in range(count):
             k[s] = exponential(-kernel.gamma * max(0.0, k[s]))
-        return
-    products(support, at, value, found, k)
-    if kernel.kind == GAUSSIAN:
+    elif kernel.kind == GAUSSIAN:
         for s in range(count):  # rounding makes distances below 0
             k[s] = exponential(-kernel.gamma * max(0.0, size + support.sizes[s] - 2.0 * k[s]))
     elif kernel.kind == POLYNOMIAL:
         for s in range(count):
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)
+
+
+@compiled
+def kernel_row(kernel: Any, support: Any, at: Any, value: Any, found: int, size: float, k: Any) -> None:
+    """Set ``k[s] = k(x, vector s)`` for a row whose places are known (`find_places`)."""
+    raw_row(kernel, support, at, value, found, size, k)
+    finish_row(kernel, support, size, k)

@@ -97,6 +97,10 @@ class FourierLayer(GammaLearner, FixedLayer):
         """Return the shared measures and `frequency_bytes`, of the frequencies that may be kept."""
         return {**super().measures(), "frequency_bytes": float(self._frequencies.nbytes)}
 
+    def _share_layer(self, other: Any) -> None:
+        super()._share_layer(other)
+        self._frequencies = other._frequencies
+
     def _check_ready(self, X: Rows) -> None:
         self._check_width(X)
 

@@ -4,19 +4,21 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, read_only, slice_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, to_csr
 from olscale.data.chunk import Chunk
+from olscale.errors import DivergedError, ParameterError
 from olscale.learners.contract.class_axes import ShardsClasses, class_axes, join_classes
 from olscale.learners.contract.class_shards import ClassShard
 from olscale.learners.contract.compilation import CompilesLoops
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
-from olscale.learners.contract.learner import Learner, hide_labels
+from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.merged_sums import MergesSums, mergeable
+from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
 from olscale.learners.contract.parameters import Real
-from olscale.learners.contract.usable_rows import learn_usable, score_usable
+from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, name_check
 from olscale.testing.small_streams import (
     CLASSES,
@@ -144,7 +146,13 @@ def check_class_shards_are_the_whole(learner: type[Learner], params: dict[str, A
 
 
 def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[str, Any]) -> None:
-    """The scores are those of learning the rows one after another, but for rounding, and no cut of a block changes a bit."""
+    """The scores are those of learning the rows one after another, but for rounding, and no cut of a block changes a bit.
+
+    So are those of each other setting that claims to have the same sums.
+    """
+    key = sums_key(learner(**params))
+    others = [(name, learner(**params, **{name: 0.5})) for name in _numbers(learner, params)]
+    same = [name for name, other in others if key and mergeable(other) and sums_key(other) == key]
     for classes in class_counts(learner):
         chunk, found = stream(classes, "dense"), []
         along = start_with(learner, params, chunk.X, classes)
@@ -157,32 +165,74 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
                 for part, y in cut(rows, edges):
                     one.add_rows(part, y, sums)
                 ends.append(one.end_sums(sums))
-            one.take_sums({name: array + ends[1][name] for name, array in ends[0].items()})
+            sums = {name: array + ends[1][name] for name, array in ends[0].items()}
+            one.take_sums({name: array.copy() for name, array in sums.items()})
             found.append(one)
         assert_same_state(*found)
         np.testing.assert_allclose(found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7)
+        for name in same:
+            other: Any = start_with(learner, {**params, name: 0.5}, chunk.X, classes)
+            by_itself = start_with(learner, {**params, name: 0.5}, chunk.X, classes)
+            other.take_sums({part: array.copy() for part, array in sums.items()})
+            by_itself.learn(chunk.X, chunk.y)
+            np.testing.assert_allclose(other.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7)
+
+
+def _numbers(learner: type[Learner], params: dict[str, Any]) -> list[str]:
+    """Return the names of parameters that are numbers, but for those in `params`."""
+    names = learner().get_params(deep=False).keys() - params.keys()
+    return sorted(name for name in names if isinstance(learner.domains.get(name), Real))
 
 
 def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:
-    """Scores and state are the same for settings that share a pass, also behind a row that cannot be used."""
-    numbers = [name for name in learner().get_params(deep=False) if isinstance(learner.domains.get(name), Real)]
-    settings = [{**params, **dict.fromkeys(numbers, value)} for value in (0.1, 0.5, 0.9)]
-    key = grid_key(learner(**params))
-    settings = [each for each in settings if grid_key(learner(**each)) == key]
-    assert len(settings) == 3, "settings of which only numbers differ do not share a pass; grid_key is to be None then"
-    for classes, kind in product(class_counts(learner), ("dense", "csr")):
-        chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
-        broken[5, 3] = np.nan
-        end = Chunk(to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS)  # read-only, as those of streams
-        rows = [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]
-        alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
-        fused = fuse(together)
-        for part, y in rows:
-            for one, scores in zip(alone, fused.learn(part, y), strict=True):
-                np.testing.assert_array_equal(scores, one.learn(part, y))
-            fused.release()
-            for one, other in zip(alone, together, strict=True):
-                assert_same_state(other, one)
+    """Scores and state are the same for settings that share a pass, also behind a row that cannot be used.
+
+    Whether one number differs or all that may. A setting that diverges does so at the same row, and the others go on.
+    """
+    key, names = grid_key(learner(**params)), _numbers(learner, params)
+    numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
+    assert numbers or not names, "settings of which a number differs do not share a pass; grid_key is to be None then"
+    for varied in {tuple(numbers), *((name,) for name in numbers)}:
+        settings = [{**params, **dict.fromkeys(varied, value)} for value in (0.1, 0.5, 0.9)]
+        settings = [each for each in settings if _fits_together(learner(**each))]
+        for classes, kind in product(class_counts(learner), ("dense", "csr")):
+            _check_fused(learner, settings, classes, kind)
+
+
+def _fits_together(learner: Learner) -> bool:
+    """Tell whether parameters may stand beside one another, as bounds that are not the wrong way round."""
+    try:
+        learner.resolved_params()
+    except ParameterError:
+        return False
+    return True
+
+
+def _check_fused(learner: type[Learner], settings: list[dict[str, Any]], classes: int, kind: str) -> None:
+    chunk, broken = stream(classes, kind), np.array(stream(classes, "dense").X[:9])
+    broken[5, 3] = np.nan
+    end = Chunk(to_csr(broken) if kind == "csr" else broken, chunk.y[:9], COLUMNS)  # read-only, as those of streams
+    alone, together = ([start_with(learner, each, chunk.X, classes) for each in settings] for _ in range(2))
+    fused, going = fuse(together), set(range(len(settings)))
+    for part, y in [*cut(chunk, [0, 64, ROWS]), (end.X, end.y)]:
+        found = learn_usable_together(fused, together[0], part, y)
+        fused.release()
+        for n in tuple(going):
+            expected = _learned(alone[n], part, y)
+            if isinstance(expected, DivergedError):
+                assert str(found[n]) == str(expected)
+                going.remove(n)
+            else:
+                np.testing.assert_array_equal(found[n], expected)
+            assert_same_state(together[n], alone[n])
+
+
+def _learned(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray | DivergedError:
+    """Return the scores of rows, or what has ended learning."""
+    try:
+        return learn_usable(learner, X, y)
+    except DivergedError as error:
+        return error
 
 
 def check_capabilities_are_declared(learner: type[Learner]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from olscale.data.dataset import open_dataset
@@ -41,6 +42,31 @@ def test_a_budget_ends_that(name: str) -> None:
     assert doubled(name, 100_000) == pytest.approx(2.0, rel=0.05)
 
 
+def test_a_row_takes_what_a_model_has_grown_to() -> None:
+    """Pieces of a chunk are cut by it: signals and budgets are heard along a long stream as at its begin."""
+    learner = make_learner("norma", {})
+    before = cost_of(learner).row_numbers(2, 2, 2.0)
+    learner.begin(2, 2)
+    rng = np.random.default_rng(0)
+    learner.learn(rng.normal(size=(512, 2)), rng.integers(0, 2, 512))
+    count = int(learner.state_["counts"][0])
+    assert cost_of(learner).row_numbers(2, 2, 2.0) == pytest.approx(before * count / 64)
+    assert count > 200
+
+
+def test_a_row_held_out_takes_what_the_last_ones_did(shelf: Path) -> None:
+    """Not what it would if the model grew by it: of the same rows, half of them held out, the others take less."""
+    content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "norma"}]}
+    costs = []
+    for protocol in ({"permutations": 1, "split": "half"}, {"permutations": 1}):
+        made = make_plan(parse_experiment({**content, "protocol": protocol}))
+        costs.append(made.costs[made.runs[0].id] - ROW_NUMBERS * (400 if "split" in protocol else 500))
+    numbers = cost_of(make_learner("norma", {})).stream_numbers
+    columns = open_dataset(str(shelf / "dense")).columns
+    half, whole = (numbers(columns, 2, float(columns), rows) for rows in (200, 400))
+    assert half < costs[0] < whole < costs[1] < numbers(columns, 2, float(columns), 500)
+
+
 def test_a_matrix_that_grows_takes_more_than_its_vectors() -> None:
     assert doubled("projectron", 16_384) > 6.0
 
@@ -69,9 +95,9 @@ def test_held_out_rows_count_as_do_records(shelf: Path, split: str, rows: int) -
 
 
 def test_a_model_that_grows_is_announced_and_one_with_a_budget_is_not(shelf: Path) -> None:
-    """1,200,000 rows at the pace of the first ones would take half a minute."""
+    """2,400,000 rows at the pace of the first ones would take a minute."""
     content = {"datasets": [{"path": str(shelf / "dense")}], "learners": [{"name": "norma"}, {"name": "bpas"}]}
-    made = make_plan(parse_experiment({**content, "protocol": {"order": "time", "passes": 3_000}}))
+    made = make_plan(parse_experiment({**content, "protocol": {"order": "time", "passes": 6_000}}))
     (line,) = long_runs(made, made.runs)
     assert line.startswith("norma on dense may take ")
     assert line.endswith("take fewer rows, or a learner with a budget, as bpas or fogd")

@@ -6,8 +6,8 @@ feature come in a few cache lines for all settings. Every setting gets the bits 
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, slice_rows
@@ -36,8 +36,8 @@ class FusedSettings(ABC):
     def __init__(self, learners: Sequence[Learner]) -> None: ...
 
     @abstractmethod
-    def learn(self, X: Rows, y: NDArray[np.int64]) -> list[FloatArray]:
-        """Predict, then update, row by row; return each learner's scores before each update."""
+    def learn(self, X: Rows, y: NDArray[Any]) -> Sequence[FloatArray | Exception]:
+        """Predict, then update, row by row; return each learner's scores before each update, or what it alone has raised."""
 
     @abstractmethod
     def release(self) -> None:
@@ -49,7 +49,7 @@ class FusedSettings(ABC):
 
 
 class FusesSettings(Capability):
-    """A learner whose settings can share a pass. It needs `checks_rows`, because fused settings meet all rows."""
+    """A learner whose settings can share a pass; they meet the rows that it meets alone, and fail as it does alone."""
 
     @abstractmethod
     def grid_key(self) -> object:
@@ -84,5 +84,5 @@ def group_fusible(learners: Sequence[Learner]) -> list[list[int]]:
     """
     groups: dict[object, list[int]] = {}
     for i, learner in enumerate(learners):
-        groups.setdefault((learner.checks_rows and grid_key(learner)) or i, []).append(i)
+        groups.setdefault(grid_key(learner) or i, []).append(i)
     return list(groups.values())

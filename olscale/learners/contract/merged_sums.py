@@ -1,7 +1,7 @@
 """Merged sums: a learner whose final model is made of sums over the rows, which several workers can add up.
 
 Rows are added in blocks that depend on the length of the stream alone, and the sums of blocks are added up in their order.
-So the final model has the same bits whoever added up what.
+So the final model has the same bits whoever added up what. Settings of which only the solution differs share the sums.
 """
 
 from abc import abstractmethod
@@ -21,6 +21,10 @@ class MergesSums(Capability):
     @abstractmethod
     def mergeable(self) -> bool:
         """Whether it is so with the parameters that it has."""
+
+    def sums_key(self) -> object:
+        """Return a key that mergeable settings whose sums are the same have in common, or None."""
+        return None
 
     @abstractmethod
     def no_sums(self) -> State:
@@ -55,3 +59,15 @@ def mergeable(learner: object) -> bool:
     (True, False, False)
     """
     return isinstance(learner, MergesSums) and bool(learner.mergeable)
+
+
+def sums_key(learner: object) -> object:
+    """Return the key that `learner` shares with settings of the same sums, or None.
+
+    Examples
+    --------
+    >>> from olscale.learners import OSELM
+    >>> sums_key(OSELM(lam=0.1)) == sums_key(OSELM(lam=1.0)) != sums_key(OSELM(seed=1))
+    True
+    """
+    return getattr(learner, "sums_key", lambda: None)()

@@ -20,7 +20,7 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``.
+    """A finite number in an interval, open at the end(s) named in `open_`: ``"low"``, ``"high"``, ``"both"`` or ``""``.
 
     Or one of a few `words`.
     """
@@ -34,9 +34,7 @@ class Real:
         """Return `value` as a float, a word as it is."""
         if isinstance(value, str) and value in self.words:
             return value
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
-            raise _refuse(name, value, self)
-        number = float(value)
+        number = _finite(value)
         above = number > self.low if self.open_ in ("low", "both") else number >= self.low
         below = number < self.high if self.open_ in ("high", "both") else number <= self.high
         if not (above and below):
@@ -61,8 +59,7 @@ class Whole:
         """Return `value` as an int, a word as it is."""
         if isinstance(value, str) and value in self.words:
             return value
-        whole = isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer()
-        if not whole or value < self.low:
+        if not _finite(value).is_integer() or value < self.low:
             raise _refuse(name, value, self)
         return int(value)
 
@@ -112,6 +109,15 @@ class Flag:
 
     def __str__(self) -> str:
         return "true or false"
+
+
+def _finite(value: Any) -> float:
+    """Return a number as a float; not a number where it is none, or larger than any: no record could have it."""
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
 
 
 def _refuse(name: str, value: Any, domain: Domain) -> ParameterError:

@@ -3,7 +3,7 @@
 The score of a row with missing values is no number. Where the squared length of a row overflows or underflows, steps become
 0 or infinite and distances are lost, and predictions would be constant without a word. Such a row ends its run. The loops
 of a learner compute ``|x|^2`` anyway, so a check costs one comparison a row; only a row that fails it is looked at closely.
-`learn_usable` and `score_usable` check the rows for learners whose loops do not (`Learner.checks_rows`).
+The functions here check the rows for learners whose loops do not (`Learner.checks_rows`).
 """
 
 from collections.abc import Sequence
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, rows_of, slice_rows, take_rows, to_csr
+from olscale.compiled.csr import CSR, Rows, read_only_rows, rows_of, slice_rows, take_rows, to_csr
 from olscale.compiled.decorator import compiled
 from olscale.compiled.row_layout import by_layout
 from olscale.errors import DivergedError
+from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
 
 
@@ -76,20 +77,37 @@ def usable_rows(X: Rows, limits: tuple[float, float]) -> NDArray[np.bool_]:
     [True, True, False, False]
     """
     usable = np.empty(rows_of(X), dtype=np.bool_)
-    _usable(X, float(limits[0]), float(limits[1]), usable)
+    _usable(read_only_rows(X), float(limits[0]), float(limits[1]), usable)
     return usable
 
 
 def learn_usable(learner: Learner, X: Rows, y: NDArray[Any]) -> FloatArray:
     """Have `learner` learn the rows before the first that cannot be used, and return NaN from there on."""
-    usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
-    if usable is None or usable.all():
+    end = _first_unusable(learner, X)
+    if end == len(y):
         return learner.learn(X, y)
-    end = int(np.argmin(usable))
-    own_scores = learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X)
-    scores: FloatArray = np.full((len(y), own_scores.shape[1]), np.nan)
-    scores[:end] = own_scores
-    return scores
+    return _followed_by_nan(learner.learn(slice_rows(X, 0, end), y[:end]) if end else _no_scores(learner, X), len(y))
+
+
+def learn_usable_together(
+    fused: FusedSettings, learner: Learner, X: Rows, y: NDArray[Any]
+) -> Sequence[FloatArray | Exception]:
+    """Do so with settings of `learner`; one that has ended gives the reason in place of scores."""
+    end = _first_unusable(learner, X)
+    if end == len(y):
+        return fused.learn(X, y)
+    found = fused.learn(slice_rows(X, 0, end), y[:end])
+    return [each if isinstance(each, Exception) else _followed_by_nan(each, len(y)) for each in found]
+
+
+def _first_unusable(learner: Learner, X: Rows) -> int:
+    """Return the number of the first row that the learner must not be shown, or how many rows there are."""
+    usable = () if learner.checks_rows else usable_rows(X, learner.norm_limits())
+    return rows_of(X) if np.all(usable) else int(np.argmin(usable))
+
+
+def _followed_by_nan(scores: FloatArray, rows: int) -> FloatArray:
+    return np.concatenate([scores, np.full((rows - len(scores), scores.shape[1]), np.nan)])
 
 
 def score_usable(learner: Learner, X: Rows) -> FloatArray:
@@ -97,7 +115,10 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
     usable = None if learner.checks_rows else usable_rows(X, learner.norm_limits())
     if usable is None or usable.all():
         return learner.scores(X)
-    own_scores = learner.scores(take_rows(X, np.flatnonzero(usable))) if usable.any() else _no_scores(learner, X)
+    if usable.any():
+        own_scores = learner.scores(read_only_rows(take_rows(X, np.flatnonzero(usable))))
+    else:
+        own_scores = _no_scores(learner, X)
     scores: FloatArray = np.full((len(usable), own_scores.shape[1]), np.nan)
     scores[usable] = own_scores
     return scores
@@ -106,7 +127,7 @@ def score_usable(learner: Learner, X: Rows) -> FloatArray:
 def _no_scores(learner: Learner, X: Rows) -> FloatArray:
     """Return the scores of no rows, as wide as those of a row of zeros: not every library takes no rows."""
     empty = CSR(np.zeros(2, np.int64), X.indices[:0], X.data[:0]) if isinstance(X, CSR) else np.zeros((1, X.shape[1]))
-    return learner.scores(empty)[:0]
+    return learner.scores(read_only_rows(empty))[:0]
 
 
 def why_unusable(X: Rows, i: int, limits: tuple[float, float], names: Sequence[str] = ()) -> str:

@@ -1,0 +1,29 @@
+"""Every registered learner is a scikit-learn estimator.
+
+The last comes first: beside `test_contract.py`, which begins with the first, each compiles what the other then finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from olscale.learners.registry import learner_class, learner_names
+from olscale.learners.soft_lol import SoftLOL
+
+
+def not_for(estimator: object) -> dict[str, str]:
+    """Return the checks of scikit-learn that a learner cannot pass, and why."""
+    if getattr(estimator, "name", "") != "norma-n":
+        return {}
+    why = "wants a novelty among rows that were learned from: each of them has raised the score of rows like itself"
+    return dict.fromkeys(["check_outliers_train", "check_outliers_fit_predict"], why)
+
+
+@parametrize_with_checks(
+    [*(learner_class(name)() for name in reversed(learner_names())), SoftLOL(averaging="adaptive")],
+    expected_failed_checks=not_for,
+)
+def test_scikit_learn_contract(estimator: object, check: Callable[[object], None]) -> None:
+    check(estimator)
