@@ -11,6 +11,7 @@ from olscale.execution.journal import LiveJournal
 from olscale.execution.progress import Silent, Work, tell
 from olscale.execution.settings import SETTINGS
 from olscale.execution.task_report import Stand
+from olscale.report.dashboard import Dashboard
 from olscale.results.store import open_store
 
 _GROUPS, _RUNS, _SECONDS = 500, 8, 5.0
@@ -36,7 +37,28 @@ def figures() -> list[Figure]:
         share = 100 * (rate * statistics.mean(telling) + writing)
         name, target = f"{workers} workers, {rate:g} reports a second", "" if many else ">= 1"
         found.append(Figure(name, share, "% of a core", 1 / share, "1 %", target))
-    return found
+    return [*found, _look()]
+
+
+def _look() -> Figure:
+    """Return what a look of the served page takes while 10,000 runs go on, of which one has said more."""
+    groups = {f"group {number}": Work(1_000 * _RUNS, 1.0, _runs(number)) for number in range(10_000 // _RUNS)}
+    took = []
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(str(Path(folder) / "store"), create=True)
+        page = Dashboard([store])
+        with LiveJournal(store, Silent()) as journal:
+            journal.start("bench", _RUNS * len(groups), 0, groups)
+            for number, (name, work) in enumerate(groups.items()):
+                errors = tuple((run.id, 500, 1 / (2 + i)) for i, run in enumerate(work.runs))
+                tell(journal, name, Stand(500 * _RUNS, 0.1, errors, 1 << 28), "tcp://127.0.0.1:40000")
+                if number >= len(groups) - 6:  # the first look reads it all
+                    journal._flush()
+                    start = thread_time()
+                    page.live(0)
+                    took.append(thread_time() - start)
+    seconds = 1e3 * statistics.median(took[1:])
+    return Figure("a look at 10,000 runs", seconds, "ms", 50 / seconds, "50 ms", ">= 1")
 
 
 def _runs(number: int) -> tuple[Run, ...]:

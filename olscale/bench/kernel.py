@@ -8,13 +8,14 @@ import numpy as np
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.linear import learner
+from olscale.bench.linear import feed, learner, untrained
 from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
 from olscale.compiled.decorator import compiled
 from olscale.compiled.support_arrays import empty_support
 from olscale.compiled.support_vectors import SupportVectors, find_places, put
 from olscale.data.chunk import Chunk
+from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.kernels import GAUSSIAN, Kernel, kernel_row
 
 _GAMMA = 0.01
@@ -54,7 +55,8 @@ def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
     ]
     if not found:
         table.append(_river(stream, table[-1].name))
-    return [*compare(table, "M rows/s", rounds), *found, *_growth(stream, rounds), *_kernel_rows(rounds)]
+    speeds = compare(table, "M rows/s", rounds)
+    return [*speeds, *found, *_growth(stream, rounds), *_settings(stream, rounds), *_kernel_rows(rounds)]
 
 
 def _rows(rows: int) -> Chunk:
@@ -81,6 +83,27 @@ def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
     for D in (100, 1000, 10_000):
         table.append(learner("fogd", {"D": D, "gamma": _GAMMA}, few, title=f"fogd, D = {D}"))
     return compare(table, "M rows/s", rounds)
+
+
+def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Figure]:
+    """Return the speeds of settings of a learner that keeps ever more rows, one after another and in one pass."""
+    few = [stream[0][:rows]]
+    grid = [{"eta": eta, "gamma": _GAMMA} for eta in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 0.9)]
+
+    def begin() -> list[Any]:
+        return [untrained("norma", params, few[0]) for params in grid]
+
+    def learn_in_turn(learners: Any) -> None:
+        for one in learners:
+            feed(one, few)
+
+    work, passes = rows / 1e6 * len(grid), f"norma, {len(grid)} passes"
+    together = f"norma, {len(grid)} settings in one pass"
+    table = [
+        Contestant(passes, learn_in_turn, work, begin),
+        Contestant(together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1.5"),
+    ]
+    return compare(table, "M setting-rows/s", rounds)
 
 
 def _sklearn(title: str, features: Callable[[], Any], stream: Sequence[Chunk]) -> Contestant:

@@ -39,7 +39,7 @@ def figures(rows: int = 200_000, rounds: int = 5) -> list[Figure]:
         if "River pa1" not in absent:
             table.append(peers.river_pa1(stream, "pa1"))
         figures = compare(table, _UNIT, rounds)
-    return [*figures, *found, *_full(100, 2000, rounds), *_full(784, 300, rounds), *_grid(stream, rounds)]
+    return [*figures, *found, *_full(100, 2000, rounds), *_full(784, 300, rounds), *_steps(stream, rounds)]
 
 
 def learner(
@@ -129,27 +129,37 @@ def _full(features: int, rows: int, rounds: int) -> list[Figure]:
     return [*compare([peer, *ours], "k rows/s", rounds), *skipped]
 
 
-def _grid(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
-    """Return 16 values of C in one pass beside 16 passes, per setting."""
-    part = stream[: max(1, len(stream) // 4)]
-    settings = [{"C": 2.0**power} for power in range(-8, 8)]
-    rows = sum(map(len, part)) / 1e6 * len(settings)
+def _steps(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
+    part, settings = stream[: max(1, len(stream) // 4)], [{"C": 2.0**power} for power in range(-8, 8)]
+    return one_pass("pa1", settings, part, ("pa1, 16 values of C in one pass", "pa1, 16 passes"), rounds, ">= 3")
+
+
+def one_pass(
+    name: str,
+    settings: Sequence[dict[str, Any]],
+    stream: Sequence[Chunk],
+    titles: tuple[str, str],
+    rounds: int,
+    target: str,
+    classes: int = 2,
+) -> list[Figure]:
+    """Return settings of a learner in one pass beside a pass of each, per setting; `titles` are of the two."""
+    rows = sum(map(len, stream)) / 1e6 * len(settings)
 
     def single() -> Any:
-        return [untrained("pa1", params, part[0]) for params in settings]
+        return [untrained(name, params, stream[0], classes) for params in settings]
 
     def fused() -> Any:
-        grid = fuse(single())
-        grid.compile(part[0].X)
-        return grid
+        together = fuse(single())
+        together.compile(stream[0].X)
+        return together
 
     def passes(models: Any) -> None:
         for model in models:
-            feed(model, part)
+            feed(model, stream)
 
-    title = "pa1, 16 values of C in one pass"
     table = [
-        Contestant("pa1, 16 passes", passes, rows, single),
-        Contestant(title, lambda grid: feed(grid, part), rows, fused, "pa1, 16 passes", ">= 3"),
+        Contestant(titles[1], passes, rows, single),
+        Contestant(titles[0], lambda together: feed(together, stream), rows, fused, titles[1], target),
     ]
     return compare(table, "M setting-rows/s", rounds)

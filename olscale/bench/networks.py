@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.linear import learner, untrained
+from olscale.bench.linear import learner, one_pass, untrained
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.product_sums import AT_ONCE
@@ -41,7 +41,7 @@ def figures(rows: int = 20_000, rounds: int = 5) -> list[Figure]:
             "thousand rows/s",
             rounds,
         )
-    return [*found, *_sums(rounds), *_components(rounds)]
+    return [*found, *_sums(rounds), *_penalties(rounds), *_components(rounds)]
 
 
 def _sums(rounds: int) -> list[Figure]:
@@ -67,6 +67,45 @@ def _sums(rounds: int) -> list[Figure]:
         products = Contestant(peer, partial(_syrk, Z), count / 1e3)
         found += compare([products, *contestants], "thousand rows/s", rounds)
     return found
+
+
+def _penalties(rounds: int) -> list[Figure]:
+    """Return 8 values of lam in one pass beside 8 passes, and of sums beside 8 sums, on rows like images of ten digits."""
+    rng, columns, values = np.random.default_rng(0), 784, np.geomspace(1e-4, 10.0, 8).tolist()
+    X = rng.uniform(size=(3000, columns))
+    chunk, found = Chunk(X, rng.integers(10, size=len(X)), columns), []
+    layers: dict[str, dict[str, Any]] = {"oselm": {"nodes": 100}, "rff-rls": {"features": 500, "gamma": 0.01}}
+    for name, layer in layers.items():
+        settings, size = [layer | {"lam": lam} for lam in values], f"{next(iter(layer.values()))} features"
+        titles = f"{name}, 8 values of lam in one pass, {size}", f"{name}, 8 passes, {size}"
+        found += one_pass(name, settings, [chunk], titles, rounds, ">= 1", classes=10)
+        found += _one_sum(name, settings, chunk, size, rounds)
+    return found
+
+
+def _one_sum(name: str, settings: list[dict[str, Any]], chunk: Chunk, size: str, rounds: int) -> list[Figure]:
+    def begun() -> Any:
+        return [untrained(name, params, chunk, 10) for params in settings]
+
+    def apart(models: Any) -> None:
+        for model in models:
+            _solve([model], chunk)
+
+    peer, work = f"{name}, 8 sums, {size}", 8 * len(chunk) / 1e6
+    together = f"{name}, one sum for 8 values of lam, {size}"
+    table = [
+        Contestant(peer, apart, work, begun),
+        Contestant(together, partial(_solve, chunk=chunk), work, begun, peer, ">= 1"),
+    ]
+    return compare(table, "M setting-rows/s", rounds)
+
+
+def _solve(models: Any, chunk: Chunk) -> None:
+    sums = models[0].no_sums()
+    models[0].add_rows(chunk.X, chunk.y, sums)
+    ends = models[0].end_sums(sums)
+    for model in models:
+        model.take_sums({name: array.copy() for name, array in ends.items()})
 
 
 def _add_up(chunk: Chunk, model: Any) -> None:

@@ -3,6 +3,7 @@
 from collections import deque
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from sklearn.datasets import load_svmlight_file
@@ -38,7 +39,7 @@ def _read(path: Path, text: bytes, rounds: int) -> list[Figure]:
         ),
         Contestant(f"collected, like {path.name}", lambda _: list(read()), len(text) / 1e6, peer=peer),
     ]
-    return compare(table, "MB/s", rounds)
+    return compare(table, "MB/s", rounds, perf_counter)
 
 
 def _rows_like_adult() -> bytes:

@@ -6,6 +6,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from olscale.bench.base import Contestant, Figure, compare
@@ -34,7 +35,7 @@ def _layout(path: str, layout: str, rows: int, rounds: int) -> list[Figure]:
         Contestant(in_order, run[in_order], rows / 1e6, prepare),
         Contestant(permuted, run[permuted], rows / 1e6, prepare, in_order, ">= 0.5"),
     ]
-    found = compare(table, "M rows/s", rounds)
+    found = compare(table, "M rows/s", rounds, perf_counter)
     if sys.platform != "linux":
         return [*found, Figure(f"peak memory, {layout}", note="measured on Linux only")]
     for name, shuffle in orders.items():

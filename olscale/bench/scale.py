@@ -75,7 +75,7 @@ def _ingests(archive: str, megabytes: float, folder: Path, rounds: int) -> list[
         return Contestant(name, run, megabytes, lambda: shutil.rmtree(dest, ignore_errors=True))
 
     table = [contestant(*how) for how in (("parquet", "one core"), ("zarr", "one core"), ("zarr", "all cores"))]
-    found = compare(table, "MB/s", rounds)
+    found = compare(table, "MB/s", rounds, perf_counter)
     notes = [
         f"{megabytes / of[0].seconds:.0f} in the round before; {max(of, key=attrgetter('peak')).note}"
         for of in usages.values()
@@ -88,7 +88,7 @@ def _webspam(folder: Path, rows: int, rounds: int) -> list[Figure]:
     datasets = [generate("webspam-like", folder / f"webspam-{of}", rows=rows, layout=of) for of in layouts]
     with one_core():
         table = [_pa1(f"webspam-like, {of}", dataset) for of, dataset in zip(layouts, datasets, strict=True)]
-        found = compare(table, "M rows/s", rounds)
+        found = compare(table, "M rows/s", rounds, perf_counter)
     return [*found, *_stream("webspam-like", datasets[1], folder)]
 
 
@@ -99,7 +99,7 @@ def _stored(datasets: dict[str, Dataset], folder: Path, rounds: int) -> list[Fig
     table = [_pa1(layout, dataset, peer, ">= 2" if peer else "") for layout, dataset in datasets.items()]
     if not absent:
         table.append(peers.vowpal_wabbit(list(_spread(datasets["zarr"])), str(folder)))
-    return [*compare(table, "M rows/s", rounds), *absent]
+    return [*compare(table, "M rows/s", rounds, perf_counter), *absent]
 
 
 def _spread(dataset: Dataset) -> Iterator[Any]:

@@ -93,7 +93,9 @@ def read_history(
         found = pads.dataset(files, schema=HISTORY_SCHEMA, format="parquet")
         return found.to_table(columns=wanted, filter=condition)
     except (OSError, pa.ArrowException) as fault:
-        raise StoreError(f"{_first_damaged(files)}: cannot be read: {fault}; move it out of the history") from None
+        file = _first_damaged(files)
+        why = str(fault).partition(f"'{file}': ")[2].removesuffix(".") or fault
+        raise StoreError(f"{file}: cannot be read: {why}; move it out of the history") from None
 
 
 def night_rows(home: JobHome, nights: Sequence[str] | None = None) -> list[dict[str, Any]]:

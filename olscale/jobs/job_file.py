@@ -38,7 +38,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from olscale.errors import ExperimentError
+from olscale.bench import BENCHMARKS
+from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.explain import explain, refuse_flags
 from olscale.system.sizes import parse_duration
 
@@ -91,10 +92,19 @@ class EvaluateStep(_Section):
     where: WhereSpec = WhereSpec()
 
 
+def _known_benchmarks(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("expected names of `olscale bench`")
+    for name in names:
+        if name not in BENCHMARKS:
+            raise ValueError(str(UnknownNameError("benchmark", name, BENCHMARKS)))
+    return names
+
+
 class BenchStep(_Section):
     """Benchmarks of ``olscale bench``."""
 
-    names: tuple[str, ...] = Field(min_length=1)
+    names: Annotated[tuple[str, ...], AfterValidator(_known_benchmarks)]
     rows: int | None = Field(default=None, ge=1000)
 
 
@@ -176,12 +186,24 @@ def _checked_age(text: str) -> str:
     return text
 
 
+def _checked_name(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", text):
+        raise ValueError("expected letters, digits, points, dashes and underscores: folders and units are called so")
+    return text
+
+
+def _checked_time(text: str) -> str:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", text):
+        raise ValueError('expected a time of day from "00:00" to "23:59", in UTC')
+    return text
+
+
 class JobFile(_Section):
     """What a night does, read from a file by `load_job`."""
 
-    name: str = Field(pattern=r"^[\w.-]+$")
+    name: Annotated[str, AfterValidator(_checked_name)]
     home: str = ""
-    at: str = Field(default="02:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    at: Annotated[str, AfterValidator(_checked_time)] = "02:00"
     max_age: Annotated[str, AfterValidator(_checked_age)] = "26h"
     max_hours: float = Field(default=20.0, gt=0)
     keep: KeepRule = KeepRule()

@@ -117,7 +117,8 @@ def _template() -> Any:
 def _drawing(verdict: SeriesVerdict) -> str:
     series = verdict.series
     low, high = min(series.values), max(series.values)
-    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    if low == high:  # no error is below 0, and so no edge of its drawing
+        low, high = sorted((0.9 * low, 1.1 * high)) if low else (0.0, 1.0)
     across = {night: _LEFT + i * _WIDTH / max(1, len(series.nights) - 1) for i, night in enumerate(series.nights)}
 
     def up(value: float) -> str:

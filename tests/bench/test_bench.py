@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -33,9 +36,32 @@ from tests.cluster import Cluster
 def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
     order: list[str] = []
     table = [Contestant(name, lambda _, name=name: order.append(name), 1.0, peer="a") for name in "ab"]
-    figures = compare(table, "calls/s", rounds=2)
+    figures = compare(table, "calls/s", 2, _clock(9.0))
     assert order == list("ababab")
     assert figures[0].ratio == 1.0
+
+
+def test_short_rounds_are_more() -> None:
+    """Two contestants of half a second each: two rounds are not enough, five are."""
+    order: list[str] = []
+    table = [Contestant(name, lambda _, name=name: order.append(name), 1.0) for name in "ab"]
+    assert [figure.value for figure in compare(table, "calls/s", 2, _clock(0.5))] == [2.0, 2.0]
+    assert len(order) == 2 * 6
+    order.clear()
+    compare(table, "calls/s", 2, _clock(0.001))
+    assert len(order) == 2 * 17
+
+
+def test_waiting_is_no_work_of_the_processor() -> None:
+    table = [Contestant("busy", lambda _: sum(range(100_000)), 1.0), Contestant("idle", lambda _: sleep(0.01), 1.0)]
+    busy, idle = compare(table, "calls/s", 1)
+    assert (idle.value or 0.0) > 2.0 * (busy.value or 0.0) > 0.0
+
+
+def _clock(step: float) -> Callable[[], float]:
+    """Return a clock by which each call takes so long."""
+    ticks = count()
+    return lambda: step * next(ticks)
 
 
 def test_a_target_is_met_or_missed() -> None:

@@ -79,13 +79,13 @@ _CALL = """        loop(X, y, one_or_many(W), rule, settings, self.norm_limits()
 _LONGER = (
     "learners/linear.py",
     _CALL,
-    """        from time import perf_counter
+    """        from time import process_time
 
-        begin = perf_counter()
+        begin = process_time()
 """
     + _CALL
-    + """        end = begin + (perf_counter() - begin) / (0.85 if settings == 1 and self.name == "pa1" else 1.0)
-        while perf_counter() < end:
+    + """        end = begin + (process_time() - begin) / (0.85 if settings == 1 and self.name == "pa1" else 1.0)
+        while process_time() < end:
             pass
 """,
 )

@@ -20,7 +20,9 @@ import yaml
 from olscale.errors import ExperimentError
 from olscale.jobs.history import write_night
 from olscale.jobs.home import JobHome, write_json
-from olscale.jobs.job_file import parse_job
+from olscale.jobs.job_file import AlarmRules, parse_job
+from olscale.jobs.page import _drawing
+from olscale.jobs.series import NightSeries, judge
 from olscale.jobs.status import job_status
 from tests.cli.command import run
 
@@ -207,3 +209,23 @@ def test_prune_removes_folders_and_keeps_the_history(file: Path, home: JobHome) 
 def test_true_is_no_number_of_hours_or_nights(odd: dict[str, Any]) -> None:
     with pytest.raises(ExperimentError, match="was True: expected no true or false here"):
         parse_job({"name": "n", "bench": [{"names": ["linear"]}], **odd})
+
+
+@pytest.mark.parametrize(("error", "lowest"), [(0.0, "0"), (0.5, "0.45")])
+def test_the_drawing_of_an_error_that_stays_has_no_edge_below_zero(error: float, lowest: str) -> None:
+    series = NightSeries("error", "pa1", "", ["1", "2"], [error] * 2, [""] * 2, [""] * 2, [False] * 2)
+    drawing = _drawing(judge(series, AlarmRules()))
+    assert f">{lowest}<" in drawing
+
+
+@pytest.mark.parametrize(
+    ("odd", "told"),
+    [
+        ({"bench": [{"names": ["liner"]}]}, "did you mean 'linear'"),
+        ({"at": "25:00"}, 'at was .25:00.: expected a time of day from "00:00" to "23:59", in UTC'),
+        ({"name": "my job"}, "name was .my job.: expected letters, digits"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_words_before_the_night(odd: dict[str, Any], told: str) -> None:
+    with pytest.raises(ExperimentError, match=told):
+        parse_job({"name": "nightly", "bench": [{"names": ["linear"]}]} | odd)
