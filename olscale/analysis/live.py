@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import nan
 
 from olscale.results.live import LiveEvaluation, LiveRun
 
@@ -59,7 +59,7 @@ def learners_of(evaluation: LiveEvaluation) -> dict[str, list[LiveLearner]]:
 
 
 def _learner(label: str, runs: list[LiveRun], stream: str) -> LiveLearner:
-    heard = [run.error for run in runs if not isnan(run.error)]
+    heard = [run.errors[-1] for run in runs if run.errors]
     shown = next((run for run in runs if run.stream == stream), runs[0])
     done = [run for run in runs if run.outcome]
     failed = sum(run.outcome != "ok" for run in done)

@@ -64,6 +64,8 @@ class _Drive:
     def __init__(self, client: Any, store: str, progress: Progress, stop: Stop, settings: ExecutionSettings) -> None:
         self._client, self._store, self._progress, self._stop = client, store, progress, stop
         self._settings = settings
+        self._turn = asyncio.Event()
+        self._turn.set()
         self._workers = Workers(client, self._fits, settings)
         self._calls = GroupCalls(client, store, self._workers, progress, stop, settings)
         self._learners: tuple[str, ...] = ()
@@ -179,8 +181,14 @@ class _Drive:
         Half of a group that did is run alone at once, and one more death is enough to look into its own halves.
         """
         last = 1 if suspect and len(group.runs) > 1 else self._settings.attempts
-        checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
-        deaths, place = 0, await asyncio.to_thread(checkpoints.place)
+        # However long their files take to look at, groups line up for workers in their order: the longest come first.
+        turn, self._turn = self._turn, (next_turn := asyncio.Event())
+        try:
+            checkpoints = Checkpoints(await asyncio.to_thread(open_store, self._store), group)
+            deaths, place = 0, await asyncio.to_thread(checkpoints.place)
+            await turn.wait()
+        finally:  # nobody waits for a group whose files could not be looked at
+            next_turn.set()
         while deaths < last:
             try:
                 report = await self._calls.run(group, alone=deaths == last - 1 and (suspect or deaths > 0))

@@ -86,13 +86,13 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
 
 
 def merge_group(group: RunGroup, store: str) -> TaskReport:
-    """Write the record of a run whose shards have all been run.
+    """Write the record of a run, or of several of the same sums, whose shards have all been run.
 
     Another process that runs the same experiment may have written it, and cleared the scratch arrays, before.
     """
     with answering() as answer:
         target = open_store(store)
-        run, key = group.runs[0].id, group.runs[0].stream
+        runs, key = [run.id for run in group.runs], group.runs[0].stream
 
         def keep(whole: RunState, learned: Learned) -> None:
             if group.keeps_models:
@@ -102,20 +102,22 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
                 keep_models(target, group, [(whole, transforms.pipeline(None))])
 
         try:
-            scratch = Scratch(target, run)
+            scratch = Scratch(target, runs[0])
             if group.summed:
-                record, going = merge_sums(group, scratch)
-                if group.keeps_models:
-                    keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
+                records = []
+                for record, going in merge_sums(group, scratch):
+                    if group.keeps_models:
+                        keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
+                    records.append(record)
             else:
-                record = merge_shards(group, scratch, keep)
+                records = [merge_shards(group, scratch, keep)]
         except StoreError:
-            if group.replaces or run not in target.done():
+            if group.replaces or not target.done().issuperset(runs):
                 raise
-            record = target.get(run)
+            records = [target.get(run) for run in runs]
         else:
-            write_records(target, group, [record])
-        answer.report = TaskReport(outcomes={run: record.outcome})
+            write_records(target, group, records)
+        answer.report = TaskReport(outcomes={record.id: record.outcome for record in records})
     return answer.report
 
 

@@ -25,6 +25,10 @@ from olscale.results.selections import Selection, selection_file, write_selectio
 from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
 
+EXPECTED_POWER = 0.75
+"""The time left is told from forecasts to this power: what was forecast the longest, and comes first, was mostly forecast
+too long (``python -m docs.time_left``)."""
+
 RETRIES = ("lost", "failed", "all")
 """Which runs are computed again though the store has them."""
 
@@ -180,12 +184,13 @@ def _work(groups: Iterable[RunGroup], plan: RunPlan) -> dict[str, Work]:
     """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
     work = {}
     for group in groups:
-        rows, cost = group.rows * len(group.runs), seconds_of(plan, group.runs)
+        rows, cost = group.rows * len(group.runs), seconds_of(plan, group.runs[:1] if group.summed else group.runs)
         task = plan.sources[group.runs[0].stream.fingerprint].task
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
-            work[part.name] = Work(share, cost * len(own) / classes, group.runs, headline_of(task))
+            weight = (cost * len(own) / classes) ** EXPECTED_POWER
+            work[part.name] = Work(share, weight, group.runs, headline_of(task))
     return work
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from itertools import accumulate, groupby, product
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from olscale.errors import StoreError
 from olscale.results.compacted import (
@@ -192,6 +191,8 @@ def _cut(store: Store, kind: str, depth: int, compacted: Mapping[str, pa.Chunked
 
     Each is read once then, and not once a prefix, with no more rows at a time than a compacted file has.
     """
+    import pyarrow.compute as pc
+
     short = [name for name in compacted if len(prefix_of(name)) < depth]
     ends = accumulate(len(compacted[name]) for name in short)
     for _, batch in groupby(zip(ends, short, strict=True), lambda each: each[0] // ROWS):
@@ -230,6 +231,8 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _rows(store: Store, kind: str, names: Sequence[str], prefix: str) -> list[pa.Table]:
+    import pyarrow.compute as pc
+
     tables = [SCHEMAS[kind].empty_table()]
     for name in names:
         try:

@@ -12,11 +12,11 @@ union of its compacted and single files, whatever their number: where several ha
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
+from operator import lt
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from olscale.results.record import OUTCOMES
@@ -29,6 +29,9 @@ DECIDES = {"runs": "outcome", "timings": "finished_at"}
 
 _GROUP = 5000
 """Rows of a row group: what is lost at most when a bit of a compacted file flips."""
+
+_FEW = 1000
+"""Rows that are looked through without Arrow's functions, whose import takes longer."""
 
 _BULK = ("run", "curve_rows", "curve_mistakes", "segments", "series")
 """Columns that no average needs; they are packed tighter than those that are read for each."""
@@ -180,6 +183,13 @@ def salvage(kind: str, data: bytes) -> pa.Table:
     return pa.concat_tables(tables)
 
 
+def rows_of(table: pa.Table, ids: Collection[str]) -> pa.Table:
+    """Return the rows of these runs."""
+    some = frozenset(ids)
+    wanted = [id in some for id in table["id"].to_pylist()]
+    return table if all(wanted) else table.filter(pa.array(wanted, pa.bool_()))
+
+
 def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     """Sort rows by id and keep one of each run: of results the better outcome, of timings the latest.
 
@@ -187,7 +197,11 @@ def deduplicate(table: pa.Table, kind: str) -> pa.Table:
     bytes of a run depend on its definition alone.
     """
     ids = table["id"]
-    if len(ids) < 2 or pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+    if len(ids) < _FEW and all(map(lt, few := ids.to_pylist(), few[1:])):
+        return table
+    import pyarrow.compute as pc
+
+    if pc.all(pc.less(ids[:-1], ids[1:])).as_py():
         return table
     decides = table[DECIDES[kind]]
     if kind == "runs":

@@ -4,7 +4,6 @@ import errno
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from olscale.errors import StoreError
 from olscale.results.compacted import SCHEMAS, read_compacted
@@ -67,12 +66,13 @@ class CompactedFiles:
     def row(self, id: str) -> ReadResult:
         """Return the row of one run, if there is one."""
         for name, ids in self.ids().items():
-            if pc.index(ids, id).as_py() >= 0:
+            if ids.index(id).as_py() >= 0:
                 try:
                     table = read_compacted(self._files, self._kind, name, SCHEMAS[self._kind].names)
                 except (OSError, ValueError, pa.ArrowException) as fault:
                     return ReadResult([], {name: fault})
-                return ReadResult([table.filter(pc.equal(table["id"], id))])
+                at = table["id"].index(id).as_py()
+                return ReadResult([table.slice(at, 1)] if at >= 0 else [])
         return ReadResult()
 
     def _all(

@@ -5,17 +5,16 @@ Killed at any instant, a store has lost nothing else. A compaction at the same t
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from olscale.errors import ParameterError, StoreError, UnknownNameError
 from olscale.results.checked_json import DAMAGE, json_content
-from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, prefix_of, read_compacted, rows_of
 from olscale.results.kept_models import forget_models, kept_ids
 from olscale.results.plans import plan_file, read_plans
 from olscale.results.record import Record
@@ -88,7 +87,7 @@ def forget(store: StoreRuns, ids: set[str]) -> None:
 def take_out_of_compacted(store: StoreRuns, ids: set[str]) -> None:
     """Put the results of runs that are in compacted files into single files, where they can be replaced in one step."""
     for name, of in store.compacted_ids("runs").items():
-        rows = _rows(store, "runs", name).filter(pc.is_in(of, value_set=_array(ids))) if _has_any(of, ids) else None
+        rows = rows_of(_rows(store, "runs", name), ids) if _has_any(of, ids) else None
         for row in rows.to_pylist() if rows is not None else ():
             if not store.exists(file_of("runs", row["id"])):
                 store.put(file_of("runs", row["id"]), run_bytes(record_of(row, None)))
@@ -128,7 +127,7 @@ def _drop_rows(store: StoreRuns, kind: str, ids: set[str]) -> None:
         if not _has_any(of, ids):
             continue
         rows = _rows(store, kind, name)
-        kept = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=_array(ids))))
+        kept = rows_of(rows, set(rows["id"].to_pylist()) - ids)
         if kept.num_rows:
             data = compacted_bytes(kept)
             store.put(compacted_name(kind, prefix_of(name), data), data)
@@ -137,10 +136,6 @@ def _drop_rows(store: StoreRuns, kind: str, ids: set[str]) -> None:
 
 def _has_any(found: pa.ChunkedArray, ids: set[str]) -> bool:
     return not ids.isdisjoint(found.to_pylist())
-
-
-def _array(ids: Iterable[str]) -> pa.Array:
-    return pa.array(sorted(ids), pa.string())
 
 
 def _rows(store: StoreRuns, kind: str, name: str) -> pa.Table:

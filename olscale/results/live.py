@@ -172,9 +172,9 @@ class LiveEvaluation:
 
     @property
     def seconds_left(self) -> float:
-        """Time left at the speed so far; NaN while nothing has moved."""
-        done = self.share_done - self._begun_with
-        return (1.0 - self.share_done) / done * (self.heard - self.moved) if done > 0.0 and self.moved else nan
+        """Time left at the speed so far; NaN while there is none."""
+        done, seconds = self.share_done - self._begun_with, self.heard - self.moved
+        return (1.0 - self.share_done) / done * seconds if done > 0.0 and seconds > 0.0 and self.moved else nan
 
     @property
     def rows_per_second(self) -> float:

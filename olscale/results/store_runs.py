@@ -5,10 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from olscale.errors import StoreError
-from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name
+from olscale.results.compacted import SCHEMAS, compacted_bytes, compacted_name, rows_of
 from olscale.results.read import read_row, read_table, refuse_damage
 from olscale.results.record import Record, is_run_id
 from olscale.results.rows import record_of, run_bytes, run_row, timing_bytes, timing_row
@@ -129,7 +128,7 @@ class StoreRuns(StoreFiles):
         table = self._read_table(
             on_damage, "runs", ("lost", "runs"), [*dict.fromkeys(["id", *wanted])], dictionaries, ids
         )
-        return table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string()))).select(wanted)
+        return rows_of(table, ids).select(wanted)
 
     def timings(
         self,
@@ -167,7 +166,7 @@ class StoreRuns(StoreFiles):
         table = self._read_table(on_damage, "timings", ("timings",), [*dict.fromkeys(["id", *fetched])], dictionaries)
         # Timings without their run belong to one that was interrupted before the commit.
         if not table["id"].equals(ids):
-            table = table.filter(pc.is_in(table["id"], value_set=ids.combine_chunks()))
+            table = rows_of(table, set(ids.to_pylist()))
         return table.select(fetched)
 
     def get(self, id: str) -> Record:
@@ -202,4 +201,4 @@ class StoreRuns(StoreFiles):
     def _has(self, id: str) -> bool:
         if self.exists(file_of("runs", id)):
             return True
-        return any(pc.index(ids, id).as_py() >= 0 for ids in self.compacted_ids().values())
+        return any(ids.index(id).as_py() >= 0 for ids in self.compacted_ids().values())

@@ -99,6 +99,15 @@ def test_stores_without_the_option_say_nothing_of_it(shelf: Path, tmp_path: Path
     assert "McNemar" not in run("compare", store).stdout
 
 
+@pytest.mark.parametrize("form", ["table", "json", "latex", "markdown"])
+def test_no_run_in_common_is_told(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """As where each learner has diverged in another permutation."""
+    evaluate(experiment(shelf), tmp_path / "store", in_process=True)
+    monkeypatch.setattr("olscale.report.mcnemar.compare_rows", lambda *_: ())
+    told = run("compare", str(tmp_path / "store"), "--format", form).stdout
+    assert "was asked for, but no run is common to all learners" in " ".join(told.split())
+
+
 def test_a_regression_is_refused_in_one_line(shelf: Path, tmp_path: Path) -> None:
     words = ("evaluate", "--dataset", shelf / "targets", "--learner", "pa1-r", "--mcnemar", "--store", tmp_path / "s")
     refused = run(*words)

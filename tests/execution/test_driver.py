@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution import compatibility as agreement
 from olscale.execution import driver, group_calls, workers
+from olscale.execution.checkpoints import Checkpoints
 from olscale.execution.driver import drive
 from olscale.execution.on_worker import StreamActor
 from olscale.execution.progress import Tally
-from olscale.execution.settings import ExecutionSettings
+from olscale.execution.settings import SETTINGS, ExecutionSettings
+from olscale.execution.shutdown import Stop
 from olscale.execution.task_report import TaskReport
 from olscale.results.store import open_store
 
@@ -62,6 +65,32 @@ def test_every_pack_is_run(packs: dict[str, list[RunGroup]], store: str) -> None
 
     run()
     assert len(open_store(store).done()) == 9
+
+
+def test_groups_line_up_in_their_order_however_long_their_files_take_to_look_at(
+    packs: dict[str, list[RunGroup]], store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The longest come first: one that came last would be worked on while all other workers have nothing."""
+    groups, lined_up = packs["permuted"], []
+    assert len(groups) > 1
+    place = Checkpoints.place
+
+    def slow(self: Checkpoints) -> Any:
+        sleep(0.3 * (self._group == groups[0]))
+        return place(self)
+
+    async def run(group: RunGroup, alone: bool) -> TaskReport:
+        lined_up.append(group)
+        return TaskReport()
+
+    async def all_of() -> None:
+        drive = driver._Drive(None, store, Tally(), Stop(), SETTINGS)
+        monkeypatch.setattr(drive._calls, "run", run)
+        await drive._run_all(groups)
+
+    monkeypatch.setattr(Checkpoints, "place", slow)
+    asyncio.run(all_of())
+    assert lined_up == groups
 
 
 async def _emptied(*workers: Any) -> bool:
