@@ -15,7 +15,7 @@ from olscale.analysis.rank_tests import rank
 from olscale.analysis.replicates import Within, compare_within, replicate_values, setting_of
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
-from olscale.measures import HEADLINES, measure_of
+from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
 from olscale.report.notes import count_notes, partial_notes
 from olscale.results import Store, canonical_json
@@ -102,6 +102,7 @@ def compared(
         cells, learners, datasets = _grid(shown)
         known.update(learners)
         kept, notes = _complete(cells, learners, datasets)
+        notes += _without(name, of, shown)
         names = [one for one in learners if one in kept[0]]
         sets = [one for one in datasets if one in kept[1]]
         if len(names) < 2 or not sets or (baseline is not None and baseline not in names):
@@ -170,6 +171,13 @@ def _complete(
             break
     which = [f"{name} ({_missing(name, cells, learners, datasets)})" for name in (*learners, *datasets) if name in left]
     return (rows, columns), [f"Left out for want of figures: {'; '.join(which)}."] if which else []
+
+
+def _without(metric: str, of: Iterable[Summary], shown: Iterable[Summary]) -> list[str]:
+    """Tell which data sets have no figure to compare by, as those without a test split have no test error."""
+    there = {(s.dataset, s.fingerprint) for s in shown}
+    other = dict.fromkeys(column_of(s).dataset for s in of if s.n and (s.dataset, s.fingerprint) not in there)
+    return [f"Left out, having no {metric_words(metric)}: {', '.join(other)}."] if other else []
 
 
 def _missing(name: str, cells: Mapping[tuple[str, str], Any], learners: Sequence[str], datasets: Sequence[str]) -> str:

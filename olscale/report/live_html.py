@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from math import isfinite, isnan
 from time import time
@@ -18,7 +18,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8
 
 _DASHES = ("", "6 3", "2 3")
 _WIDE, _HIGH, _LEFT, _BELOW = 460, 150, 44, 18
-_MOST_LINES, _MOST_NOTES = 12, 5
+_MOST_LINES, _MOST_NOTES, _MOST_SETS = 12, 5, 8
 
 STYLE = """<style>
 .olscale-live { font: 13px/1.45 system-ui, sans-serif; color: inherit; max-width: 62rem; }
@@ -50,7 +50,7 @@ def _one(evaluation: LiveEvaluation, now: float) -> str:
     left = f", {duration_text(evaluation.seconds_left)} left" if evaluation.state(now) == "running" else ""
     failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
     bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
-    datasets = "".join(_dataset(name, learners) for name, learners in learners_of(evaluation).items())
+    datasets = _datasets(learners_of(evaluation))
     notes = "".join(f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:])
     return (
         f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"
@@ -60,16 +60,45 @@ def _one(evaluation: LiveEvaluation, now: float) -> str:
     )
 
 
+def _datasets(found: Mapping[str, Sequence[LiveLearner]]) -> str:
+    """Return data sets with their learners and curves: of very many those that go on, and a line for each of the others."""
+    shown = sorted(found, key=lambda name: not _goes_on(found[name]))[:_MOST_SETS]
+    rest = {name: learners for name, learners in found.items() if name not in shown}
+    return "".join(_dataset(name, found[name]) for name in found if name in shown) + (_others(rest) if rest else "")
+
+
+def _goes_on(learners: Sequence[LiveLearner]) -> bool:
+    heard = any(learner.done or not isnan(learner.error) for learner in learners)
+    return heard and any(learner.done < learner.runs for learner in learners)
+
+
+def _others(found: Mapping[str, Sequence[LiveLearner]]) -> str:
+    rows = "".join(
+        f'<tr><td class="text">{_text(name)}</td><td class="text">{_text(best.label) if not isnan(best.error) else "-"}</td>'
+        f"<td>{error_text(best.error, best.metric)}</td>"
+        f"<td>{sum(learner.done for learner in learners)}/{sum(learner.runs for learner in learners)}</td></tr>"
+        for name, learners in found.items()
+        for best in (min(learners, key=_by_error),)
+    )
+    heads = ("data set", "best so far", "error so far", "runs done")
+    head = "".join(f"<th{' class=text' if i < 2 else ''}>{words}</th>" for i, words in enumerate(heads))
+    return f'<h4>{len(found)} more data sets</h4><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+def _by_error(learner: LiveLearner) -> tuple[bool, float]:
+    return isnan(learner.error), learner.error
+
+
 def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
-    known = [learner for learner in learners if not isnan(learner.error)]
-    best = sorted(known, key=lambda learner: learner.error)[:_MOST_LINES]
+    ranked = sorted(learners, key=_by_error)
+    best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
     # Lines keep their colours while ranks change.
-    looks = {learner.label: i for i, learner in enumerate(learner for learner in learners if learner in best)}
+    looks = {label: i for i, label in enumerate(learner.label for learner in learners if learner.label in best)}
     rows = "".join(
         f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
         f"<td>{error_text(learner.error, learner.metric)}</td><td>{learner.done}/{learner.runs}"
         f"{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
-        for learner in sorted(learners, key=lambda learner: (isnan(learner.error), learner.error))[: 2 * _MOST_LINES]
+        for learner in ranked[: 2 * _MOST_LINES]
     )
     more = len(learners) - 2 * _MOST_LINES
     hidden = f'<p class="small">{more} more settings</p>' if more > 0 else ""

@@ -61,10 +61,16 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
                 note += first_of_several(one, column)
                 yield RowsCompared(column, rows, pairs, outcome.baseline or outcome.learners[0], note)
+            elif any(of):
+                note = "The test was asked for, but no run is common to all learners: nothing is compared."
+                yield RowsCompared(column, rows, (), outcome.baseline or outcome.learners[0], note)
 
 
 def rows_table(found: RowsCompared) -> Table:
     """Return the pairs, a row each: rows that one of them alone predicts rightly, and p."""
+    title = f"McNemar's test on {found.rows} of {found.dataset}"
+    if not found.pairs:
+        return Table(title, ("common runs",), ("all learners",), ((Entry("0"),),), (found.note,))
     pairs, said = shown_pairs(found.pairs, found.best)
     n = len(pairs[0].p)
     columns = ["first only", "second only", "p", "corrected p", *(["significant"] if n > 1 else [])]
@@ -81,7 +87,6 @@ def rows_table(found: RowsCompared) -> Table:
         else []
     )
     names = tuple(f"{pair.a} : {pair.b}" for pair in pairs)
-    title = f"McNemar's test on {found.rows} of {found.dataset}"
     return Table(
         title, tuple(columns), names, tuple(entries), (*notes, found.note, *said), best="corrected p at most 0.05"
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 
+from olscale.execution.evaluate import evaluate
 from olscale.report.dashboard import serve
 from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
@@ -46,6 +47,17 @@ def test_a_regression_shows_its_rmse() -> None:
     assert "<th>RMSE so far</th>" in live_html([one], now=112.0)
 
 
+def test_of_many_data_sets_those_that_go_on_are_shown_with_their_curves() -> None:
+    one = going()
+    one.runs |= {f"r{i}": LiveRun(f"r{i}", f"set-{i}", "pa", {}, outcome="ok" * (i < 50)) for i in range(60)}
+    one.runs["r55"].rows, one.runs["r55"].errors = [100, 200], [0.5, 0.25]
+    whole, rest = live_html([one], now=112.0).split("<h4>53 more data sets</h4>")
+    assert whole.count("<h4>") == 1 + 8
+    assert "<h4>d&amp;d</h4>" in whole
+    assert "<h4>set-55</h4>" in whole
+    assert '<td class="text">set-49</td><td class="text">-</td><td>-</td><td>1/1</td>' in rest
+
+
 def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None:
     html = live_html([going()], now=112.0)
     assert "&lt;b&gt;tuning&lt;/b&gt;" in html
@@ -55,27 +67,55 @@ def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None
     assert "<script" not in html
 
 
-def test_a_notebook_shows_an_evaluation_until_its_end(shelf: Path, tmp_path: Path) -> None:
+def test_who_is_watched_gets_the_same_bytes_as_who_is_not(shelf: Path, tmp_path: Path) -> None:
+    """By a notebook, which shows the evaluation until its end, and the served page, both from its journal."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     code = f"""
 import olscale
+from olscale.execution.settings import ExecutionSettings
 experiment = olscale.Experiment(
-    name="seen", datasets=[{{"path": {str(shelf / "dense")!r}}}], learners=[{{"name": "pa1"}}],
+    name="seen", datasets=[{{"path": {str(shelf / "dense")!r}}}], learners=[{{"name": "perceptron"}}, {{"name": "pa1"}}],
     protocol={{"order": "time"}})
-job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True, background=True)
+often = ExecutionSettings(report_seconds=0.0)
+job = olscale.evaluate(experiment, {str(tmp_path / "store")!r}, in_process=True, background=True, settings=often)
 """
     cells = [nbformat.v4.new_code_cell(cell) for cell in (code, "job.wait().computed")]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(notebook, timeout=120).execute()
+
+    async def look() -> str:
+        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        store = open_store(tmp_path / "store", create=True)
+        server = asyncio.create_task(serve([store], 0, ready=address.set_result))
+        url, client = await address, AsyncHTTPClient()
+        going = asyncio.create_task(nbclient.NotebookClient(notebook, timeout=120).async_execute())
+        while not going.done():
+            for part in ("", "live/0", "results/0"):
+                await client.fetch(url + part)
+            await asyncio.sleep(0.2)
+        await going
+        last = (await client.fetch(url + "live/0")).body.decode()
+        server.cancel()
+        return last
+
+    assert "seen: done" in asyncio.run(look())
     (shown,) = notebook.cells[0].outputs
     assert shown["data"]["text/plain"].startswith("seen: done")
-    assert "1/1" in shown["data"]["text/html"]
+    assert "2/2" in shown["data"]["text/plain"]
+    assert "<svg" in shown["data"]["text/html"]
     assert not any("widget" in kind for kind in shown["data"])
+
+    bare = tmp_path / "bare"
+    open_store(bare, create=True)
+    (bare / "live").write_text("in the way of a journal")
+    evaluate(two_learners(shelf), bare, in_process=True, progress=False)
+    assert bytes_of(tmp_path / "store" / "runs") == bytes_of(bare / "runs") != {}
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tmp_path: Path) -> None:
-    from olscale.execution.evaluate import evaluate
-
     evaluate(two_learners(shelf), tmp_path / "store", in_process=True, settings=OFTEN)
     store, nights = open_store(tmp_path / "store"), tmp_path / "home" / "page" / "index.html"
     assert "experiment: done" in repr(watch(store))

@@ -108,6 +108,19 @@ def test_ospvm_with_and_without_its_mean(source):
     assert lines[0].get_xdata().tolist() == [15, 30]
 
 
+def test_ospvm_grows_along_the_rows_of_a_data_set_in_the_data_home(source, small_catalogue, shelf, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "orl").symlink_to(shelf / "dense")
+
+    figure = draw("ospvm-2016-fig1", source(("pa", {})))
+
+    assert titles(figure) == ["hidden nodes", "accuracy"]
+    nodes, right = ([line.get_ydata() for line in axis.get_lines()] for axis in figure.axes)
+    assert all(np.all(np.diff(each) >= 0) for each in nodes)
+    assert nodes[1][-1] >= nodes[0][-1] > 0  # a larger ratio takes more
+    assert all(0 <= one <= 100 for each in right for one in each)
+
+
 def test_the_rotating_xor_after_each_hundred_rows(source):
     figure = draw("pamo-2018-fig8", source(("pa", {})))
 

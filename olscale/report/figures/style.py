@@ -107,9 +107,9 @@ def save(figure: Figure, folder: str | Path, name: str, formats: Sequence[str] =
     with styled(), warnings.catch_warnings():
         # A name in a script that the fonts lack is drawn as boxes; the page beside it has it in full.
         warnings.filterwarnings("ignore", r"Glyph \d+")
-        if layout := figure.get_layout_engine():  # or each file would have the figure drawn once more, to lay it out
+        if layout := figure.get_layout_engine():
             layout.execute(figure)
-            figure.set_layout_engine("none")
+            figure.set_layout_engine()  # with one, even "none", each file would have the figure drawn twice
         for path in paths:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
