@@ -64,17 +64,26 @@ def background(frames: str, folder: str, model: str, truth: str | None, after: i
 
 
 def _model(text: str) -> Any:
+    from inspect import signature
+
     from olscale.errors import ParameterError, UnknownNameError
-    from olscale.named_parameters import parse_named, parse_value
+    from olscale.named_parameters import parse_named
     from olscale.video.background import MODELS
 
     name, pairs = parse_named(text)
     if name not in MODELS:
         raise UnknownNameError("model", name, list(MODELS))
-    try:
-        return MODELS[name](**{key: parse_value(value or "") for key, value in pairs})
-    except TypeError as error:
-        raise ParameterError(f"{name}: {error}; see olscale background --help") from None
+    known, given = signature(MODELS[name]).parameters, {}
+    for key, value in pairs:
+        if key not in known:
+            raise UnknownNameError(f"parameter of {name}", key, list(known))
+        kind = type(known[key].default)
+        try:
+            given[key] = kind(value or "")
+        except ValueError:
+            expected = "a whole number" if kind is int else "a number"
+            raise ParameterError(f"{name}: {key} was {value!r}, expected {expected}") from None
+    return MODELS[name](**given)
 
 
 def _sequence(source: str, truth: str | None) -> Iterator[tuple[Any, Any]]:

@@ -155,5 +155,7 @@ def export(file: str, out: str, learner: str | None) -> None:
     from olscale.models.onnx import export_onnx
 
     find_modules_here()
-    export_onnx(load_model(file, learner), out)
-    say(f"{out}: input X (float64), outputs label and scores")
+    model = load_model(file, learner)
+    export_onnx(model, out)
+    outputs = "output scores" if model.about.classes is None else "outputs label and scores"
+    say(f"{out}: input X (float64), {outputs}")

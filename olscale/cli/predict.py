@@ -58,6 +58,10 @@ def predict(
     said = f"{done.rows:,} rows"
     if done.labels:
         said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
+    if done.squares is not None:
+        each = (done.squares / done.rows) ** 0.5
+        named = zip(loaded.about.columns.targets, each, strict=False)
+        said += f", RMSE {each.mean():.4g}" + "".join(f", {target} {rmse:.4g}" for target, rmse in named)
     say(said, err=True)
     if done.unknown:
         say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import IO, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from olscale.compiled.csr import rows_of
 from olscale.errors import ModelError
 from olscale.learners.contract.usable_rows import why_unusable
 from olscale.models.final_model import FinalModel
@@ -31,12 +33,15 @@ class Predicted:
         Values of text columns that the model never met.
     labels, wrong : int
         Rows with a label that is one of the model's classes, and those of them that were predicted otherwise.
+    squares : ndarray of shape (targets,), optional
+        Sums of the squared errors of numbers, where their labels were asked for.
     """
 
     rows: int = 0
     unknown: int = 0
     labels: int = 0
     wrong: int = 0
+    squares: NDArray[np.float64] | None = None
 
 
 def predict(
@@ -102,8 +107,11 @@ def _tables(
         if labels:
             if rows.labels is None:
                 raise ModelError("the source has no labels; leave out --labels")
-            if targets:
-                table |= _by_target("label", targets, np.asarray(rows.labels))
+            if classes is None:
+                known_targets = _labels_of(targets, rows)
+                table |= _by_target("label", targets, known_targets)
+                errors = found - known_targets
+                done.squares = np.sum(errors * errors, axis=0) + (0.0 if done.squares is None else done.squares)
                 yield table
                 continue
             table["label"] = [_plain(label) for label in rows.labels]
@@ -114,6 +122,25 @@ def _tables(
             names = ["score"] if found.shape[1] == 1 else [f"score_{label}" for label in classes]
             table |= {name: found[:, column].tolist() for column, name in enumerate(names)}
         yield table
+
+
+def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
+    """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
+    try:
+        labels = np.asarray(rows.labels, dtype=np.float64).reshape(rows_of(rows.X), -1)
+    except ValueError:
+        raise ModelError("the labels of the source are no numbers, as the model predicts; leave out --labels") from None
+    if labels.shape[1] == max(1, len(targets)):
+        if set(rows.targets) == set(targets):
+            return labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
+        numbered = tuple(f"y{i}" for i in range(len(targets)))  # as arrays are read, which have no names
+        if numbered in (rows.targets, targets):
+            return labels
+    there = ", ".join(map(repr, rows.targets)) or "one"
+    raise ModelError(
+        f"the source has the targets {there}, the model predicts {', '.join(map(repr, targets)) or 'one'}; "
+        "name the same columns with --label, or leave out --labels"
+    )
 
 
 def _by_target(word: str, targets: tuple[str, ...], values: Any) -> dict[str, list[Any]]:

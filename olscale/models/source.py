@@ -30,10 +30,11 @@ from olscale.storage.open import open_storage
 
 @dataclass(frozen=True, slots=True)
 class RowsToPredict:
-    """Consecutive rows with the columns of a model, and their labels where the source has labels."""
+    """Consecutive rows with the columns of a model, and labels (and names of several targets) where the source has them."""
 
     X: Rows
     labels: Target | None
+    targets: tuple[str, ...] = ()
 
 
 class ModelSource:
@@ -84,7 +85,9 @@ class ModelSource:
             self._places = self._places[:0]
             for batch in self._read(source.path):
                 labels = None if batch.unlabelled else batch.target
-                yield self._placed(batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels)
+                yield self._placed(
+                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
+                )
 
     def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
         split = self._split or ("test" if "test" in dataset.splits else "train")
@@ -95,7 +98,8 @@ class ModelSource:
         classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
-            yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels)
+            targets = manifest.targets or ()
+            yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels, targets)
 
     def _read(self, path: str) -> Iterator[Batch]:
         """Yield the batches of one file, with or without a label column, as it turns out to have one."""
@@ -178,6 +182,7 @@ class ModelSource:
         names: Sequence[str] | None,
         tables: Sequence[str] | None,
         labels: Target | None,
+        targets: tuple[str, ...],
     ) -> RowsToPredict:
         columns = self._columns
         self.rows += rows_of(X)
@@ -187,7 +192,7 @@ class ModelSource:
             X = self._moved(X)
         elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
             raise ModelError(f"{self._source} has {count:,} features, the model learned from {columns.count:,}")
-        return RowsToPredict(X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64), labels)
+        return RowsToPredict(X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64), labels, targets)
 
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
         """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""

@@ -82,6 +82,14 @@ def test_what_lacks_figures_is_left_out_by_name(fill) -> None:
     assert "Left out for want of figures: set-3 (none of pa1)." in found["notes"]
 
 
+def test_a_data_set_without_the_figure_is_left_out_by_name(fill, make_record) -> None:
+    store = fill(7)
+    for learner in SHIFTS:
+        store.write(make_record(dataset="untested", learner=learner, params={}, metrics={"cumulative_error": 0.1}))
+    assert "Left out, having no test error: untested." in run("compare", store.path).stdout
+    assert "untested" in run("compare", store.path, "--metric", "cumulative_error").stdout
+
+
 def test_latex_marks_what_is_significant(fill) -> None:
     text = run("compare", fill(7).path, "--format", "latex").stdout
     assert r"\textbf{0.047}" in text

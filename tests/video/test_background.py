@@ -161,3 +161,19 @@ def test_masks_are_written_all_or_none(
     with pytest.raises(OlscaleError, match=why):
         CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)
     assert {path.name for path in tmp_path.iterdir()} == {"frames", "truth"}
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("olk-n:gamma=1", "unknown parameter of olk-n 'gamma'; there are: C, p, r, terms, v"),
+        ("olk-n:p=wide", "olk-n: p was 'wide', expected a number"),
+        ("norma-n:terms=1.5", "norma-n: terms was '1.5', expected a whole number"),
+        ("norma-n:eta", "norma-n: eta was None, expected a number"),
+    ],
+)
+def test_a_parameter_that_is_none_is_one_line(tmp_path: Path, model: str, why: str) -> None:
+    call = ["background", "generated:ripples", "--to", str(tmp_path / "masks"), "--model", model]
+    with pytest.raises(OlscaleError) as refused:
+        CliRunner().invoke(olscale, call, catch_exceptions=False, standalone_mode=False)
+    assert str(refused.value) == why
