@@ -33,10 +33,12 @@ $(OUT)/rotating-xor/manifest.json: | .venv/installed
 $(OUT)/%/manifest.json: | .venv/installed
 	@$(BIN)/olscale ingest sklearn:$* $(@D)
 
-# Compiled first: each of the hundreds of processes that tests start would otherwise do it again where none may write bytecode.
+# Bytecode is kept whatever the environment says: hundreds of processes would each compile olscale, and pytest the tests.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
+
+# Three processes on two cores: while one waits for a cluster, the others compute.
 test: .venv/dev
-	@$(BIN)/python -m compileall -q olscale
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --durations 25
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
 
 FAST := $(addprefix tests/,analysis data evaluation results testing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,14 @@ collect_ignore_glob = ["learners/version_0_1/*", "analysis/fixtures/*"]
 # anew.
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the largest files, and beside them with clusters, whose tests wait most of their time: all end together."""
+    sizes = Counter(item.path for item in items)
+    largest = [path for path, _ in sizes.most_common(2)]
+    items.sort(key=lambda item: (item.path not in largest, item.path.parent.name != "clusters", -sizes[item.path]))
+
 
 SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -14,18 +14,23 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_hosts_of_a_file_have_the_workers_that_it_says(tmp_path: Path) -> None:
-    """And the same as a list otherwise; here ssh is a stand-in that notes what it is to run, and where."""
+    """And the same as a list otherwise; here ssh is a stand-in that notes what it is to run, and where.
+
+    Those of the file do not end with their scheduler, and are ended after ten seconds.
+    """
     (tmp_path / "hosts").write_text("# a remark\nnode1\n\nnode2 8\n")
     remote = tmp_path / "remote"
-    remote.write_text(f'#!/bin/sh\necho "$1 $2" >>"{tmp_path}/notes"\nexec sleep 60\n')
+    remote.write_text(f'#!/bin/sh\necho "$1 $$ $2" >>"{tmp_path}/notes"\nexec sleep "$STAY"\n')
     remote.chmod(0o755)
     environment = os.environ | {"OLSCALE_REMOTE": str(remote), "OLSCALE_TLS": "none", "OLSCALE_HOST": "127.0.0.1"}
-    for given in (str(tmp_path / "hosts"), "node1,node2"):
+    for given, stay in ((str(tmp_path / "hosts"), "600"), ("node1,node2", "1")):
         words = [str(ROOT / "cluster/ssh.sh"), given, "3", "sleep", "1"]
-        subprocess.run(words, env=environment | {"PYTHON": sys.executable}, check=True, timeout=120)
+        told = environment | {"PYTHON": sys.executable, "STAY": stay}
+        subprocess.run(words, env=told, check=True, timeout=120)
     lines = (tmp_path / "notes").read_text().splitlines()
     found = sorted((line.split()[0], int(line.split("--nworkers ")[1].split()[0])) for line in lines)
     assert found == [("node1", 3), ("node1", 3), ("node2", 3), ("node2", 8)]
+    assert not [line for line in lines if Path("/proc", line.split()[1]).exists()]
 
 
 STUB = """#!/usr/bin/env bash

@@ -45,14 +45,13 @@ def leftovers(work: Work) -> list[str]:
     return found
 
 
-def begin(slurm: slurms.Slurm, work: Work, job: str, log: Path) -> None:
+def begin(slurm: slurms.Slurm, work: Work, job: str, log: Path, store: Path) -> None:
     """Wait until a worker is in the middle of the stream, past a checkpoint."""
     slurm.until(job, "RUNNING")
     deadline = time.monotonic() + 200
-    while not work.begun():
+    while not (work.begun() and list(store.glob("checkpoints/*/*.npz"))):
         assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
-    time.sleep(3)
+        time.sleep(0.1)
 
 
 def test_a_job_submitted_by_cron_ends_without_a_word_too_many(slurm: slurms.Slurm, work: Work) -> None:
@@ -71,7 +70,7 @@ def test_a_cancelled_job_leaves_nothing_and_the_next_goes_on(slurm: slurms.Slurm
     """It saves what goes on, and does not requeue itself."""
     work.pause(0.5)
     job, log = submit(slurm, work, "cancelled")
-    begin(slurm, work, job, log)
+    begin(slurm, work, job, log, work.store("cancelled"))
     slurm.call("scancel", job)
     assert slurm.until(job, "CANCELLED", "PENDING", seconds=60) == "CANCELLED"
     deadline = time.monotonic() + 30
@@ -89,7 +88,7 @@ def test_a_cancelled_job_leaves_nothing_and_the_next_goes_on(slurm: slurms.Slurm
 def test_a_job_that_is_preempted_goes_on(slurm: slurms.Slurm, work: Work) -> None:
     work.pause(0.5)
     job, log = submit(slurm, work, "preempted")
-    begin(slurm, work, job, log)
+    begin(slurm, work, job, log, work.store("preempted"))
     slurm.call("scontrol", "requeue", job)
     slurm.until(job, "PENDING")
     assert list(work.store("preempted").glob("checkpoints/*/*.npz"))
@@ -103,7 +102,7 @@ def test_a_job_requeues_itself_before_its_time_limit(slurm: slurms.Slurm, work: 
     """The signal may come a minute early: SLURM looks once a minute."""
     work.pause(3.0)
     job, log = submit(slurm, work, "limit", "--time=2", "--signal=B:TERM@10")
-    begin(slurm, work, job, log)
+    begin(slurm, work, job, log, work.store("limit"))
     slurm.until(job, "PENDING")
     said = log.read_text()
     assert "what was going on is saved" in said
