@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -57,6 +58,15 @@ class LazyGroup(Group):
         command = getattr(import_module(COMMANDS[cmd_name][0]), cmd_name)
         assert isinstance(command, click.Command)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an empty word, as a shell makes of a variable that is not set: as a path it is the working directory."""
+        for before, word in pairwise([self.name or "olscale", *args]):
+            if not word:
+                ctx.fail(f"the word after {before!r} is empty: a variable that is not set?")
+            if word.startswith("--") and word.endswith("="):
+                ctx.fail(f"{word} has no value: a variable that is not set?")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an interrupt ends it here, before click adds lines of its own."""

@@ -193,3 +193,22 @@ def test_soft_lol_says_for_which_rows_its_cost_holds() -> None:
     assert "A sparse row with many features and many classes costs far more" in said
     named = re.findall(r"olscale bench ([a-z-]+)", said)
     assert {"soft-local", "soft-local-wide"} == set(named) <= BENCHMARKS.keys()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "results", "--out", ""), "the word after '--out' is empty"),
+        (("evaluate", "--store", "", "--dataset", "iris", "--learner", "pa1"), "the word after '--store' is empty"),
+        (("ingest", "iris.csv", ""), "the word after 'iris.csv' is empty"),
+        (("jobs", "history", ""), "the word after 'history' is empty"),
+        (("report", "results", "--out="), "--out= has no value"),
+    ],
+)
+def test_an_empty_word_is_not_the_working_directory(words, said, tmp_path, monkeypatch):
+    """What a shell makes of a variable that is not set is refused, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    done = run(*words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("olscale: error: " + said)
+    assert not list(tmp_path.iterdir())
