@@ -1,7 +1,9 @@
 """The grammar of ``NAME:key=value,key=value``, by which options and experiments name learners and transforms."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Any
+
+from olscale.errors import ParameterError
 
 
 def parse_named(text: str, registered: Container[str] | None = None) -> tuple[str, list[tuple[str, str | None]]]:
@@ -12,6 +14,11 @@ def parse_named(text: str, registered: Container[str] | None = None) -> tuple[st
     text : str
     registered : container of str, optional
         Names; where given, any other may be ``module:attribute``.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is given twice.
 
     Examples
     --------
@@ -24,7 +31,22 @@ def parse_named(text: str, registered: Container[str] | None = None) -> tuple[st
     if rest and registered is not None and name not in registered and "=" not in rest[0]:
         name = f"{name}:{rest.pop(0)}"
     pairs = [pair.partition("=") for pair in ":".join(rest).split(",")] if rest else []
-    return name, [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
+    found = [(key.strip(), value.strip() if equals else None) for key, equals, value in pairs]
+    check_once(text, [key for key, value in found if value is not None])
+    return name, found
+
+
+def check_once(text: str, keys: Sequence[str]) -> None:
+    """Refuse parameters of `text` that are given more than once.
+
+    Raises
+    ------
+    ParameterError
+        With the first of them.
+    """
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ParameterError(f"{text}: {key} is given {keys.count(key)} times, expected once")
 
 
 def parse_value(text: str) -> Any:

@@ -16,7 +16,7 @@ from olscale.data.transforms.drop import Drop
 from olscale.data.transforms.missing import Impute, MissingIndicator
 from olscale.data.transforms.streaming import StreamingSteps, go_through
 from olscale.errors import ParameterError, UnknownNameError
-from olscale.named_parameters import parse_named, parse_value
+from olscale.named_parameters import check_once, parse_named, parse_value
 from olscale.registry import Registry
 
 TRANSFORMS: Registry[type[Transform]] = Registry(
@@ -60,6 +60,7 @@ def make_transform(text: str) -> Transform:
     known = _parameters(kind)
     if known and pairs and pairs[0][1] is None:
         pairs[0] = (next(iter(known)), pairs[0][0])
+        check_once(text, [key for key, _ in pairs])
     params = {}
     for key, value in pairs:
         if key not in known:
