@@ -11,23 +11,26 @@ from time import monotonic
 from types import FrameType
 from typing import Any
 
-from olscale.evaluation.budget import Budget, Metered, TimeUp
+from olscale.evaluation.budget import Budget, BudgetExceeded, Metered, TimeUp, resident_bytes
 
 _BETWEEN = ("contextlib", "olscale.evaluation.guard", "olscale.evaluation.budget")
 
 
 class Alarm:
-    """Raises `TimeUp` in a call of the main thread that is over its time.
+    """Raises `TimeUp` in a call of the main thread that is over its time or memory.
 
     Parameters
     ----------
     budget : Budget
     again_seconds : float
         Between two alarms: a learner may catch the first one.
+    look_seconds : float
+        Between two looks at the memory.
     """
 
-    def __init__(self, budget: Budget, again_seconds: float = 1.0) -> None:
-        self._budget, self._again_seconds, self._on = budget, again_seconds, False
+    def __init__(self, budget: Budget, again_seconds: float = 1.0, look_seconds: float = 0.2) -> None:
+        self._budget, self._again_seconds, self._look_seconds, self._on = budget, again_seconds, look_seconds, False
+        self._seconds = self._most_bytes = inf
         self._handler: Any = None
         self._timer, self._started = (0.0, 0.0), 0.0
 
@@ -38,12 +41,15 @@ class Alarm:
 
     def enter(self, runs: Sequence[Metered], seconds: float, most_bytes: float) -> None:
         """Set the alarm; one that somebody else has set waits."""
-        del runs, most_bytes
-        if seconds == inf:
+        del runs
+        if seconds == most_bytes == inf:
             return
+        self._seconds, self._most_bytes = seconds, most_bytes
+        again = self._again_seconds if most_bytes == inf else min(self._again_seconds, self._look_seconds)
         self._handler = signal.signal(signal.SIGALRM, self._ring)
         self._on, self._started = True, monotonic()
-        self._timer = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), self._again_seconds)
+        first = seconds if most_bytes == inf else min(seconds, again)
+        self._timer = signal.setitimer(signal.ITIMER_REAL, max(first, 1e-3), again)
 
     def leave(self) -> None:
         """Turn the alarm off."""
@@ -59,5 +65,12 @@ class Alarm:
     def _ring(self, number: int, frame: FrameType | None) -> None:
         # Between a learner and its run nobody could catch it; by the next ring that is over.
         between = frame is not None and frame.f_globals.get("__name__") in _BETWEEN
-        if self._on and not between:
-            raise TimeUp(self._budget.out_of_time())
+        over = self._over()
+        if self._on and over is not None and not between:
+            raise TimeUp(over)
+
+    def _over(self) -> BudgetExceeded | None:
+        if self._most_bytes < inf and resident_bytes() > self._most_bytes:
+            return self._budget.out_of_memory()
+        # Two clocks may differ by a hair; without it a ring on time would count as early.
+        return self._budget.out_of_time() if monotonic() - self._started >= self._seconds - 0.01 else None

@@ -56,3 +56,26 @@ def test_a_call_that_does_not_return_ends(call: Callable[[], None]) -> None:
     # The alarm of whoever had set one goes on.
     assert bool(signal.getitimer(signal.ITIMER_REAL)[0]) == bool(before[1][0])
     assert attempt([Run(run.meter)], lambda: 5) == 5
+
+
+def test_a_call_that_takes_more_and_more_memory_ends() -> None:
+    """It is ended on its way, not when it has taken all there is and returns."""
+    limits = Budget(max_memory=20_000_000)
+    run = Run(Meter(limits, Alarm(limits, look_seconds=0.05)))
+    taken = []
+
+    def takes() -> None:
+        for _ in range(100):
+            taken.append(bytearray(b"x" * 5_000_000))
+            time.sleep(0.05)
+
+    assert attempt([run], takes) is None
+    assert BudgetExceeded(*run.end) == limits.out_of_memory()
+    assert len(taken) < 50
+
+
+def test_memory_that_is_looked_at_ends_no_call_in_its_budget() -> None:
+    limits = Budget(max_memory=10_000_000_000, max_seconds=1000)
+    run = Run(Meter(limits, Alarm(limits, look_seconds=0.01)))
+    assert attempt([run], lambda: time.sleep(0.1) or 5) == 5
+    assert run.end == ("ok", "")
