@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def columns_line(manifest: Manifest) -> str | None:
 
 def missing_lines(manifest: Manifest) -> list[str]:
     """Return where values are missing, and what that means."""
-    counts = _missing(manifest)
+    counts = _counts(split.missing for split in manifest.splits.values())
     text = {} if manifest.table is None else manifest.table.categorical
     numbers = {name: count for name, count in counts.items() if name not in text}
     words = {name: count for name, count in counts.items() if name in text}
@@ -51,6 +51,17 @@ def missing_lines(manifest: Manifest) -> list[str]:
     if words:
         lines.append(f"{_values(words)} of text columns ({_counted(words)}), where all columns of values are zero")
     return lines
+
+
+def infinite_lines(manifest: Manifest) -> list[str]:
+    """Return where values are infinite, and what that means."""
+    counts = _counts(split.infinite for split in manifest.splits.values())
+    if not counts:
+        return []
+    return [
+        f"{_values(counts)} ({_counted(counts)}), or too large for a float64: a row with one ends a run as diverged; leave "
+        "such rows out, empty such cells and fill them in as rows come, or drop such columns (--drop)"
+    ]
 
 
 def classes_line(manifest: Manifest, split: str) -> str | None:
@@ -70,7 +81,11 @@ def classes_line(manifest: Manifest, split: str) -> str | None:
 
 def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     """Return name, encoding and missing values of each column of the source; of each feature where no more is kept."""
-    table, names, missing = manifest.table, manifest.feature_names or (), _missing(manifest)
+    table, names, missing = (
+        manifest.table,
+        manifest.feature_names or (),
+        _counts(split.missing for split in manifest.splits.values()),
+    )
     known = any(split.missing is not None for split in manifest.splits.values())
 
     def row(name: str, what: str) -> tuple[str, str, str]:
@@ -88,10 +103,10 @@ def column_rows(manifest: Manifest) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _missing(manifest: Manifest) -> dict[str, int]:
+def _counts(splits: Iterable[Mapping[str, int] | None]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for split in manifest.splits.values():
-        for name, count in (split.missing or {}).items():
+    for split in splits:
+        for name, count in (split or {}).items():
             counts[name] = counts.get(name, 0) + count
     return counts
 

@@ -166,7 +166,7 @@ def show(dataset: str, all_columns: bool, as_json: bool) -> None:
 
 def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Yield what newer manifests keep of classes and columns."""
-    from olscale.cli.columns import classes_line, columns_line, missing_lines
+    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines
     from olscale.data.ingest.hints import column_hints
 
     for split in manifest.splits:
@@ -175,6 +175,7 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
     if (columns := columns_line(manifest)) is not None:
         yield "encoding", columns
     yield from (("missing", line) for line in missing_lines(manifest))
+    yield from (("infinite", line) for line in infinite_lines(manifest))
     yield from (("warning", hint) for hint in column_hints(manifest))
 
 
@@ -276,6 +277,7 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
         "segments": {name: [s.model_dump() for s in split.segments] for name, split in manifest.splits.items()},
         "class_rows": {name: split.class_rows for name, split in manifest.splits.items()},
         "missing": {name: split.missing for name, split in manifest.splits.items()},
+        "infinite": {name: split.infinite for name, split in manifest.splits.items()},
         "bytes": dataset.size(),
         **facts,
         "nonzeros": dataset_facts(manifest)["nonzeros"],  # without those of further targets

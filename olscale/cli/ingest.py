@@ -168,7 +168,7 @@ def _target(manifest: Manifest) -> str:
 
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield what is said of classes and columns; `given` tells that the label was not chosen by us."""
-    from olscale.cli.columns import classes_line, columns_line, missing_lines
+    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines
     from olscale.data.ingest.hints import column_hints
 
     if (classes := classes_line(manifest, "train")) is not None:
@@ -177,6 +177,8 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "columns", columns
     for line in missing_lines(manifest):
         yield "missing", line
+    for line in infinite_lines(manifest):
+        yield "infinite", line
     chosen, names = manifest.label_column, manifest.feature_names or ()
     if not given and isinstance(chosen, str) and chosen.lower() not in _LABELS:
         other = next((name for name in names[:_MOST_NAMES] if name.partition("=")[0].lower() in _LABELS), None)

@@ -75,6 +75,7 @@ class SplitEntry(_Entry):
 
     `class_rows` are the rows of each class, in the order of the manifest's classes. `missing` are the cells without a
     value by column, where there are any; None for sparse text. Datasets of before format version 3 have neither.
+    `infinite` are the cells of a table or array that hold an infinity, by column; None where there are none.
     """
 
     rows: Count
@@ -84,6 +85,7 @@ class SplitEntry(_Entry):
     segments: tuple[Segment, ...] = ()
     class_rows: tuple[Count, ...] | None = Field(default=None, exclude_if=_absent)
     missing: dict[str, Count] | None = Field(default=None, exclude_if=_absent)
+    infinite: dict[str, Count] | None = Field(default=None, exclude_if=_absent)
 
     @model_validator(mode="after")
     def _adds_up(self) -> SplitEntry:

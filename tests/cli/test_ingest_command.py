@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from olscale.cli import main
 from olscale.cli.ingest import ingest
+from olscale.data.dataset import open_dataset
 
 GOOD = "1 1:1 9:2\n-1 2:1\n"
 
@@ -230,6 +231,22 @@ def test_ingest_says_how_each_column_was_read(here: Path, capsys: pytest.Capture
         "columns: 1 numeric, 1 text -> 1 columns, one a value (shop 1), dropped id, when, age",
         "missing: 40 values of text columns (shop 40), where all columns of values are zero",
     ]
+
+
+@pytest.mark.parametrize("shop", ["1", "north"])
+def test_ingest_says_where_values_are_infinite(here: Path, capsys: pytest.CaptureFixture[str], shop: str):
+    """A number too large for a float64 is no longer itself; what is missing beside it is counted as ever."""
+    Path("rates.csv").write_text(f"rate,age,shop,y\n1e400,5,{shop},p\n-inf,,2,q\n3,inf,3,p\n,4,{shop},q\n")
+    lines = ingested(capsys, "rates.csv", "D")
+    assert sum(line.startswith("missing: 2 values of numeric columns (rate 1, age 1)") for line in lines) == 1
+    assert sum(line.startswith("infinite: 3 values (rate 2, age 1), or too large for a float64") for line in lines) == 1
+    assert open_dataset("D").manifest.splits["train"].infinite == {"rate": 2, "age": 1}
+    np.savez(
+        "X.npz", X_train=np.array([[1.0, np.inf], [2.0, np.nan]]), y_train=[0, 1], X_test=np.ones((2, 2)), y_test=[0, 1]
+    )
+    lines = ingested(capsys, "X.npz", "E")
+    assert sum(line.startswith("infinite: 1 value (x1 1)") for line in lines) == 1
+    assert open_dataset("E").manifest.splits["test"].infinite is None
 
 
 def test_what_is_said_of_many_columns_is_short(here: Path, capsys: pytest.CaptureFixture[str]):

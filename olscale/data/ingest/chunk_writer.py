@@ -83,7 +83,11 @@ class ChunkWriter:
         self._files.finish(columns)
 
     def entry(
-        self, segments: Iterable[Segment], class_rows: tuple[int, ...] | None, missing: dict[str, int] | None
+        self,
+        segments: Iterable[Segment],
+        class_rows: tuple[int, ...] | None,
+        missing: dict[str, int] | None,
+        infinite: dict[str, int] | None = None,
     ) -> SplitEntry:
         """Return what the manifest says of the split."""
         return SplitEntry(
@@ -94,6 +98,7 @@ class ChunkWriter:
             segments=tuple(segments),
             class_rows=class_rows,
             missing=missing,
+            infinite=infinite,
         )
 
     def _submit(self, parts: Sequence[Block]) -> None:

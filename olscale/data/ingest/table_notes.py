@@ -1,4 +1,4 @@
-"""What became of the columns of tables, gathered while a dataset is built, and where values are missing."""
+"""What became of the columns of tables, gathered while a dataset is built, and where values are missing or infinite."""
 
 from typing import Any
 
@@ -23,12 +23,13 @@ class TableNotes:
         self._others: list[TableColumns] = []
         self._rows: dict[str, int] = {}
         self._missing: dict[str, dict[str, int]] = {}
+        self._infinite: dict[str, dict[str, int]] = {}
         self._uncounted: set[str] = set()
         self._split = "train"
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
-        self._split, self._rows[split], self._missing[split] = split, 0, {}
+        self._split, self._rows[split], self._missing[split], self._infinite[split] = split, 0, {}, {}
         self._uncounted.discard(split)
         if split == "train":
             self._first, self._others = None, []
@@ -46,7 +47,7 @@ class TableNotes:
             if isinstance(batch.X, CSR):
                 self._uncounted.add(self._split)
             else:
-                self._count_in_arrays(batch, batch.X)
+                self._count(batch, batch.X, missing=True)
             return
         columns = batch.table.columns
         if self._first is None:
@@ -55,26 +56,35 @@ class TableNotes:
             _check_alike(self._first, columns, source)
             self._others.append(columns)
         if batch.table.missing is not None:
-            self._note(columns.names, batch.table.missing.sum(axis=0))
+            self._note(self._missing, columns.names, batch.table.missing.sum(axis=0))
+        self._count(batch, batch.X, missing=False)
 
-    def _count_in_arrays(self, batch: Batch, X: NDArray[Any]) -> None:
+    def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
         # A sum is a number unless some value is none: one pass that reads, where a mask is also written and read again.
-        if X.dtype.kind != "f":
+        values = X.data[X.indptr[0] : X.indptr[-1]] if isinstance(X, CSR) else X
+        if values.dtype.kind != "f":
             return
         with np.errstate(over="ignore", invalid="ignore"):  # of infinities, or of large numbers
-            total = np.add.reduce(X, axis=None)
-        if not np.isfinite(total):
-            names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
-            self._note(names, np.isnan(X).sum(axis=0))
+            total = np.add.reduce(values, axis=None)
+        if np.isfinite(total):
+            return
+        names = batch.feature_names or tuple(f"x{position}" for position in range(batch.columns))
+        self._note(self._infinite, names, _by_column(X, np.isinf(values), batch.columns))
+        if missing:
+            self._note(self._missing, names, _by_column(X, np.isnan(values), batch.columns))
 
-    def _note(self, names: tuple[str, ...], counts: NDArray[Any]) -> None:
-        found = self._missing[self._split]
+    def _note(self, counted: dict[str, dict[str, int]], names: tuple[str, ...], counts: NDArray[Any]) -> None:
+        found = counted[self._split]
         for position in np.flatnonzero(counts).tolist():
             found[names[position]] = found.get(names[position], 0) + int(counts[position])
 
     def missing(self, split: str) -> dict[str, int] | None:
         """Return the cells of `split` that hold no value, by column; None where they are not counted: in sparse text."""
         return None if split in self._uncounted else self._missing[split]
+
+    def infinite(self, split: str) -> dict[str, int] | None:
+        """Return the cells of `split` that hold an infinity, by column; None where there are none."""
+        return self._infinite[split] or None
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
         """Return what the manifest keeps of the columns; None where the sources are no tables."""
@@ -104,6 +114,13 @@ class TableNotes:
             distinct=tuple(distinct),
             coded=table.coded or None,
         )
+
+
+def _by_column(X: NDArray[Any] | CSR, found: NDArray[np.bool_], columns: int) -> NDArray[Any]:
+    """Return how many of the values of each column are `found`."""
+    if isinstance(X, CSR):
+        return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][found], minlength=columns)
+    return found.sum(axis=0)
 
 
 def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:

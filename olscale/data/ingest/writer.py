@@ -147,10 +147,10 @@ class DatasetWriter:
         if densify and kind == "sparse" and columns.width <= _DENSE_COLUMNS and self._share() >= _DENSE_SHARE:
             self._densify()
             kind = "dense"
-        labels = self._labels
+        labels, notes = self._labels, self._notes
         segments = {name: [] if each is None else each.finish() for name, each in self._segments.items()}
         splits = {
-            name: writer.entry(segments[name], labels.class_rows(name), self._notes.missing(name))
+            name: writer.entry(segments[name], labels.class_rows(name), notes.missing(name), notes.infinite(name))
             for name, writer in self._splits.items()
         }
         manifest = Manifest.model_validate(
