@@ -33,6 +33,8 @@ FIELDS = (
 )
 
 _POSITIONS = 10
+_CELLS = 60
+"""Cells of a confusion matrix that a table shows: those with the most rows."""
 """Positions of a curve in a table; the files have up to 1,000."""
 
 Line = Curve | SegmentErrors
@@ -113,6 +115,9 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
     for title, group in streams(lines).items():
         labels = labelled(group)
         places, texts = _places(list(labels.values()))
+        cells = len(places)
+        if name in CONFUSIONS and cells > _CELLS:
+            places = texts = _fullest(list(labels.values()), places)
         entries = []
         for line in labels.values():
             mean, std = _moments(line)
@@ -126,8 +131,20 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         if not isinstance(group[0], SegmentErrors):
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")
+        if len(places) < cells:
+            notes.append(f"The {_CELLS} cells with the most rows, of {cells:,}; JSON and CSV have all of them.")
         made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), tuple(notes)))
     return made
+
+
+def _fullest(group: list[Line], names: list[str]) -> list[str]:
+    """Return the cells that have the most rows, in their order."""
+    most = np.zeros(len(names))
+    for line in group:
+        mean, _ = _moments(line)
+        at = np.array(_at(line, names))
+        most = np.maximum(most, np.where(at >= 0, np.append(mean, 0.0)[at], 0.0))
+    return [names[i] for i in sorted(np.argsort(-most, kind="stable")[:_CELLS].tolist())]
 
 
 def _places(group: list[Line]) -> tuple[list[Any], list[str]]:

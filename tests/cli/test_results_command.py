@@ -181,6 +181,27 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
         assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [[0, 7, 3], [4, 2, 4]]
 
 
+def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(tmp_path, make_record):
+    """Of all learners, in their order; JSON has every cell."""
+    store = open_store(tmp_path / "store", create=True)
+    rows = {"pa": np.arange(100.0), "arow": np.where(np.arange(100) == 3, 1000.0, 1.0)}
+    for learner, counts in rows.items():
+        made = Series("test_confusion", np.arange(100), counts)
+        store.write(make_record(learner=learner, metrics={"test_error": 0.5}, series=[made]))
+
+    shown = run("results", store.path, "--curve", "test_confusion").stdout
+
+    of = {
+        line.split()[0]: [float(word.replace(",", "")) for word in line.split()[1:]]
+        for line in shown.splitlines()
+        if line[:2] in ("pa", "ar")
+    }
+    assert of == {"pa": [3.0, *rows["pa"][41:]], "arow": [1000.0] + 59 * [1.0]}
+    assert "The 60 cells with the most rows, of 100; JSON and CSV have all of them." in shown
+    every = json.loads(run("results", store.path, "--curve", "test_confusion", "--format", "json").stdout)
+    assert len(every) == 200
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

@@ -5,6 +5,7 @@ UCI publishes some sets as ``dexter_train.data`` (rows without labels, as a tabl
 what the table and SVMlight formats know how to read.
 """
 
+import codecs
 import io
 from collections.abc import Iterator
 from typing import Any
@@ -49,13 +50,22 @@ def open_text(source: str, stream: io.BufferedReader | None = None) -> io.Buffer
     Raises
     ------
     FormatError
-        When there is no such file; while reading, when it is damaged or has another number of rows than labels.
+        When there is no such file, or its text is UTF-16; while reading, when it is damaged or has another number of rows
+        than labels.
     """
     if stream is not None:
-        return stream
-    opened = open_source(source)
+        return _not_wide(source, stream)
+    opened = _not_wide(source, open_source(source))
     labels = labels_beside(source)
     return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels), 1 << 20)
+
+
+def _not_wide(source: str, text: io.BufferedReader) -> io.BufferedReader:
+    """Return `text`, unless it is UTF-16, as spreadsheets write where they are asked for Unicode."""
+    if text.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        text.close()
+        raise FormatError(source, "is UTF-16 text, expected UTF-8; write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW")
+    return text
 
 
 class _Labelled(io.RawIOBase):
