@@ -6,6 +6,7 @@ random numbers or fork. None of it reaches the other runs of the process.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import threading
@@ -111,7 +112,18 @@ def failure_of(error: BaseException) -> Failure:
         return Failure("diverged", message, row if isinstance(row, int) else None)
     if isinstance(error, MemoryError):
         return Failure("oom", f"MemoryError: {message}")
+    if _asks_too_much(error):
+        return Failure("oom", text)
     return Failure("learner_error", text)
+
+
+def _asks_too_much(error: BaseException) -> bool:
+    """Return whether `error` says, in the words of the system or of NumPy, that there is no room for an array."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, ValueError) and str(error).startswith(
+        ("array is too big", "Maximum allowed dimension exceeded")
+    )
 
 
 class GlobalRandom:

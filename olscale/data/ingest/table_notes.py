@@ -120,7 +120,8 @@ def _by_column(X: NDArray[Any] | CSR, found: NDArray[np.bool_], columns: int) ->
     """Return how many of the values of each column are `found`."""
     if isinstance(X, CSR):
         return np.bincount(X.indices[X.indptr[0] : X.indptr[-1]][found], minlength=columns)
-    return found.sum(axis=0)
+    counts: NDArray[Any] = found.sum(axis=0)
+    return counts
 
 
 def _check_alike(first: TableColumns, other: TableColumns, source: str) -> None:

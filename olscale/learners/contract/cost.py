@@ -4,6 +4,13 @@ from olscale.errors import ParameterError
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import Learner, score_columns
 from olscale.learners.contract.many_targets import targets_of
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
+
+_MOST_MEMORIES = 1_000
+"""Times what fits the memory that a row may go through: who means that much works for hours on a row."""
+_LARGE = 1_000_000
+"""A whole number from which a parameter is named as one that may be mistyped."""
 
 
 class EstimatesCost(Capability):
@@ -74,6 +81,27 @@ def cost_of(learner: object) -> EstimatesCost:
     [100.0, 10100.0]
     """
     return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
+
+
+def check_size(learner: Learner, columns: int, classes: int) -> None:
+    """Refuse a learner whose state this machine cannot hold, or with sizes beyond reason.
+
+    Raises
+    ------
+    ParameterError
+        With what is needed, and the parameters that ask for it.
+    """
+    cost = cost_of(learner)
+    cost.check_memory(columns, classes)
+    numbers, there = cost.row_numbers(columns, classes, 1.0), memory_bytes()
+    if 8.0 * numbers > _MOST_MEMORIES * there:
+        params = learner.get_params(deep=False)
+        sizes = {name: value for name, value in params.items() if isinstance(value, int | float) and value >= _LARGE}
+        large = ", ".join(f"{name} was {value:g}" for name, value in sizes.items()) or f"columns were {columns:,}"
+        raise ParameterError(
+            f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, where this machine has "
+            f"{size_text(there)} of memory; expected sizes that fit it"
+        )
 
 
 def check_rows(learner: Learner, rows: int, apart: bool) -> None:
