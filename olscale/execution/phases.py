@@ -9,6 +9,7 @@ from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.forecast import check_workers, long_runs, seconds_of, short_seconds
+from olscale.evaluation.pilot import with_pilots
 from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
@@ -85,6 +86,7 @@ class Job:
                 raise
             self.progress.note(f"{fault}; nothing is to be computed")
         self.runs, self.computed = self.runs + len(plan.runs), self.computed + len(missing)
+        plan = with_pilots(plan, missing)
         seconds = short_seconds(plan, missing)
         self.short = bool(missing) and seconds < self.start_seconds
         if self.short:

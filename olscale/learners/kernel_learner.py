@@ -64,7 +64,9 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
     keeps_matrix: ClassVar[bool] = False
     memory: ClassVar[int] = 0
     kept_share: ClassVar[float] = 0.5
-    """Which share of rows comes in as long as there is room: the median of the data sets of `pipelines/grand.toml`."""
+    """Which share of 2,000 rows comes in if there is room: the median of the data sets of `pipelines/grand.toml`."""
+    kept_power: ClassVar[float] = 1.0
+    """How the vectors that came in grow, as the rows to this power: by less than 1 where a good model takes in fewer."""
     shared_domains: ClassVar[dict[str, Domain]] = {
         "kernel": Choice(KERNELS),
         **WidthLearner.widths,
@@ -201,10 +203,15 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
         return max(self._slots()[0], now) * self._vector_numbers(classes, values)
 
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
-        """Return how many numbers so many rows go through, of which a share comes in evenly until there is no room."""
+        """Return how many numbers so many rows go through: their own values, and those of the vectors there are by then."""
         count, mean = self._expected_vectors(rows)
         pairs = count**2 / 2.0 if count <= MOST_VECTORS else 0.0  # of `norm_w`
-        return (rows * mean + pairs) * self._vector_numbers(classes, values)
+        return rows * (3.0 * values + 100.0) + (rows * mean + pairs) * self._vector_numbers(classes, values)
+
+    def pilot_rows(self) -> int:
+        """Return a thousand rows where all vectors are kept: the share of rows that come in is what time depends on."""
+        first, most = self._slots()
+        return 1_000 if first < most else 0
 
     def cheaper(self) -> str:
         """Return what to do instead of keeping ever more rows."""
@@ -216,12 +223,24 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
 
     def _expected_vectors(self, rows: int) -> tuple[float, float]:
         """Return how many vectors there will be after so many rows, and how many on average until then."""
-        coming = self.kept_share * rows
-        count = min(coming, self._slots()[1])
-        return count, count * (1.0 - count / (2.0 * coming)) if coming else 0.0
+        seen, came = self._came_in()
+        most, power = self._slots()[1], self.kept_power
+        filling = min(float(rows), seen * (most / came) ** (1.0 / power))  # rows until there is no room
+        count = came * (filling / seen) ** power
+        return count, count * (1.0 - filling / max(1, rows) * power / (1.0 + power))
+
+    def _came_in(self) -> tuple[float, float]:
+        """Return of how many rows how many came in: of those learned from, or as is usual."""
+        state: Mapping[str, NDArray[Any]] = getattr(self, "state_", {})
+        if "seen" in state and state["seen"][0]:
+            return float(state["seen"][0]), max(1.0, float(state["counts"][0]))
+        return 2_000.0, 2_000.0 * self.kept_share
 
     def _vector_numbers(self, classes: int, values: float) -> float:
-        return 0.2 * values + 0.25 * score_columns(classes) + 4.0
+        outputs, (first, most) = score_columns(classes), self._slots()
+        if first < most:
+            return 0.1 * values + 0.22 * outputs + 1.4
+        return 0.2 * values + 0.25 * outputs + 4.0  # with the exchange of vectors
 
     def measures(self) -> dict[str, float]:
         """Return the shared measures, `support_vectors`, how many there are, and, of up to 2,000, `norm_w` (`rkhs_norm`)."""

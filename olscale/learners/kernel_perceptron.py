@@ -61,6 +61,7 @@ class KernelPerceptron(KernelLearner):
 
     name = "kernel-perceptron"
     kept_share = 0.2
+    kept_power = 0.8
     domains: ClassVar[dict[str, Domain]] = {"capacity": Whole(1), **KernelLearner.shared_domains}
 
     def __init__(

@@ -105,7 +105,9 @@ class KRLS(GramLearner, KernelRegressor, LearnsTargets):
 
     name = "krls"
     kept_share = 0.05
+    kept_power = 0.5
     matrices: ClassVar[int] = 2
+    matrix_share: ClassVar[float] = 0.25
     domains: ClassVar[dict[str, Domain]] = {
         "nu": Real(0.0),
         "B": Maybe(Whole(1)),

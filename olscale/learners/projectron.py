@@ -118,6 +118,7 @@ class Projectron(GramLearner, KernelLearner):
 
     name = "projectron"
     kept_share = 0.12
+    kept_power = 0.5
     plus: ClassVar[bool] = False
     domains: ClassVar[dict[str, Domain]] = {
         "form": Choice(("true", "budget")),

@@ -32,6 +32,8 @@ class EstimatesCost(Capability):
     def stream_numbers(self, columns: int, classes: int, values: float, rows: int) -> float:
         """Return how many numbers are gone through for so many rows: more than for each of them where a state grows.
 
+        A learner that has learned from rows tells it by what it has kept of them.
+
         Parameters
         ----------
         columns, classes, values
@@ -40,6 +42,10 @@ class EstimatesCost(Capability):
             Rows to learn from.
         """
         return rows * self.row_numbers(columns, classes, values)
+
+    def pilot_rows(self) -> int:
+        """Return from how many rows to learn before `stream_numbers` is asked of long runs; 0 where that changes nothing."""
+        return 0
 
     def state_bytes(self, columns: int, classes: int) -> int:
         """Return the bytes of a state that may fill the memory, 0 for one that never does."""

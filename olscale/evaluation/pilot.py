@@ -1,0 +1,95 @@
+"""Pilots: a learner learns from a few rows before long runs of it are forecast, since what it keeps depends on the rows."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from olscale.compiled.csr import stack_rows, take_rows, values_of
+from olscale.data.chunk import Chunk
+from olscale.data.stream import Stream, open_streams
+from olscale.evaluation.forecast import seconds_of
+from olscale.evaluation.plan import RunPlan
+from olscale.evaluation.run import Run
+from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.stream_transforms import StreamTransforms
+from olscale.learners.contract.cost import cost_of
+from olscale.learners.contract.look_ahead import looks_ahead
+from olscale.learners.contract.many_targets import expect_targets
+from olscale.learners.registry import is_ours, make_learner
+from olscale.system.interrupts import let_interrupt_out
+
+PILOT_SECONDS = 60.0
+"""Runs of a learner on a dataset that are forecast to take longer together are worth a pilot, which takes about a second."""
+
+BLOCKS = 4
+"""Pilots take their rows from so many places of a dataset: what comes first may be of one class."""
+
+_SEED = 0x50494C4F54
+
+
+def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
+    """Return `plan` with what pilots say that `runs` cost, of learners that ask for one and take long.
+
+    No clock has a part in it: the same plan costs the same everywhere. A pilot that fails changes nothing; the run tells.
+    """
+    alike: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in runs:
+        if is_ours(run.learner) and run.id in plan.costs:
+            alike[run.learner, run.stream.fingerprint].append(run)
+    costs = dict(plan.costs)
+    for same in alike.values():
+        if seconds_of(plan, same) < PILOT_SECONDS:
+            continue
+        factors: dict[tuple[object, ...], float] = {}
+        for run in same:
+            key, source = run.stream, plan.sources[run.stream.fingerprint]
+            setting = str(run.params), key.transforms, key.shuffle is None, source.length(key)
+            if setting not in factors:
+                factors[setting] = _factor(run, source)
+            costs[run.id] *= factors[setting]
+    return replace(plan, costs=costs)
+
+
+def _factor(run: Run, source: StreamSource) -> float:
+    """Return how many times the numbers that are assumed a run goes through by what it keeps of a pilot; 1 if that fails."""
+    key = run.stream
+    try:
+        learner = make_learner(run.learner, run.params)
+        cost, dropped = cost_of(learner), key.scoring.delay_position
+        if not cost.pilot_rows():
+            return 1.0
+        stream = open_streams(source.path, key.transforms, projection=key.projection or 0, delay_column=dropped).train
+        rows = _rows(stream, run, cost.pilot_rows())
+        dataset = stream.dataset
+        size = stream.columns, len(dataset.classes or ()), values_of(rows.X) / max(1, len(rows)), source.length(key)
+        assumed = cost.stream_numbers(*size)
+        if dataset.targets:
+            expect_targets(learner, len(dataset.targets))
+        learner.begin(*size[:2])
+        if looks_ahead(learner):
+            learner.prepare(rows.X)
+        learner.learn(rows.X, np.zeros_like(rows.y) if dataset.task == "novelty" else rows.y)
+        return cost.stream_numbers(*size) / assumed
+    except Exception as fault:
+        let_interrupt_out(fault)
+        return 1.0
+
+
+def _rows(stream: Stream, run: Run, count: int) -> Chunk:
+    """Return rows from `BLOCKS` places of a stream in file order: consecutive ones, or drawn if the run permutes them."""
+    transforms = StreamTransforms(stream.pipeline, (run,))
+    generator = np.random.Generator(np.random.PCG64(_SEED))
+    parts: list[Chunk] = []
+    for number in np.unique(np.linspace(0, len(stream) - 1, BLOCKS).astype(int)):
+        chunk = stream.chunk(int(number))
+        size = min(len(chunk), -(-count // BLOCKS) if len(stream) >= BLOCKS else -(-count // len(stream)))
+        index = np.arange(size) if run.stream.shuffle is None else generator.permutation(len(chunk))[:size]
+        part = Chunk(take_rows(chunk.X, index), chunk.y[index], chunk.columns)
+        parts.append(transforms.learn(part, sum(map(len, parts)))[run.fold])
+    whole = Chunk(stack_rows([part.X for part in parts]), np.concatenate([part.y for part in parts]), parts[0].columns)
+    if run.stream.shuffle is None:
+        return whole
+    order = generator.permutation(len(whole))
+    return Chunk(take_rows(whole.X, order), whole.y[order], whole.columns)
