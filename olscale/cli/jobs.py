@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +15,7 @@ from olscale.cli.group import Group
 from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say, show
 from olscale.cli.stop_options import stop_options
+from olscale.errors import ExecutionError
 
 if TYPE_CHECKING:
     from olscale.jobs.home import JobHome
@@ -111,8 +114,6 @@ def status(file: str, home: str | None, tell: bool) -> None:
 
     For a second timer, or a health check: whatever ended the first one, this notices.
     """
-    import time
-
     from olscale.jobs.status import job_status
 
     found = job_status(*_open(file, home), time.time(), tell)
@@ -128,7 +129,10 @@ def report(file: str, home: str | None, out: str) -> None:
     """Write the page of the job FILE into DIR: nights, series with what changed, failures, machines."""
     from olscale.jobs.page import write_page
 
-    say(f"wrote {write_page(*_open(file, home), Path(out))}")
+    try:
+        say(f"wrote {write_page(*_open(file, home), Path(out))}")
+    except OSError as fault:
+        raise ExecutionError(f"cannot write to {out}: {fault.strerror}; name another folder by --out") from None
 
 
 @jobs.command(short_help="Print files for a scheduler.")
@@ -152,5 +156,11 @@ def prune(file: str, home: str | None, dry_run: bool) -> None:
     """
     from olscale.jobs.prune import prune as remove
 
-    gone = remove(*_open(file, home), dry_run)
+    job, where = _open(file, home)
+    # A night that goes on prunes by itself; until then it may be at work in a folder that would go.
+    with nullcontext(True) if dry_run or not where.path.exists() else where.held(time.time()) as alone:
+        if not alone:
+            say("nothing is removed: a night is running, which prunes when it ends")
+            return
+        gone = remove(job, where, dry_run)
     say(f"{'would remove' if dry_run else 'removed'} {len(gone)} nights{': ' * bool(gone)}{', '.join(gone)}")

@@ -59,21 +59,35 @@ class JobHome:
     @contextmanager
     def held(self, now: float) -> Iterator[bool]:
         """Hold the lock, which the system takes back from a process that dies; yields whether it was free."""
-        try:
+        with self.written():
             self.path.mkdir(parents=True, exist_ok=True)
             file = os.fdopen(os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644), "r+")
-        except OSError as fault:
-            raise ExecutionError(
-                f"cannot write to {self.path}: {fault.strerror}; name another folder by --home"
-            ) from None
         with file:
             if not _lock(file):
                 yield False
                 return
-            file.truncate()
-            file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}))
-            file.flush()
+            with self.written():
+                file.truncate()
+                file.write(json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "since": now}))
+                file.flush()
             yield True
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Say what to do where a folder or a disk refuses to be written to.
+
+        Raises
+        ------
+        ExecutionError
+            In place of an `OSError`.
+        """
+        try:
+            yield
+        except OSError as fault:
+            raise ExecutionError(
+                f"cannot write to {self.path}: {fault.strerror or fault}; make it writable, make room on its disk, or name "
+                "another folder by --home"
+            ) from None
 
 
 def _lock(file: IO[str]) -> bool:

@@ -31,6 +31,7 @@ from olscale.jobs.page import write_page
 from olscale.jobs.prune import prune
 from olscale.jobs.results import result_rows
 from olscale.jobs.series import series_of, series_rows
+from olscale.jobs.status import clock_line
 from olscale.jobs.steps import bench_step, evaluate_step, ingest_step, store_of
 from olscale.results.record import run_id
 from olscale.results.store import open_store
@@ -92,15 +93,17 @@ def run_night(
     KeyboardInterrupt
         After Ctrl-C; the same call goes on.
     """
-    if night is not None and not re.fullmatch(r"\w[\w.-]*", night):
+    if night is not None and not re.fullmatch(r"\w[\w.-]{0,99}", night):
         raise ExperimentError(
-            f"night was {night!r}: expected a letter or digit, then letters, digits, points and dashes"
+            f"night was {night!r}: expected a letter or digit, then letters, digits, points and dashes, 100 at most"
         )
-    with home.held(clock()) as mine:
+    with home.held(clock()) as mine, home.written():
         if not mine:
             who = home.holder() or {}
             return NightEnd("busy", night or "", (f"process {who.get('pid')} on {who.get('host')} is running a night",))
         ended = {row["night"]: row for row in night_rows(home)}
+        if line := clock_line(ended.values(), clock()):
+            (progress or Silent()).note(line)
         name = (
             night or _unfinished(job, home, ended, clock()) or datetime.fromtimestamp(clock(), UTC).strftime("%Y-%m-%d")
         )
@@ -138,8 +141,8 @@ def _run(
         progress.note(f"olscale's code has changed since night {night} began: it begins anew")
         shutil.rmtree(folder)
         begun = {}
-    begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "job": definition, "calls": 0}
-    begun["calls"] += 1
+    begun = begun or {"at": clock(), "load": load_of_a_core(), "made_by": host, "calls": 0}
+    begun |= {"job": definition, "calls": begun["calls"] + 1}
     write_json(file, begun)
     left = begun["at"] + 3600 * job.max_hours - clock()
     if left <= 0:

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import smtplib
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from email.message import EmailMessage
 from time import monotonic
-from typing import Any
+from typing import IO, Any
 from urllib.request import Request, urlopen
 
-from olscale.errors import one_line
+from olscale.errors import ExecutionError, one_line
 from olscale.jobs.home import JobHome, read_json, write_json
 from olscale.jobs.job_file import Event, JobFile, MailSpec, NotifyRule
 from olscale.system.interrupts import text_of
 
 _SECONDS = 10.0
 _MOST_LINES = 20
+_WORDS = 300
 
 
 def tell_state(
@@ -133,13 +136,48 @@ def _way(rule: NotifyRule) -> str:
 def _send_one(rule: NotifyRule, message: dict[str, Any], seconds: float) -> None:
     data = json.dumps(message).encode()
     if rule.command is not None:
-        subprocess.run(rule.command, input=data, timeout=0.9 * seconds, check=True, stdout=subprocess.DEVNULL)
+        _run(rule.command, data, 0.9 * seconds)
     elif rule.webhook is not None:
         request = Request(rule.webhook, data, {"Content-Type": "application/json"}, method="POST")
         with urlopen(request, timeout=0.9 * seconds) as answer:
             answer.read(1)
     elif rule.email is not None:
         _mail(rule.email, message, seconds)
+
+
+def _run(command: Sequence[str], data: bytes, seconds: float) -> None:
+    """Run a command on `data`; what it writes goes nowhere, but for its last words where it fails."""
+    words = bytearray()
+
+    def feed(pipe: IO[bytes]) -> None:
+        with suppress(OSError), pipe:  # it may not want to know
+            pipe.write(data)
+
+    def hear(pipe: IO[bytes]) -> None:
+        while block := os.read(pipe.fileno(), 1 << 16):
+            words.extend(block)
+            del words[:-_WORDS]
+
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+    threads = [
+        threading.Thread(target=do, args=(pipe,), daemon=True)
+        for do, pipe in ((feed, process.stdin), (hear, process.stderr))
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        code = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+        process.wait()
+        raise
+    threads[1].join(0.5)  # what it has started may hold the pipe and live on
+    if code:
+        raise ExecutionError(
+            f"exit code {code}: {one_line(words.decode(errors='replace')) or 'no word on standard error'}"
+        )
 
 
 def _mail(mail: MailSpec, message: dict[str, Any], seconds: float) -> None:

@@ -67,6 +67,7 @@ def prune(job: JobFile, home: JobHome, dry_run: bool = False) -> list[str]:
     marked |= {night for night in folders if (home.night(night) / "tag").exists()}
     unfinished = [night for night in folders if any(home.night(night).glob("*/checkpoints/*"))]
     gone = nights_to_prune(folders, {row["night"]: row["state"] for row in rows}, job.keep, marked, unfinished)
-    for night in [] if dry_run else gone:
-        shutil.rmtree(home.night(night))
+    with home.written():
+        for night in [] if dry_run else gone:
+            shutil.rmtree(home.night(night))
     return gone

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from olscale.jobs.history import night_rows
 from olscale.jobs.home import JobHome
@@ -41,7 +43,7 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
         Seconds since 1970.
     tell : bool
     """
-    nights = night_rows(home)
+    nights = sorted(night_rows(home), key=lambda row: row["began"])
     good = next((row for row in reversed(nights) if row["state"] != "failed"), None)
     lines = []
     if nights:
@@ -53,10 +55,14 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
     else:
         ended = good["began"] + timedelta(seconds=good["seconds"])
         age = datetime.fromtimestamp(now, UTC) - ended
-        late = age > limit
-        lines.append(f"last night without failures: {good['night']}, ended {_hours(age)} ago")
-        due = "overdue since" if late else "next due by"
-        lines.append(f"{due} {ended + limit:%Y-%m-%d %H:%M} UTC (max_age {job.max_age})")
+        ahead = clock_line([good], now)
+        late = age > limit or bool(ahead)
+        if ahead:
+            lines.append(ahead)
+        else:
+            lines.append(f"last night without failures: {good['night']}, ended {_hours(age)} ago")
+            due = "overdue since" if late else "next due by"
+            lines.append(f"{due} {ended + limit:%Y-%m-%d %H:%M} UTC (max_age {job.max_age})")
     holder = home.holder()
     if holder:
         since = datetime.fromtimestamp(float(holder.get("since", now)), UTC)
@@ -64,9 +70,21 @@ def job_status(job: JobFile, home: JobHome, now: float, tell: bool = False) -> J
             f"running now: process {holder.get('pid')} on {holder.get('host')}, since {since:%Y-%m-%d %H:%M} UTC"
         )
         lines += _going_on(home, now)
-    if late and tell and tell_late(job, home, "; ".join(lines)):
-        lines.append("told of it")
+    with home.written():
+        if late and tell and tell_late(job, home, "; ".join(lines)):
+            lines.append("told of it")
     return JobStatus(late, tuple(lines))
+
+
+def clock_line(nights: Iterable[Mapping[str, Any]], now: float) -> str:
+    """Return what to say where a night began after `now`, by more than clocks differ; empty otherwise."""
+    last, at = max(nights, key=lambda row: row["began"], default=None), datetime.fromtimestamp(now, UTC)
+    if last is None or last["began"] <= at + timedelta(hours=1):
+        return ""
+    return (
+        f"night {last['night']} began at {last['began']:%Y-%m-%d %H:%M} UTC, and this clock says {at:%Y-%m-%d %H:%M}: set "
+        f"it right, or, if it was wrong then, remove history/{last['night']}.parquet"
+    )
 
 
 def _going_on(home: JobHome, now: float) -> list[str]:

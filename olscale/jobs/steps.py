@@ -28,8 +28,10 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
 
     The dataset is made beside the one that is there and takes its place by a rename.
     """
-    if row := read_json(done):
-        return row
+    asked = {"source": list(step.sources), "dest": step.dest, "options": step.options}
+    if (before := read_json(done)).get("asked") == asked:
+        found: dict[str, Any] = before["row"]
+        return found
     dest, known = Path(step.dest), read_json(home.path / "ingested.json")
     if step.dest not in known:
         if dest.exists():
@@ -54,7 +56,7 @@ def ingest_step(step: IngestStep, home: JobHome, done: Path) -> dict[str, Any]:
     row = {"kind": "ingest", "dataset": dataset.name, "fingerprint": dataset.manifest.fingerprint, "rows": float(rows)}
     if seconds:
         row |= {"seconds": seconds, "rows_per_second": rows / seconds, "megabytes_per_second": read / 1e6 / seconds}
-    write_json(done, row)
+    write_json(done, {"asked": asked, "row": row})
     return row
 
 
@@ -106,11 +108,12 @@ def store_of(folder: Path, number: int) -> Path:
 
 def bench_step(step: BenchStep, done: Path) -> list[dict[str, Any]]:
     """Run benchmarks, and return a row of history for each figure."""
-    rows: list[dict[str, Any]] = read_json(done).get("rows", [])
+    asked, before = step.model_dump(mode="json"), read_json(done)
+    rows: list[dict[str, Any]] = before["figures"] if before.get("asked") == asked else []
     if not rows:
         for name, figures in run_benchmarks(step.names, step.rows).items():
             for figure in map(asdict, figures):
                 row = {"kind": "bench", "benchmark": name, "figure": figure["name"]}
                 rows.append(row | {part: figure[part] for part in ("value", "unit", "ratio", "peer")})
-        write_json(done, {"rows": rows})
+        write_json(done, {"asked": asked, "figures": rows})
     return rows

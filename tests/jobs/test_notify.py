@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from olscale.jobs.home import JobHome, read_json
@@ -138,6 +138,48 @@ def test_dead_ends_cost_little_and_are_named(home: JobHome, tmp_path: Path) -> N
         "command sleep",
         "command /no/such/program",
     ]
+
+
+def test_a_command_may_write_much_and_leave_something_behind(home: JobHome, tmp_path: Path) -> None:
+    """Its output is not kept; a program that it starts and that holds its pipes is not waited for."""
+    code = (
+        "import sys, subprocess as s; s.Popen(['sleep', '60']); [sys.stderr.write('x' * 1000000) for _ in range(200)]"
+    )
+    home.path.mkdir()
+    begin = monotonic()
+    job = job_with({"command": [sys.executable, "-S", "-c", code]}, tmp_path)
+    assert tell_state(job, home, "1", "failed", [], ["line"]) == "failed"
+    assert monotonic() - begin < 9
+    assert read_json(home.path / "told.json")["faults"] == []
+
+
+def test_a_command_that_fails_is_named_with_its_last_words(home: JobHome, tmp_path: Path) -> None:
+    home.path.mkdir()
+    job = job_with({"command": ["sh", "-c", "echo much; echo 'no such team' >&2; exit 7"]}, tmp_path)
+    tell_state(job, home, "1", "failed", [], ["line"])
+    [fault] = read_json(home.path / "told.json")["faults"]
+    assert fault.startswith("command sh: ")
+    assert fault.endswith("exit code 7: no such team")
+
+
+def test_what_a_command_has_started_ends_with_it(home: JobHome, tmp_path: Path) -> None:
+    home.path.mkdir()
+    job = job_with({"command": ["sh", "-c", f"(sleep 2; touch {tmp_path}/late) & wait"]}, tmp_path)
+    tell_state(job, home, "1", "failed", [], ["line"], seconds=0.5)
+    [fault] = read_json(home.path / "told.json")["faults"]
+    assert fault.startswith("command sh")
+    sleep(2.5)
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_mail_server_that_is_not_there_is_named(home: JobHome, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    home.path.mkdir()
+    job = job_with({"email": {"to": ["team@example.org"], "host": "127.0.0.1", "port": port}}, tmp_path)
+    assert tell_state(job, home, "1", "failed", [], ["line"]) == "failed"
+    [fault] = read_json(home.path / "told.json")["faults"]
+    assert "refused" in fault
 
 
 def test_a_late_job_is_told_of_once_and_recovers(home: JobHome, tmp_path: Path) -> None:
