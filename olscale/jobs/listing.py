@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from olscale.errors import StoreError
-from olscale.jobs.history import night_rows, read_history
+from olscale.jobs.change_points import MOST_NIGHTS
+from olscale.jobs.history import history_nights, night_rows, read_history
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile
 from olscale.jobs.series import judge, read_series
@@ -81,9 +82,11 @@ def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", 
     StoreError
         If no night has ended yet.
     """
-    last = max(night_rows(home), key=lambda row: row["began"], default=None)
-    if last is None:
+    nights = history_nights(home)[-MOST_NIGHTS:]
+    if not nights:
         raise StoreError(f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE")
+    begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
+    [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
     lines = [f"night {last['night']}: {last['state']}"]
     for what in ("failures", "alarms", "changed"):
         lines += [f"{what.removesuffix('s') if what != 'changed' else what}: {line}" for line in last[what] or ()]

@@ -173,7 +173,8 @@ def _do_steps(job: JobFile, home: JobHome, folder: Path, rows: list[dict[str, An
             raise
         except Exception as fault:
             let_interrupt_out(fault)
-            failures.append(f"{what}: {fault if isinstance(fault, OlscaleError) else text_of(fault)}")
+            text = str(fault) if isinstance(fault, OlscaleError) else text_of(fault)
+            failures.append(text if text.startswith(f"{what}: ") else f"{what}: {text}")
 
     for number, one in enumerate(job.ingest):
         row = attempt(f"ingest of {one.dest}", partial(ingest_step, one, home, folder / f"ingest-{number}.json"))

@@ -169,6 +169,21 @@ def test_prune_leaves_a_night_that_goes_on_alone(figures: list[tuple[str, ...]],
     assert prune(job, home) == []
 
 
+def test_an_empty_home_is_refused(tmp_path: Path) -> None:
+    """As of `--home "$UNSET"`: not taken for the one of the file."""
+    (tmp_path / "n.toml").write_text('name = "n"\n[[bench]]\nnames = ["linear"]\n')
+    done = run("jobs", "prune", str(tmp_path / "n.toml"), "--home", "")
+    assert done.returncode == 1
+    assert "--home was empty" in done.stderr
+
+
+def test_a_fault_of_an_experiment_names_its_file_once(home: JobHome, tmp_path: Path) -> None:
+    (tmp_path / "wrong.toml").write_text("[[learnes]]\n")
+    job = parse_job({"name": "n", "evaluate": [{"experiment": "wrong.toml"}]}, folder=tmp_path)
+    [line] = run_night(job, home, "1").lines
+    assert line.count("wrong.toml") == 1
+
+
 class Noted:
     """Progress that keeps its notes."""
 
