@@ -58,6 +58,10 @@ def _described(name: str, value: Any, arrays: list[Any]) -> Any:
     if issparse(value):
         matrix = csc_array(value)
         matrix.check_format(full_check=True)
+        if (
+            np.diff(matrix.indptr) < 0
+        ).any():  # SciPy does not look where the last pointer says that there are no values
+            raise ValueError(f"the columns of {name!r} overlap")
         _check_real(name, matrix)
         arrays += [matrix.data.astype(np.float64), matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)]
         return {"kind": "sparse", "shape": matrix.shape}

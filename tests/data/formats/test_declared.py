@@ -164,6 +164,20 @@ def test_a_mat_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         read(path)
 
 
+@pytest.mark.long  # a process for each file
+def test_a_sparse_matrix_whose_columns_overlap_is_an_error(tmp_path: Path) -> None:
+    """Where the last column pointer is zero SciPy checks none of them, and converting the matrix would end the process."""
+    path = tmp_path / "m.mat"
+    matrix = scipy.sparse.csc_matrix(np.ones((4, 3)))
+    pointers = matrix.indptr.astype("<i4").tobytes()
+    savemat(path, {"fea": matrix, "gnd": np.arange(4)})
+    whole = path.read_bytes()
+    assert whole.count(pointers) == 1
+    path.write_bytes(whole.replace(pointers, pointers[:-4] + bytes(4)))
+    with pytest.raises(FormatError, match=r"damaged \(the columns of 'fea' overlap\)"):
+        read(path)
+
+
 @pytest.mark.parametrize(("name", "shape"), [("mfeat/mfeat.mat", (2000, 649)), ("face_small/ORL.mat", (400, 1024))])
 def test_real_mat_files(shared_data, name: str, shape: tuple[int, int]) -> None:  # type: ignore[no-untyped-def]
     (batch,) = read(shared_data(name))
