@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gzip
 import io
+import os
+import signal
 import struct
+import sys
 import warnings
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+from typing import NoReturn
+from unittest import mock
 
 import numpy as np
 
-from olscale.data.formats import ReadOptions, find_format, splits_in
+from olscale.data.formats import ReadOptions, _loadmat, find_format, splits_in
 from tests.fuzz.batches import ROWS, checked, read_rows
 from tests.fuzz.mutate import Mutator
 from tests.fuzz.target import Files, Target
+from tests.fuzz.work import PATIENCE
 
 
 def idx_array(code: int, shape: Sequence[int], body: bytes) -> bytes:
@@ -132,7 +140,53 @@ def vary_mat(random: Random, files: Files) -> Files:
 
 
 def read_mat(folder: Path) -> None:
-    read_rows(folder / "rows.mat", "mat")
+    with mock.patch("olscale.data.formats.mat.start_reader", ForkedReader):
+        read_rows(folder / "rows.mat", "mat")
+
+
+class ForkedReader:
+    """The process that reads a MAT file, as a fork of this one, which has SciPy: starting Python takes half a second."""
+
+    def __init__(self) -> None:
+        import scipy.io
+        import scipy.sparse  # noqa: F401 - here, and not again in each fork
+
+        file, self._stdin = os.pipe()
+        self._stdout, matrices = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of threads; none of them holds what the fork uses
+            self._child = os.fork()
+        if self._child == 0:
+            os.close(self._stdin)  # or the file has no end
+            os.close(self._stdout)
+            _read_mat_as_program(file, matrices)
+        os.close(file)
+        os.close(matrices)
+
+    def __enter__(self) -> ForkedReader:
+        self.stdin, self.stdout = os.fdopen(self._stdin, "wb"), os.fdopen(self._stdout, "rb")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with suppress(BrokenPipeError):
+            self.stdin.close()
+        self.stdout.close()
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
+
+
+def _read_mat_as_program(file: int, matrices: int) -> NoReturn:
+    """Run `_loadmat` on these ends of pipes and end this process as Python ends."""
+    code = 1
+    try:
+        signal.alarm(PATIENCE)  # the parent, which waits for this one, is ended before
+        faulthandler.disable()  # of a crash that is expected
+        for end, place in ((file, 0), (matrices, 1), (os.open(os.devnull, os.O_WRONLY), 2)):
+            os.dup2(end, place)
+        sys.stdin, sys.stdout = os.fdopen(0, "r"), os.fdopen(1, "w")
+        _loadmat.main()
+        code = 0
+    finally:
+        os._exit(code)
 
 
 def parquet_seeds() -> list[Files]:

@@ -98,16 +98,19 @@ def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Itera
         yield Batch(rows, part.target, X.shape[1], targets=part.targets)
 
 
+def start_reader() -> subprocess.Popen[bytes]:
+    """Start the process that takes a file on its standard input and gives its matrices (`_loadmat`)."""
+    command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
 def _load(source: str) -> dict[str, Any]:
     """Return the matrices of a file by name; a process of its own reads them, because a damaged file can end it."""
-    command = [sys.executable, "-P", str(Path(_loadmat.__file__))]
     with open_raw(source) as file:
         head = file.read(len(_TOO_NEW))
         if head == _TOO_NEW:
             raise FormatError(source, "is a MATLAB 7.3 (HDF5) file; save it with -v7 in MATLAB")
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as child:
+        with start_reader() as child:
             assert child.stdin is not None
             assert child.stdout is not None
             with suppress(BrokenPipeError):  # it ended, which is seen below
