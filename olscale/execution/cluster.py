@@ -68,21 +68,39 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
                 with contextlib.suppress(Exception):
                     await client.close()
         return
+    with _for_workers_only():
+        async with (
+            await _started(where, secured, settings) as cluster,
+            Client(cluster, asynchronous=True) as client,
+        ):
+            try:
+                yield client
+            except BaseException:
+                # Nobody waits for what the workers are still at: by default they would get four seconds to finish it.
+                await asyncio.gather(
+                    *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
+                )
+                raise
+
+
+@contextmanager
+def _for_workers_only() -> Iterator[None]:
+    """Put back what this process hands on to its workers: Dask sets their variables here before it starts them."""
+    names = {"PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
+    before = {name: os.environ.get(name) for name in names}
     # A worker that is ended in the middle of a run leaves semaphores to multiprocessing's resource tracker. It cleans them
     # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
-    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
-    async with (
-        await _started(where, secured, settings) as cluster,
-        Client(cluster, asynchronous=True) as client,
-    ):
-        try:
-            yield client
-        except BaseException:
-            # Nobody waits for what the workers are still at: by default they would get four seconds to finish it.
-            await asyncio.gather(
-                *(worker.close(timeout=0.5) for worker in cluster.workers.values()), return_exceptions=True
-            )
-            raise
+    quiet = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(quiet)
+    try:
+        yield
+    finally:
+        sys.warnoptions.remove(quiet)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
