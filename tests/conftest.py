@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.cluster import Cluster, running
+from tests.isolation import unchanged
 
 # BLAS and OpenMP on one thread, as in Dask's workers: two that share these small products wait for one another, which takes
 # five times the processor time of the work. NumPy is not imported yet. Tests of several threads ask for them.
@@ -28,11 +31,32 @@ settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.load_profile("fixed")
 
 
+def pytest_configure() -> None:
+    """Let SIGINT interrupt, as in a terminal: a shell's job in the background ignores it, and so would all its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the largest files, and beside them with clusters, whose tests wait most of their time: all end together."""
     sizes = Counter(item.path for item in items)
     largest = [path for path, _ in sizes.most_common(2)]
     items.sort(key=lambda item: (item.path not in largest, item.path.parent.name != "clusters", -sizes[item.path]))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def file_leaves_nothing_behind(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail the last test of a file whose fixtures change what other files find; its files in memory go."""
+    with unchanged(request.node.nodeid):
+        yield
+    if memory := sys.modules.get("fsspec.implementations.memory"):
+        memory.MemoryFileSystem.store.clear()
+
+
+@pytest.fixture(autouse=True)
+def test_leaves_nothing_behind(request: pytest.FixtureRequest, file_leaves_nothing_behind: None) -> Iterator[None]:
+    """Fail a test that changes what other tests find: they pass in any order."""
+    with unchanged(request.node.nodeid, but=("file systems",) if "bucket" in request.fixturenames else ()):
+        yield
 
 
 SHARED_DATA = Path(os.environ.get("OLSCALE_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -183,20 +207,31 @@ def make_record() -> Callable[..., Any]:
 
 
 @pytest.fixture(scope="session")
-def bucket() -> Iterator[str]:
-    """Return the URL of a bucket on a server of our own; address and credentials are in the environment from then on."""
+def bucket_server() -> Iterator[str]:
+    """Return the address of a server of our own, which has a bucket named ``bucket``."""
     boto3 = pytest.importorskip("boto3", reason="pip install 'olscale[dev]'")
     server = pytest.importorskip("moto.server", reason="pip install 'olscale[dev]'").ThreadedMotoServer(
         ip_address="127.0.0.1", port=0, verbose=False
     )
     server.start()
     host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    keys = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=address, **keys).create_bucket(Bucket="bucket")
+    yield address
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def bucket(bucket_server: str) -> Iterator[str]:
+    """Return the URL of a bucket; its address and credentials are in the environment while the tests of a file run."""
+    import s3fs
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AWS_ACCESS_KEY_ID", "testing")
         patch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
         patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patch.setenv("AWS_ENDPOINT_URL", bucket_server)
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        boto3.client("s3").create_bucket(Bucket="bucket")
         yield "s3://bucket"
-    server.stop()
+    s3fs.S3FileSystem.clear_instance_cache()  # what it keeps has this address and these credentials

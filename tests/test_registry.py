@@ -99,10 +99,10 @@ def distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     (home / "other_package-1.0.dist-info" / "entry_points.txt").write_text("\n".join(groups))
     (home / "other_package.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(home))
-    sys.modules.pop("other_package", None)
     installed.cache_clear()
     yield home
     installed.cache_clear()
+    sys.modules.pop("other_package", None)
 
 
 @pytest.mark.parametrize("registry", ALL, ids=lambda registry: registry.kind)

@@ -326,11 +326,7 @@ def test_ctrl_c_of_the_user_is_no_learners_exception(
         return learn(self, X, y)
 
     monkeypatch.setattr(PA, "learn", interrupted)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(BaseException) as caught:
-            evaluate(experiment(shelf, "pa", "lol"), tmp_path / "store", in_process=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(BaseException) as caught:
+        evaluate(experiment(shelf, "pa", "lol"), tmp_path / "store", in_process=True)
     assert isinstance(caught.value, KeyboardInterrupt)
     assert not files(tmp_path / "store")

@@ -281,14 +281,6 @@ def test_a_pack_that_has_its_records_is_not_run_again(
 
 
 def test_only_the_first_signal_asks() -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
-    try:
-        _one_signal_asks_and_two_interrupt()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _one_signal_asks_and_two_interrupt() -> None:
     stop = Stop()
     with stop.listening():
         assert not stop.asked

@@ -1,0 +1,95 @@
+"""What a test may not leave behind: the next one, whichever it is, runs in the same process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import resource
+import signal
+import sys
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from tempfile import gettempdir
+from typing import Any
+
+# Not SIGALRM, with which pytest-timeout ends tests.
+_SIGNALS = {
+    name: getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGPROF", "SIGUSR1", "SIGCHLD", "SIGPIPE")
+}
+_LIMITS = resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
+_LOGGERS = "", "olscale", "dask"
+
+# Set by pytest, scikit-learn and Dask, when it is imported.
+_OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "__DASK_PARENT_PID"}
+
+# Their instances may stay: they have no address and no credentials.
+_NEAR = {"LocalFileSystem", "MemoryFileSystem"}
+
+
+class LeftBehind(AssertionError):  # noqa: N818 - no error of olscale
+    """A test changed what others find."""
+
+
+@contextmanager
+def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
+    """Raise `LeftBehind`, which says `whose` fault it is and what, where the process is not as it was before."""
+    before, modules = _state(), dict(sys.modules)
+    yield
+    after = _state()
+    changes = [
+        f"{what}: {_change(before[what], after[what])}"
+        for what in before
+        if what not in but and before[what] != after.get(what, before[what])
+    ]
+    added = [name for name, module in sys.modules.items() if modules.get(name) is not module]
+    changes += [f"module {name} of a temporary folder" for name in added if _is_temporary(name)]
+    if changes:
+        raise LeftBehind(f"{whose} leaves behind {'; '.join(changes)}")
+
+
+def _state() -> dict[str, Any]:
+    """Return what the next test would find; of a library only if it is imported."""
+    state: dict[str, Any] = {
+        "environment": {name: value for name, value in os.environ.items() if name not in _OTHERS},
+        "working directory": _working_directory(),
+        "sys.path": tuple(sys.path),
+        "signal handlers": {name: signal.getsignal(number) for name, number in _SIGNALS.items()},
+        "limits": tuple(map(resource.getrlimit, _LIMITS)),
+        "log levels": {name: (log.level, log.disabled) for name in _LOGGERS for log in [logging.getLogger(name)]},
+    }
+    loaded = sys.modules
+    if numpy := loaded.get("numpy"):
+        name, words, *rest = numpy.random.get_state()
+        state["numpy.random"] = name, words.tobytes(), *rest
+        state["numpy.seterr"] = numpy.geterr()
+    if dask := loaded.get("dask.config"):
+        state["dask.config"] = pickle.dumps(dask.config)
+    if fsspec := loaded.get("fsspec.registry"):
+        far = {kind for kind in fsspec.registry.values() if kind.__name__ not in _NEAR}
+        state["file systems"] = {f"{kind.__name__} {key}": "kept" for kind in far for key in kind._cache}
+    if pyplot := loaded.get("matplotlib.pyplot"):
+        state["figures"] = tuple(pyplot.get_fignums())
+    return state
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - a thousandth of a test
+    except FileNotFoundError:
+        return "removed"
+
+
+def _is_temporary(name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return isinstance(file, str) and file.startswith(gettempdir())
+
+
+def _change(before: Any, after: Any) -> str:
+    if isinstance(before, Mapping):
+        names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+        return ", ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names)
+    if isinstance(before, bytes) or len(repr(before)) > 300:
+        return "changed"
+    return f"was {before!r}, is {after!r}"
