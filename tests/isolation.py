@@ -21,6 +21,9 @@ _SIGNALS = {
 _LIMITS = resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 _LOGGERS = "", "olscale", "dask"
 
+# Dask's workers in this process put their folders on the path.
+_WORKERS = "dask-scratch-space"
+
 # Set by pytest, scikit-learn and Dask, when it is imported.
 _OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "__DASK_PARENT_PID"}
 
@@ -34,17 +37,21 @@ class LeftBehind(AssertionError):  # noqa: N818 - no error of olscale
 
 @contextmanager
 def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
-    """Raise `LeftBehind`, which says `whose` fault it is and what, where the process is not as it was before."""
+    """Raise `LeftBehind`, which says `whose` fault it is and what, where the process is not as it was before.
+
+    Modules of temporary folders go: others import theirs under the same names.
+    """
     before, modules = _state(), dict(sys.modules)
     yield
     after = _state()
+    for name in [name for name, module in sys.modules.items() if modules.get(name) is not module]:
+        if _is_temporary(name):
+            del sys.modules[name]
     changes = [
         f"{what}: {_change(before[what], after[what])}"
         for what in before
         if what not in but and before[what] != after.get(what, before[what])
     ]
-    added = [name for name, module in sys.modules.items() if modules.get(name) is not module]
-    changes += [f"module {name} of a temporary folder" for name in added if _is_temporary(name)]
     if changes:
         raise LeftBehind(f"{whose} leaves behind {'; '.join(changes)}")
 
@@ -54,18 +61,16 @@ def _state() -> dict[str, Any]:
     state: dict[str, Any] = {
         "environment": {name: value for name, value in os.environ.items() if name not in _OTHERS},
         "working directory": _working_directory(),
-        "sys.path": tuple(sys.path),
+        "sys.path": tuple(path for path in sys.path if _WORKERS not in path),
         "signal handlers": {name: signal.getsignal(number) for name, number in _SIGNALS.items()},
         "limits": tuple(map(resource.getrlimit, _LIMITS)),
         "log levels": {name: (log.level, log.disabled) for name in _LOGGERS for log in [logging.getLogger(name)]},
     }
     loaded = sys.modules
     if numpy := loaded.get("numpy"):
-        name, words, *rest = numpy.random.get_state()
-        state["numpy.random"] = name, words.tobytes(), *rest
         state["numpy.seterr"] = numpy.geterr()
-    if dask := loaded.get("dask.config"):
-        state["dask.config"] = pickle.dumps(dask.config)
+    if (cluster := loaded.get("olscale.execution.cluster")) and cluster._configure.cache_info().currsize:
+        state["dask.config"] = pickle.dumps(loaded["dask.config"].config)
     if fsspec := loaded.get("fsspec.registry"):
         far = {kind for kind in fsspec.registry.values() if kind.__name__ not in _NEAR}
         state["file systems"] = {f"{kind.__name__} {key}": "kept" for kind in far for key in kind._cache}
@@ -90,6 +95,16 @@ def _change(before: Any, after: Any) -> str:
     if isinstance(before, Mapping):
         names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         return ", ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names)
-    if isinstance(before, bytes) or len(repr(before)) > 300:
+    if isinstance(before, bytes):
+        return _change(*(dict(_settings("", pickle.loads(config))) for config in (before, after)))
+    if len(repr(before)) > 300:
         return "changed"
     return f"was {before!r}, is {after!r}"
+
+
+def _settings(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield name, value
+        return
+    for key, inner in value.items():
+        yield from _settings(f"{name}.{key}".lstrip("."), inner)

@@ -15,14 +15,8 @@ import fsspec
 import numpy as np
 import pytest
 
+from olscale.execution.cluster import _configure
 from tests.isolation import LeftBehind, unchanged
-
-
-def import_module(folder: Path) -> None:
-    (folder / "left_behind.py").write_text("")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(folder))
-        __import__("left_behind")
 
 
 def lower_limit(folder: Path) -> None:
@@ -46,13 +40,12 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
     ),
     "limits: was": (lower_limit, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, FILES)),
-    "numpy.random: ": (lambda folder: np.random.random(), lambda: None),
     "numpy.seterr: ": (lambda folder: np.seterr(under="raise"), lambda: np.seterr(under="ignore")),
     "log levels: dask was": (
         lambda folder: logging.getLogger("dask").setLevel(3),
         lambda: logging.getLogger("dask").setLevel(DASK),
     ),
-    "dask.config: changed": (
+    "dask.config: left-behind was None, is 1": (
         lambda folder: dask.config.set({"left-behind": 1}),
         lambda: dask.config.config.pop("left-behind"),
     ),
@@ -60,7 +53,6 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         reach_far,
         lambda: fsspec.get_filesystem_class("http").clear_instance_cache(),
     ),
-    "module left_behind of a temporary folder": (import_module, lambda: sys.modules.pop("left_behind")),
 }
 HERE, FILES, DASK = Path.cwd(), resource.getrlimit(resource.RLIMIT_NOFILE), logging.getLogger("dask").level
 
@@ -68,14 +60,13 @@ HERE, FILES, DASK = Path.cwd(), resource.getrlimit(resource.RLIMIT_NOFILE), logg
 @pytest.mark.parametrize("change", LEAKS)
 def test_what_a_test_leaves_behind_is_named(change: str, tmp_path: Path) -> None:
     fsspec.get_filesystem_class("http")
-    chances = np.random.get_state()
+    _configure()
     leak, undo = LEAKS[change]
     try:
         with pytest.raises(LeftBehind, match=r"^the test leaves behind ") as raised, unchanged("the test"):
             leak(tmp_path)
     finally:
         undo()
-        np.random.set_state(chances)
     assert str(raised.value).removeprefix("the test leaves behind ").startswith(change)
     assert "; " not in str(raised.value)
 
@@ -84,3 +75,14 @@ def test_what_is_excepted_is_not_named() -> None:
     with unchanged("the test", but=("environment",)):
         os.environ["LEFT_BEHIND"] = "1"
     del os.environ["LEFT_BEHIND"]
+
+
+def test_modules_of_temporary_folders_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "left_behind.py").write_text(f"NUMBER = {number}")
+        monkeypatch.syspath_prepend(str(tmp_path / str(number)))
+        with unchanged("the test"):
+            assert number == __import__("left_behind").NUMBER
+        assert "left_behind" not in sys.modules

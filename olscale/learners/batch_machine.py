@@ -171,7 +171,9 @@ class GaussianMachine(BatchMachine):
         """Return an untrained estimator of scikit-learn's kind."""
 
     def _train(self, X: Any, y: NDArray[Any]) -> Any:
-        return self._machine().fit(X, y)
+        machine = self._machine()
+        machine.random_state = 0  # nothing is drawn with it, but without it one is drawn from NumPy's global state
+        return machine.fit(X, y)
 
     def _gamma(self) -> float:
         return 1.0 / max(1, self._columns) if self.gamma == "auto" else float(self.gamma)

@@ -10,6 +10,7 @@ from olscale.compiled.csr import read_only, to_csr
 from olscale.errors import ParameterError
 from olscale.learners.batch_machine import trained_rows
 from olscale.learners.contract.learner import codes_of
+from olscale.learners.registry import make_learner
 from olscale.learners.svm import SVM
 
 
@@ -34,6 +35,18 @@ def test_scores_are_those_of_machines_of_the_rows_before(classes: int) -> None:
     peer = SVC(C=0.7, gamma=0.3).fit(X, y)
     np.testing.assert_allclose(learner.scores(X), peer.decision_function(X).reshape(300, -1), atol=1e-9)
     assert learner.measures()["updates"] == 3
+
+
+@pytest.mark.parametrize("name", ["svm", "svr", "one-class-svm", "ls-svm"])
+def test_the_global_state_of_numpy_stays_as_it_is(name: str) -> None:
+    X, y = stream(2)
+    learner = make_learner(name, {})
+    learner.begin(5, 0 if name == "svr" else 2)
+    before = np.random.get_state()[1:]
+    learner.learn(X, y)
+    learner.scores(X)
+    np.testing.assert_array_equal(np.random.get_state()[1], before[0])
+    assert np.random.get_state()[2:] == before[1:]
 
 
 def test_classes_that_have_not_come_are_not_predicted() -> None:
