@@ -21,9 +21,6 @@ _SIGNALS = {
 _LIMITS = resource.RLIMIT_AS, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE
 _LOGGERS = "", "olscale", "dask"
 
-# Dask's workers in this process put their folders on the path.
-_WORKERS = "dask-scratch-space"
-
 # Set by pytest, scikit-learn and Dask, when it is imported.
 _OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "__DASK_PARENT_PID"}
 
@@ -39,14 +36,16 @@ class LeftBehind(AssertionError):  # noqa: N818 - no error of olscale
 def unchanged(whose: str, but: Container[str] = ()) -> Iterator[None]:
     """Raise `LeftBehind`, which says `whose` fault it is and what, where the process is not as it was before.
 
-    Modules of temporary folders go: others import theirs under the same names.
+    Modules of temporary folders go, and these folders from `sys.path`, where commands put the one they run in: others import
+    theirs under the same names.
     """
-    before, modules = _state(), dict(sys.modules)
+    before, modules, paths = _state(), dict(sys.modules), set(sys.path)
     yield
-    after = _state()
     for name in [name for name, module in sys.modules.items() if modules.get(name) is not module]:
-        if _is_temporary(name):
+        if _is_temporary(getattr(sys.modules[name], "__file__", None)):
             del sys.modules[name]
+    sys.path[:] = [path for path in sys.path if path in paths or not _is_temporary(path)]
+    after = _state()
     changes = [
         f"{what}: {_change(before[what], after[what])}"
         for what in before
@@ -61,7 +60,7 @@ def _state() -> dict[str, Any]:
     state: dict[str, Any] = {
         "environment": {name: value for name, value in os.environ.items() if name not in _OTHERS},
         "working directory": _working_directory(),
-        "sys.path": tuple(path for path in sys.path if _WORKERS not in path),
+        "sys.path": tuple(sys.path),
         "signal handlers": {name: signal.getsignal(number) for name, number in _SIGNALS.items()},
         "limits": tuple(map(resource.getrlimit, _LIMITS)),
         "log levels": {name: (log.level, log.disabled) for name in _LOGGERS for log in [logging.getLogger(name)]},
@@ -86,9 +85,8 @@ def _working_directory() -> str:
         return "removed"
 
 
-def _is_temporary(name: str) -> bool:
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return isinstance(file, str) and file.startswith(gettempdir())
+def _is_temporary(path: object) -> bool:
+    return isinstance(path, str) and path.startswith(gettempdir())
 
 
 def _change(before: Any, after: Any) -> str:

@@ -34,7 +34,7 @@ LEAKS: dict[str, tuple[Callable[[Path], object], Callable[[], object]]] = {
         lambda: os.environ.pop("LEFT_BEHIND"),
     ),
     "working directory: was": (os.chdir, lambda: os.chdir(HERE)),
-    "sys.path: ": (lambda folder: sys.path.append(str(folder)), sys.path.pop),
+    "sys.path: ": (lambda folder: sys.path.append("/nowhere"), sys.path.pop),
     "signal handlers: SIGUSR1 was": (
         lambda folder: signal.signal(signal.SIGUSR1, signal.SIG_IGN),
         lambda: signal.signal(signal.SIGUSR1, signal.SIG_DFL),
