@@ -23,6 +23,7 @@ from olscale.learners.fixed_layer_fused import FusedLayers
 from olscale.learners.least_squares_loop import MOST_PENDING, LeastSquares, learn_features, solve
 from olscale.learners.product_sums import end_products, no_products, packed, put, room
 from olscale.learners.rls_loop import FINE, LOST, why_broken
+from olscale.system.blas import one_blas_thread
 
 _AT_ONCE = 256  # rows whose features are there at a time
 
@@ -182,14 +183,15 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
     def add_rows(self, X: Rows, y: NDArray[Any], sums: State) -> None:
         self._check_ready(X)
         first = 0
-        while first < len(y):
-            Z, T = room(sums)
-            count = min(len(Z), len(y) - first)
-            T[:count] = np.nan
-            self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
-            _set_targets(y[first : first + count], T[:count])
-            put(sums, count)
-            first += count
+        with one_blas_thread():
+            while first < len(y):
+                Z, T = room(sums)
+                count = min(len(Z), len(y) - first)
+                T[:count] = np.nan
+                self._set_features(slice_rows(X, first, first + count), self.state_, Z[:count])
+                _set_targets(y[first : first + count], T[:count])
+                put(sums, count)
+                first += count
 
     def end_sums(self, sums: State) -> State:
         return end_products(sums)
@@ -218,7 +220,7 @@ def _set_targets(y: NDArray[Any], T: FloatArray) -> None:
     if y.dtype.kind == "f":
         T[:] = y.reshape(T.shape)
     elif T.shape[1] == 1:
-        T[y != UNKNOWN, 0] = np.where(y[y != UNKNOWN] == 1, 1.0, -1.0)
+        np.copyto(T[:, 0], np.where(y == 1, 1.0, -1.0), where=y != UNKNOWN)
     else:
         known = np.flatnonzero(y != UNKNOWN)
         T[known] = -1.0

@@ -31,19 +31,24 @@ def room(sums: State) -> tuple[FloatArray, FloatArray]:
 
 
 def put(sums: State, count: int) -> None:
-    """Count rows that were put where there is `room`; those without a target, NaN, add nothing."""
+    """Count rows that were put where there is `room`; those without a target, NaN, add nothing.
+
+    To be called while `one_blas_thread` is entered: what that takes is much beside some rows.
+    """
     waiting = int(sums["rows"][1])
     targets = sums["waiting_targets"][waiting : waiting + count]
     unknown = np.isnan(targets[:, 0])
-    targets[unknown], sums["waiting"][waiting : waiting + count][unknown] = 0.0, 0.0
-    sums["rows"] += count - int(unknown.sum()), count
+    if left_out := int(np.count_nonzero(unknown)):
+        targets[unknown], sums["waiting"][waiting : waiting + count][unknown] = 0.0, 0.0
+    sums["rows"] += count - left_out, count
     if sums["rows"][1] == AT_ONCE:
         _add(sums)
 
 
 def end_products(sums: State) -> State:
     """Return the sums, with the rows that wait: of products the upper half."""
-    _add(sums)
+    with one_blas_thread():
+        _add(sums)
     return {"products": sums["products"], "targets": sums["targets"], "rows": sums["rows"][:1]}
 
 
@@ -69,7 +74,7 @@ def _add(sums: State) -> None:
 
     count, sums["rows"][1] = int(sums["rows"][1]), 0
     if count:
+        # Of transposes, which BLAS has as they lie; first with the targets, while the features are in the cache.
         Z, T = sums["waiting"][:count], sums["waiting_targets"][:count]
-        with one_blas_thread():  # of transposes, which BLAS has as they lie
-            dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)
-            dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)
+        dgemm(1.0, Z.T, T.T, beta=1.0, c=sums["targets"].T, trans_b=1, overwrite_c=1)
+        dsyrk(1.0, Z.T, beta=1.0, c=sums["products"].T, lower=1, overwrite_c=1)

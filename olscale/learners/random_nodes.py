@@ -6,7 +6,7 @@ import numpy as np
 
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
-from olscale.compiled.elementary import LEAST, exponential
+from olscale.compiled.elementary import LEAST, exponential, quotient
 from olscale.compiled.rows import row_scores
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
@@ -23,7 +23,7 @@ def set_sigmoids(X: Any, A: Any, b: Any, Z: Any) -> None:
         row_scores(X, i, A, f)
         z = Z[i]
         for j in range(nodes):
-            z[j] = 1.0 / (1.0 + exponential(min(-(f[j] + b[j]), -LEAST)))
+            z[j] = quotient(1.0, 1.0 + exponential(min(-(f[j] + b[j]), -LEAST)))
 
 
 @compiled

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows
 from olscale.compiled.decorator import compiled
 from olscale.compiled.rows import add_column
-from olscale.data.transforms.fourier import fourier_features
+from olscale.data.transforms.fourier import set_fourier_features
 from olscale.data.transforms.matrix import MatrixRows
 from olscale.errors import ParameterError
 from olscale.learners.contract.estimator import OnePassLearner
@@ -106,7 +106,7 @@ class FourierLayer(GammaLearner, FixedLayer):
 
     def _set_features(self, X: Rows, state: State, Z: FloatArray) -> None:
         count = int(self.features)
-        Z[:, :count] = fourier_features(X, self._frequencies, count, float(state["gamma"][0]))
+        set_fourier_features(X, self._frequencies, count, float(state["gamma"][0]), Z)
         if self.linear:
             _add_rows(X, Z, count, self._columns)
 

@@ -50,20 +50,19 @@ def set_features(angles: NDArray[np.float64], bound: float, gamma: float, scale:
 
 
 @compiled
-def _set_rows(X: Any, kept: Any, gamma: float, out: Any) -> None:
-    angles = np.empty(out.shape[1] // 2)
+def _set_rows(X: Any, kept: Any, gamma: float, count: int, Z: Any) -> None:
+    angles = np.empty(count // 2)
     scale = 1.0 / np.sqrt(angles.shape[0])
-    for i in range(out.shape[0]):
+    for i in range(Z.shape[0]):
         _, bound = set_angles(X, i, kept, angles)
-        set_features(angles, bound, gamma, scale, out[i])
+        set_features(angles, bound, gamma, scale, Z[i, :count])
 
 
-def fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float) -> NDArray[np.float64]:
-    """Return `count` features of each row, half of them cosines, of length 1 in all."""
-    rows, out = read_only_csr(X), np.empty((rows_of(X), count))
+def set_fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]) -> None:
+    """Set the first `count` columns of `Z` to features of each row, half of them cosines, of length 1 in all."""
+    rows = read_only_csr(X)
     with frequencies.lock:
-        _set_rows(rows, frequencies.kept, gamma, out)
-    return out
+        _set_rows(rows, frequencies.kept, gamma, count, Z)
 
 
 class RandomFourier(KernelFeatures):
@@ -118,6 +117,7 @@ class RandomFourier(KernelFeatures):
         drawn = np.random.SeedSequence([self.seed, self.projection]).generate_state(2)
         matrix = matrix_of((int(drawn[0]), int(drawn[1])), columns, self.features // 2, 0.0)
         assert isinstance(matrix, MatrixRows)
-        out = fourier_features(X, matrix, self.features, self._gamma(columns))
+        out = np.empty((rows_of(X), self.features))
+        set_fourier_features(X, matrix, self.features, self._gamma(columns), out)
         mark_long_rows(read_only_csr(X), out)
         return out
