@@ -163,6 +163,21 @@ class SumsPass(GroupPass):
     def _fused(self) -> Sequence[RunState | FusedRuns]:
         return self._shards[:1]
 
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a `state`, behind blocks that are still there.
+
+        Raises
+        ------
+        ValueError, KeyError
+            If one is not, or the state is not that of these runs.
+        """
+        super().restore(state)
+        adds = self._shards[0]
+        ended = [block for block in self._blocks if adds.outcome == "ok" and self._edges[block + 1] <= adds.position]
+        missing = [block for block in ended if not self._scratch.has(f"block.{block}")]
+        if missing:
+            raise ValueError(f"block {missing[0]} that the shard has written is gone")
+
     def finish(self) -> list[Record]:
         """Write what the merge needs, and return no record."""
         for shard in self._shards:

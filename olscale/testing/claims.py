@@ -16,10 +16,10 @@ from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.fused_settings import FusesSettings, fuse, grid_key
 from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.look_ahead import LooksAhead
-from olscale.learners.contract.merged_sums import MergesSums, mergeable, sums_key
-from olscale.learners.contract.parameters import Real
+from olscale.learners.contract.merged_sums import MergesSums, mergeable
 from olscale.learners.contract.usable_rows import learn_usable, learn_usable_together, score_usable
 from olscale.testing.check_list import Check, name_check
+from olscale.testing.saved_sums import check_sums_go_on_from_copies, same_sums
 from olscale.testing.small_streams import (
     CLASSES,
     COLUMNS,
@@ -29,6 +29,7 @@ from olscale.testing.small_streams import (
     class_counts,
     continue_from,
     cut,
+    real_names,
     start,
     start_with,
     stream,
@@ -54,6 +55,7 @@ def claim_checks(learner: type[Learner]) -> list[Check]:
             checks.append(name_check(check_class_shards_are_the_whole, learner, params, of=words))
         if mergeable(learner(**params)):
             checks.append(name_check(check_merged_sums_make_the_final_model, learner, params, of=words))
+            checks.append(name_check(check_sums_go_on_from_copies, learner, params, of=words))
         if grid_key(learner(**params)) is not None:
             fused = check_fused_settings_have_the_bits_of_settings_alone
             checks.append(name_check(fused, learner, params, of=words))
@@ -150,9 +152,6 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
 
     So are those of each other setting that claims to have the same sums.
     """
-    key = sums_key(learner(**params))
-    others = [(name, learner(**params, **{name: 0.5})) for name in _numbers(learner, params)]
-    same = [name for name, other in others if key and mergeable(other) and sums_key(other) == key]
     for classes in class_counts(learner):
         chunk, found = stream(classes, "dense"), []
         along = start_with(learner, params, chunk.X, classes)
@@ -170,18 +169,12 @@ def check_merged_sums_make_the_final_model(learner: type[Learner], params: dict[
             found.append(one)
         assert_same_state(*found)
         np.testing.assert_allclose(found[0].scores(chunk.X), along.scores(chunk.X), rtol=1e-5, atol=1e-7)
-        for name in same:
-            other: Any = start_with(learner, {**params, name: 0.5}, chunk.X, classes)
-            by_itself = start_with(learner, {**params, name: 0.5}, chunk.X, classes)
+        for setting in same_sums(learner, params):
+            other: Any = start_with(learner, setting, chunk.X, classes)
+            by_itself = start_with(learner, setting, chunk.X, classes)
             other.take_sums({part: array.copy() for part, array in sums.items()})
             by_itself.learn(chunk.X, chunk.y)
             np.testing.assert_allclose(other.scores(chunk.X), by_itself.scores(chunk.X), rtol=1e-5, atol=1e-7)
-
-
-def _numbers(learner: type[Learner], params: dict[str, Any]) -> list[str]:
-    """Return the names of parameters that are numbers, but for those in `params`."""
-    names = learner().get_params(deep=False).keys() - params.keys()
-    return sorted(name for name in names if isinstance(learner.domains.get(name), Real))
 
 
 def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner], params: dict[str, Any]) -> None:
@@ -189,7 +182,7 @@ def check_fused_settings_have_the_bits_of_settings_alone(learner: type[Learner],
 
     Whether one number differs or all that may. A setting that diverges does so at the same row, and the others go on.
     """
-    key, names = grid_key(learner(**params)), _numbers(learner, params)
+    key, names = grid_key(learner(**params)), real_names(learner, params)
     numbers = [name for name in names if grid_key(learner(**params, **{name: 0.5})) == key]
     assert numbers or not names, "settings of which a number differs do not share a pass; grid_key is to be None then"
     for varied in {tuple(numbers), *((name,) for name in numbers)}:

@@ -122,6 +122,12 @@ def choices(learner: type[Learner]) -> Iterator[dict[str, Any]]:
             yield params
 
 
+def real_names(learner: type[Learner], params: dict[str, Any]) -> list[str]:
+    """Return the names of parameters that are real numbers, but for those in `params`."""
+    names = learner().get_params(deep=False).keys() - params.keys()
+    return sorted(name for name in names if isinstance(learner.domains.get(name), Real))
+
+
 def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[Any]]]:
     """Yield rows and labels between the positions `at`."""
     for start, stop in pairwise(at):
@@ -130,8 +136,12 @@ def cut(chunk: Chunk, at: list[int]) -> Iterator[tuple[Rows, NDArray[Any]]]:
 
 def assert_same_state(got: Learner, expected: Learner) -> None:
     """Refuse states that differ in a bit."""
-    got_state, expected_state = got.state(), expected.state()
-    names = sorted(expected_state)
-    assert sorted(got_state) == names, f"state has {sorted(got_state)}, expected {names}"
-    for name in expected_state:
-        np.testing.assert_array_equal(got_state[name], expected_state[name], err_msg=f"state array {name}")
+    assert_same_arrays(got.state(), expected.state(), "state")
+
+
+def assert_same_arrays(got: State, expected: State, what: str) -> None:
+    """Refuse arrays that differ in a name or a bit."""
+    names = sorted(expected)
+    assert sorted(got) == names, f"{what} has {sorted(got)}, expected {names}"
+    for name in expected:
+        np.testing.assert_array_equal(got[name], expected[name], err_msg=f"{what} array {name}")

@@ -45,6 +45,7 @@ def test_contract(check: Callable[[], None]) -> None:
 
 def test_a_broken_learner_fails_its_checks() -> None:
     """The checks can fail: one that peeks at the label, one that forgets in between, some that make scores up."""
+    from olscale.learners.oselm import OSELM
     from olscale.learners.passive_aggressive import PA, PA1
 
     class Peeks(PA):
@@ -103,7 +104,24 @@ def test_a_broken_learner_fails_its_checks() -> None:
         def scores(self, X):  # type: ignore[no-untyped-def]
             return np.nan_to_num(super().scores(X))
 
+    class CountsApart(OSELM):
+        rows = 0
+
+        def add_rows(self, X, y, sums):  # type: ignore[no-untyped-def]
+            super().add_rows(X, y, sums)
+            self.rows += len(y)
+
+        def end_sums(self, sums):  # type: ignore[no-untyped-def]
+            return {**super().end_sums(sums), "rows": np.array([self.rows])}
+
+    class SumsByItsPenalty(OSELM):
+        def end_sums(self, sums):  # type: ignore[no-untyped-def]
+            ends = super().end_sums(sums)
+            return {**ends, "products": ends["products"] + self.lam}
+
     broken_ones = (
+        (CountsApart, "sums go on from copies"),
+        (SumsByItsPenalty, "sums go on from copies"),
         (LooksAtLabels, "labels do not matter"),
         (LooksAtLabels, "rows far from all others"),
         (Rests, "a smooth target is learned"),
