@@ -25,6 +25,7 @@ BENCHMARKS = {
     "soft-local": "olscale.bench.soft_local:figures",
     "soft-local-wide": "olscale.bench.soft_local:wide_figures",
     "project": "olscale.bench.project:figures",
+    "reading": "olscale.bench.reading:figures",
     "permute": "olscale.bench.permute:figures",
     "dask": "olscale.bench.dask_costs:figures",
     "workers": "olscale.bench.workers:figures",

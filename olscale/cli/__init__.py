@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from olscale import __version__
+from olscale.cli.garbage import put_off
 from olscale.cli.group import Group
 from olscale.cli.say import say
 from olscale.errors import OlscaleError, StoppedError
@@ -142,5 +143,6 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     args : sequence of str, optional
         Arguments; those of the process by default.
     """
+    put_off()
     olscale.main(args)
     raise AssertionError("unreachable: LazyGroup.main exits")

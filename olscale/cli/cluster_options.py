@@ -52,6 +52,10 @@ def cluster_options(command: Callable[..., None]) -> Callable[..., None]:
         from olscale.execution.settings import SETTINGS
         from olscale.execution.shutdown import Stop
 
+        if options["workers"] is not None:
+            from olscale.execution.worker_template import begin
+
+            begin()  # beside what is to be imported here
         names = ("workers", "scheduler", "tls", "dashboard", "in_process")
         cluster = {name: options.pop(name) for name in names}
         here = cluster["in_process"]

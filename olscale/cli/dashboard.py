@@ -2,6 +2,7 @@
 
 import click
 
+from olscale.cli.garbage import collect_as_usual
 from olscale.cli.say import say
 
 
@@ -39,5 +40,6 @@ def dashboard(stores: tuple[str, ...], port: int, host: str, prefix: str) -> Non
     def ready(url: str) -> None:
         say(f"olscale dashboard: {url} (Ctrl-C ends it)")
 
+    collect_as_usual()
     with suppress(KeyboardInterrupt):
         asyncio.run(serve(opened, port, host, prefix, ready=ready, pages=pages))

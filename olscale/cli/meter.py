@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from olscale.cli.garbage import collect_as_usual
+
 if TYPE_CHECKING:
     from olscale.data.dataset import Progress
 
@@ -21,6 +23,7 @@ def meter(verb: str) -> Iterator[Progress | None]:
     verb : str
         What goes on: ``"reading"``.
     """
+    collect_as_usual()
     if not sys.stderr.isatty():
         yield None
         return

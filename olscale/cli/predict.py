@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
 from olscale.cli.say import say
 
@@ -51,6 +52,7 @@ def predict(
 
     if learner is not None:
         find_modules_here()
+    collect_as_usual()
     loaded = load_model(model, learner)
     zero_based = None if index_base is None else index_base == "0"
     options = ReadOptions(label=column_of(label), drop=drop, decimal=decimal, zero_based=zero_based)

@@ -9,13 +9,15 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
+from olscale.cli.garbage import collect_as_usual
 from olscale.execution.progress import Tally, Work
 from olscale.printable import printable
 from olscale.system.sizes import duration_text, speed_text
 
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
-    """Return a live display if `stream` is a terminal, else plain lines."""
+    """Return a live display if `stream` is a terminal, else plain lines; what shows progress has imported all it needs."""
+    collect_as_usual()
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
 
 

@@ -13,10 +13,11 @@ from functools import cache
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster, nanny
+from distributed import Client, LocalCluster, nanny, utils
 from distributed.process import AsyncProcess
 
 from olscale.errors import ExecutionError
+from olscale.execution import worker_template
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.compatibility import settings as dask_settings
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -24,16 +25,22 @@ from olscale.execution.tls import security
 from olscale.system.interrupts import text_of
 
 DASHBOARD = "127.0.0.1:0"
+_METHOD = "distributed.worker.multiprocessing-method"
 
 
 class Deaf(AsyncProcess):
     """A worker process that Ctrl-C does not reach: the driver ends its workers, they do not end with tracebacks."""
 
+    forked = False
+    """Whether it is forked from the template, or imports everything itself."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # The thread made here starts the process; both inherit the mask of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+            forked = Deaf.forked and worker_template.begin()  # it may have ended, for want of memory
+            with dask.config.set({_METHOD: "forkserver"}) if forked else contextlib.nullcontext():
+                super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -43,6 +50,8 @@ def _configure() -> None:
     """Make our settings Dask's defaults; what the user has set in files or ``DASK_...`` variables still wins."""
     dask.config.update_defaults(dask_settings())
     nanny.AsyncProcess = Deaf  # type: ignore[attr-defined]
+    # Or Dask would import here, and in the template, all packages whose versions it could tell.
+    utils._forkserver_preload_set = True
 
 
 @asynccontextmanager
@@ -70,6 +79,7 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
         return
     with _for_workers_only():
         async with (
+            _template(),
             await _started(where, secured, settings) as cluster,
             Client(cluster, asynchronous=True) as client,
         ):
@@ -103,6 +113,18 @@ def _for_workers_only() -> Iterator[None]:
                 os.environ[name] = value
 
 
+@asynccontextmanager
+async def _template() -> AsyncIterator[None]:
+    """Have workers forked from the template within the block, unless the user wants them otherwise."""
+    environment = {name: str(value) for name, value in dask.config.get("distributed.nanny.pre-spawn-environ").items()}
+    as_shipped = dask.config.get(_METHOD) == "spawn" and environment == worker_template.BEFORE_IMPORTS
+    with worker_template.kept() if as_shipped else contextlib.nullcontext(False) as Deaf.forked:
+        try:
+            yield
+        finally:
+            Deaf.forked = False  # clusters of the user's own are none of ours
+
+
 async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSettings) -> Any:
     """Return a local cluster that runs; one whose workers end while they start is started again."""
     workers, why = where.workers or os.cpu_count() or 1, ""
@@ -121,6 +143,7 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             preload=list(where.modules),
             silence_logs=logging.WARNING if os.environ.get("OLSCALE_DEBUG") else logging.CRITICAL + 1,
             memory_limit=WORKER_SHARE / workers,
+            env=worker_template.worker_environment() if Deaf.forked else {},
         )
         try:
             with warnings.catch_warnings():
@@ -129,7 +152,7 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             _check_dashboard(where.dashboard, cluster.scheduler)
             return cluster
         except BaseException as error:
-            why = text_of(error)
+            why, Deaf.forked = text_of(error), False
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(settings.connect_seconds):
                     await cluster.close()

@@ -18,6 +18,7 @@ from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.versions import check_sources
+from olscale.execution import worker_template
 from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
@@ -244,6 +245,8 @@ def _run_on_dask(
             for groups in chain([first], phases):
                 await drive(client, groups, absolute_path(store.path), progress, stop, settings)
 
+    if where.scheduler is None:
+        worker_template.begin()  # beside Dask's imports here
     try:
         _run_loop(run())
     except BaseException:

@@ -1,0 +1,101 @@
+"""The template of local workers: a process that imports what they need, once and beside the driver, and is forked into them.
+
+This module imports little, so that the template can begin before the driver has imported anything.
+"""
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+from typing import Any
+
+BEFORE_IMPORTS = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+"""What dask.yaml has as ``pre-spawn-environ``, and Dask itself: it counts when a process starts, or imports."""
+BEFORE_IMPORTS["MALLOC_TRIM_THRESHOLD_"] = "65536"
+
+_IMPORTS = "olscale.execution.worker_imports"
+_server: Any = forkserver._forkserver  # one a process, by which multiprocessing starts all
+_ours: int | None = None
+_clusters = 0
+
+
+def begin() -> bool:
+    """Begin to import, unless it has begun; return whether workers can be forked from the template.
+
+    They cannot where forking is unsafe, such as under macOS, or where the process has a fork server of somebody else's.
+    """
+    global _ours
+    if not sys.platform.startswith("linux") or _server._forkserver_pid not in (None, _ours):
+        return False
+    if _ours is None:
+        atexit.register(end)
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
+    # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
+    with _environment({**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}), _deaf():
+        forkserver.set_forkserver_preload([_IMPORTS])
+        forkserver.ensure_running()
+    _ours = _server._forkserver_pid
+    return True
+
+
+def before_imports() -> dict[str, str]:
+    """Return `BEFORE_IMPORTS` as the template has it: what the user has set wins."""
+    return {name: os.environ.get(name, value) for name, value in BEFORE_IMPORTS.items()}
+
+
+def worker_environment() -> dict[str, str]:
+    """Return what the environment of forked workers is to be: the driver's as it is now."""
+    return {"PYTHONPATH": "", "PYTHONSAFEPATH": "", **os.environ, **before_imports()}
+
+
+@contextmanager
+def kept() -> Iterator[bool]:
+    """Keep the template for a cluster within the block, and yield whether there is one; the last cluster ends it."""
+    global _clusters
+    _clusters += 1
+    try:
+        yield begin()
+    finally:
+        _clusters -= 1
+        if not _clusters:
+            end()
+
+
+def end() -> None:
+    """End the template, if there is one; for the driver its workers have ended then."""
+    global _ours
+    if _ours is not None and _server._forkserver_pid == _ours:
+        with suppress(ProcessLookupError):
+            os.kill(_ours, signal.SIGKILL)  # asked to stop, it would finish its imports first
+        with suppress(OSError):
+            _server._stop()
+    _ours = None
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Have Ctrl-C not reach what is started within the block: the driver ends its workers."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
