@@ -123,6 +123,13 @@ def _other_learners(worker: str, answer: Any, learners: Sequence[str]) -> str:
     for name, (version, why) in answer.items():
         if why:
             inner = why.partition("(")[2].rpartition(");")[0]
+            module, _, attribute = name.partition(":")
+            if module == "__main__":
+                return (
+                    f"workers cannot have learner {name!r}: it is defined in a notebook or a script, which only this "
+                    f"process has run; write it to a file of its own, such as mine.py (%%writefile mine.py), and name it "
+                    f"mine:{attribute}, or evaluate in process"
+                )
             return (
                 f"worker {worker} cannot import learner {name!r} ({inner or why}); put its module where that worker's "
                 "Python finds it, such as a folder in the PYTHONPATH it is started with"

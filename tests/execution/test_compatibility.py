@@ -17,7 +17,14 @@ import yaml
 
 from olscale.errors import ExecutionError
 from olscale.execution import compatibility as agreement
-from olscale.execution.compatibility import agree, different_versions, differing_settings, misfit, settings
+from olscale.execution.compatibility import (
+    _other_learners,
+    agree,
+    different_versions,
+    differing_settings,
+    misfit,
+    settings,
+)
 from tests.execution.test_tls import ROOT, environment
 
 PACKAGES = {
@@ -163,3 +170,11 @@ def test_a_worker_with_another_source_of_a_learner_gets_no_work(
     assert said in str(caught.value)
     assert said in asyncio.run(misfit(client, "tcp://w:1", ["mine:A"]))
     assert asyncio.run(misfit(like_ours, "tcp://w:1", ["mine:A"])) == ""
+
+
+def test_a_class_of_a_notebook_is_told_where_workers_find_it() -> None:
+    """No path helps: only the process that ran the cell has it."""
+    why = "learner '__main__:Mine' cannot be imported (module __main__ has no attribute 'Mine'); x"
+    said = _other_learners("tcp://w:1", {"__main__:Mine": ("", why)}, ["__main__:Mine"])
+    assert said.startswith("workers cannot have learner '__main__:Mine': it is defined in a notebook or a script")
+    assert said.endswith("(%%writefile mine.py), and name it mine:Mine, or evaluate in process")
