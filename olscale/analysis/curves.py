@@ -88,7 +88,7 @@ def curves(
     ----------
     store : Store
     summaries : list of Summary
-        From `summarise`; those of `metric`, for `ROCS` of ``cumulative_error``, say which curves are wanted.
+        From `summarise`; those of `metric`, for `ROCS` of `error_beside`, say which curves are wanted.
     points : int
         At most so many positions a curve, evenly spaced; the last row is always one.
     on_damage : {"raise", "skip"}
@@ -111,7 +111,7 @@ def curves(
     found = []
     mistakes = metric == "cumulative_error"
     columns = ("curve_rows", "curve_mistakes") if mistakes else ("series",)
-    of = _error_beside(metric) if metric in ROCS else metric
+    of = error_beside(metric) if metric in ROCS else metric
     for summary, runs in _replicates(store, summaries, columns, on_damage, of, metric):
         lines = [(run["curve_rows"], run["curve_mistakes"]) if mistakes else run["series"] for run in runs]
         lines = [line for line in lines if len(line[0])]
@@ -163,7 +163,7 @@ def confusions(store: Store, summaries: list[Summary], name: str, on_damage: OnD
         Cells are called ``"2 as 0"``: a row of class 2 taken for class 0; classes by their position in the dataset's.
     """
     found = []
-    for summary, runs in _replicates(store, summaries, ("series",), on_damage, _error_beside(name), name):
+    for summary, runs in _replicates(store, summaries, ("series",), on_damage, error_beside(name), name):
         lines = [run["series"] for run in runs if len(run["series"][0])]
         cells = np.unique(np.concatenate([cells for cells, _ in lines])) if lines else ()
         if len(cells):
@@ -175,7 +175,7 @@ def confusions(store: Store, summaries: list[Summary], name: str, on_damage: OnD
     return found
 
 
-def _error_beside(series: str) -> str:
+def error_beside(series: str) -> str:
     """Return the error of the rows that a series is of: runs that only measure the test split have no other."""
     return "test_error" if series.startswith("test_") else "cumulative_error"
 

@@ -15,7 +15,9 @@ _MIXED = 3
 """Pairs of classes that are named as those most often taken for each other."""
 
 
-def class_table(title: str, shown: Mapping[str, SegmentErrors], names: Sequence[str] = ()) -> Table:
+def class_table(
+    title: str, shown: Mapping[str, SegmentErrors], names: Sequence[str] = (), tested: bool = False
+) -> Table:
     """Return learners by classes: the share of the rows of a class that were taken for another one.
 
     Parameters
@@ -25,6 +27,8 @@ def class_table(title: str, shown: Mapping[str, SegmentErrors], names: Sequence[
         Confusion matrices, from `olscale.analysis.curves.confusions`, by label.
     names : sequence of str
         Classes, in the dataset's order; their positions are shown when left out.
+    tested : bool
+        Whether the rows are those of the test split.
     """
     counts = {label: _matrix(one) for label, one in shown.items()}
     size = max(len(matrix) for matrix in counts.values())
@@ -40,12 +44,21 @@ def class_table(title: str, shown: Mapping[str, SegmentErrors], names: Sequence[
         cells = [figure_of("error", float(errors[label][i])) for i in kept]
         least = [cell == figure_of("error", float(low)) for cell, low in zip(cells, best, strict=True)]
         entries.append(tuple(Entry(cell, best=mark) for cell, mark in zip(cells, least, strict=True)))
-    notes = ["Rows of the class that were predicted wrongly before the update, in percent of them."]
+    when = (
+        "in the test split that the final model predicts wrongly" if tested else "predicted wrongly before the update"
+    )
+    notes = [f"Rows of the class {when}, in percent of them."]
     if len(kept) < int((rows > 0).sum()):
         notes.append(f"The {len(kept)} classes of most rows, of {int((rows > 0).sum()):,}.")
     notes += [f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))]
     columns = tuple(f"{called[i]}" for i in kept)
-    return Table(f"Error by class (%), {title}", columns, tuple(shown), tuple(entries), tuple(notes))
+    return Table(
+        f"{'Test error' if tested else 'Error'} by class (%), {title}",
+        columns,
+        tuple(shown),
+        tuple(entries),
+        tuple(notes),
+    )
 
 
 def _matrix(one: SegmentErrors) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

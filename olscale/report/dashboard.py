@@ -93,6 +93,7 @@ class Dashboard:
                 (rf"{start}/(live|results)/(\d+)", _Part, known),
                 (rf"{start}/report/(\d+)/(.*)", _Report, known),
                 (rf"{start}/page/(\d+)/", _Other, known),
+                (r"/favicon\.ico", _Icon),
             ]
         )
 
@@ -152,6 +153,13 @@ class _Report(_Handler):
         kinds = {".html": "text/html; charset=utf-8", ".svg": "image/svg+xml"}
         self.set_header("Content-Type", kinds.get(file.suffix, "application/octet-stream"))
         self.finish(file.read_bytes())
+
+
+class _Icon(RequestHandler):
+    def get(self) -> None:
+        """Have browsers ask no more for an icon, which they do for pages that name none."""
+        self.set_header("Cache-Control", "max-age=86400")
+        self.set_status(204)
 
 
 async def serve(

@@ -4,7 +4,17 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from olscale.analysis.curves import CURVES, ROCS, Curve, SegmentErrors, confusions, has_curve, segment_errors
+from olscale.analysis.curves import (
+    CONFUSIONS,
+    CURVES,
+    ROCS,
+    Curve,
+    SegmentErrors,
+    confusions,
+    error_beside,
+    has_curve,
+    segment_errors,
+)
 from olscale.analysis.replicates import setting_of
 from olscale.analysis.status import Status
 from olscale.analysis.summary import Summary
@@ -73,11 +83,14 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
     }
     ends = [s for shown, _ in chosen["cumulative_error"].values() for s in shown.values()]
     segments = _by_stream(segment_errors(source.store, ends, source.on_damage))
-    asked = [s for s in ends if "roc" in s.protocol.get("measures", ())]
-    found_rocs = {name: _by_stream(source.curves(asked, name)) for name in ROCS}
-    asked = [s for s in ends if "confusion" in s.protocol.get("measures", ())]
-    by_class = _by_stream(confusions(source.store, asked, "confusion", source.on_damage))
-    facts = planned_facts(source.store, source.on_damage) if by_class else {}
+    # What is measured on the test split is there without a stream's error as well.
+    beside = chosen | {"test_error": _settings_of(groups.values(), "test_error")}
+    found_rocs = {name: _by_stream(source.curves(_asked(beside, name, "roc"), name)) for name in ROCS}
+    by_class = {
+        name: _by_stream(confusions(source.store, _asked(beside, name, "confusion"), name, source.on_damage))
+        for name in CONFUSIONS
+    }
+    facts = planned_facts(source.store, source.on_damage) if any(by_class.values()) else {}
     sections = []
     for title, group in groups.items():
         parts: list[Part] = []
@@ -100,14 +113,15 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 parts.append(gallery.add(f"{title}-segments-map", caption, heat_figure, by_label))
         for name, rocs in found_rocs.items():
             if rocs[stream]:
-                shown, note = _labelled(chosen["cumulative_error"][stream], rocs[stream])
+                shown, note = _labelled(beside[error_beside(name)][stream], rocs[stream])
                 caption = f"{title}: {metric_words(name)}{_means(rocs[stream], band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
                 parts.append(gallery.add(file, caption, roc_figure, shown, of_learner=source.looks))
-        if by_class[stream]:
-            matrices, _ = _labelled(chosen["cumulative_error"][stream], by_class[stream])
-            names = class_names(facts.get(group[0].fingerprint, {}))
-            parts.append(table_html(class_table(title, matrices, names)))
+        for name, matrices in by_class.items():
+            if matrices[stream]:
+                of_label, _ = _labelled(beside[error_beside(name)][stream], matrices[stream])
+                names = class_names(facts.get(group[0].fingerprint, {}))
+                parts.append(table_html(class_table(title, of_label, names, tested=name.startswith("test_"))))
         parts += _swept(title, group, gallery, source)
         if parts:
             s = group[0]
@@ -125,8 +139,18 @@ Chosen = tuple[dict[str, S], str]
 
 def _chosen(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
     """Return, by stream, the settings whose curves are shown: no other curve is read."""
-    wanted = ([s for s in group if s.metric == metric and has_curve(s)] for group in groups)
+    return _settings_of(([s for s in group if has_curve(s)] for group in groups), metric)
+
+
+def _settings_of(groups: Iterable[Sequence[Summary]], metric: str) -> dict[Hashable, Chosen[Summary]]:
+    wanted = ([s for s in group if s.metric == metric] for group in groups)
     return {stream_key(of[0]): _legible(of) for of in wanted if of}
+
+
+def _asked(chosen: Mapping[str, Mapping[Hashable, Chosen[Summary]]], name: str, measure: str) -> list[Summary]:
+    """Return the settings whose series `name` is shown: those whose protocol asked for `measure`."""
+    every = (s for shown, _ in chosen[error_beside(name)].values() for s in shown.values())
+    return [s for s in every if measure in s.protocol.get("measures", ())]
 
 
 def _alarms_of(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from olscale.analysis.summary import Summary
+from olscale import Experiment, evaluate
+from olscale.analysis.summary import Summary, summarise
 from olscale.analysis.sweeps import find_sweeps
 from olscale.errors import ReportError
 from olscale.report.drawing import Drawing, draw
@@ -75,3 +76,18 @@ def test_data_sets_beyond_the_first_sixty_have_no_figures_and_are_named(tmp_path
     assert heading == "Without figures"
     assert "the first 60 of 62 data sets" in str(note)
     assert "set-60; set-61" in str(note)
+
+
+def test_what_was_measured_on_the_test_split_alone_is_drawn(shelf: Path, tmp_path: Path) -> None:
+    """Such runs have no error along the stream, beside which the others' matrices and ROC curves are found."""
+    protocol = {"test_only": True, "permutations": 1, "measures": ["confusion", "roc"]}
+    experiment = Experiment(datasets=[{"path": str(shelf / "dense")}], learners=[{"name": "pa1"}], protocol=protocol)
+    store = evaluate(experiment, tmp_path / "store", in_process=True, progress=False).store
+    [(title, [_, roc, table])] = stream_sections(FigureSource(store, summarise(store)), Gallery(tmp_path))
+
+    assert isinstance(roc, Drawing)
+    assert (title, roc.name) == ("dense", "dense-test-roc")
+    assert isinstance(table, str)
+    assert "Test error by class (%), dense" in table
+    assert "in the test split that the final model predicts wrongly" in table
+    assert "before the update" not in table
