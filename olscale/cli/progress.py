@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from math import isnan
 from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
 from olscale.cli.garbage import collect_as_usual
 from olscale.execution.progress import Tally, Work
+from olscale.execution.task_report import Stand
 from olscale.printable import printable
 from olscale.system.sizes import duration_text, speed_text
 
@@ -51,6 +53,12 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
         if rows:
             self._stand()
 
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        """Say how far held-out rows are predicted, if the last line is old enough."""
+        super().details(group, stand, worker)
+        if stand.scoring[1]:
+            self._stand()
+
     def finish(self, run: str, outcome: str) -> None:
         """Say where things stand, if this was the last run or the last line is old enough."""
         super().finish(run, outcome)
@@ -61,8 +69,9 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             failed = f", {self.failed} failed" if self.failed else ""
             errors = self.errors_so_far()
             so_far = f", {self.error_words} so far {errors}" if errors else ""
+            scored = "" if isnan(self.share_scored) else f", held-out rows {100 * self.share_scored:.0f} %"
             self._say(
-                f"{self.done}/{self.runs} runs{failed}, {speed_text(self.rows_per_second)}{so_far}, "
+                f"{self.done}/{self.runs} runs{failed}, {speed_text(self.rows_per_second)}{so_far}{scored}, "
                 f"{duration_text(self.seconds_left)} left"
             )
 
@@ -115,6 +124,12 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         super().advance(group, rows, error)
         self._draw()
 
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        """Move the bar while held-out rows are predicted."""
+        super().details(group, stand, worker)
+        if stand.scoring[1]:
+            self._draw()
+
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
         super().finish(run, outcome)
@@ -124,6 +139,8 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         failed = f" ({self.failed} failed)" if self.failed else ""
         errors = self.errors_so_far()
         error = f"{self.error_words} {errors}  " if errors else ""
+        if not isnan(self.share_scored):
+            error += f"held-out rows {100 * self.share_scored:.0f} %  "
         runs, speed, left = (
             f"{self.done}/{self.runs} runs{failed}",
             speed_text(self.rows_per_second),

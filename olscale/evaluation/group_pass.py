@@ -54,6 +54,10 @@ class GroupPass:
         Chunks fed, and rows fed of the next.
     rows : int
         Row-passes fed: one row learned by one learner is one.
+    scoring : tuple of int
+        Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
+    on_scored : callable
+        Called whenever `scoring` has changed, which may go on for long while the stream stands still.
 
     Examples
     --------
@@ -86,6 +90,8 @@ class GroupPass:
         self.within = 0  # rows of the next chunk that are fed already
         self._chunk: Chunk | None = None
         self.rows = 0  # row-passes: one row learned by one learner is one
+        self.scoring = (0, 0)
+        self.on_scored: Callable[[], object] = lambda: None
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -172,12 +178,19 @@ class GroupPass:
     def _measure(self) -> None:
         """Predict the test split with the models as they are now."""
         assert self._test is not None
-        first = 0
+        first, self.scoring = 0, (0, self._test.rows * len(self.states))
         for rows in self._test.chunks():
             rows_of = self._transforms.apply(rows)
             for state in self.states:
                 state.hold_out(rows_of[state.fold], first)
             first += len(rows)
+            self._count_scored(rows)
+        self.scoring = (0, 0)
+
+    def _count_scored(self, rows: Chunk) -> None:
+        scored, whole = self.scoring
+        self.scoring = scored + len(rows) * len(self.states), whole
+        self.on_scored()
 
     def _count_rows(self, chunk: Chunk) -> None:
         self.rows += len(chunk) * len(self.states)
@@ -248,19 +261,23 @@ class GroupPass:
     def _close(self) -> None:
         for each in self._started():
             each.release()
-        if self._test is not None:
-            self._predict(self._test, RunState.test)
+        ways = [] if self._test is None else [(self._test, RunState.test)]
         if self.group.runs[0].stream.scoring.predicts_again:
-            self._predict(self._stream, RunState.predict_again)
+            ways.append((self._stream, RunState.predict_again))
+        self.scoring = 0, sum(stream.rows for stream, _ in ways) * len(self.states)
+        for stream, count in ways:
+            self._predict(stream, count)
 
     def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
         """Have the final models predict all rows of a stream."""
         for chunk in stream.chunks():
             size = self._piece_rows(chunk)
             for start in range(0, len(chunk), size):
-                pieces = self._transforms.apply(chunk[start : start + size])
+                rows = chunk[start : start + size]
+                pieces = self._transforms.apply(rows)
                 for state in self.states:
                     count(state, pieces[state.fold])
+                self._count_scored(rows)
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:

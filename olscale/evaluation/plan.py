@@ -244,6 +244,7 @@ class _Builder:
             most_bytes(dataset, "train"),
             dataset.manifest.chunk_rows,
             dataset.task,
+            dataset.rows("test") if "test" in dataset.splits else 0,
         )
         added: list[list[Run]] = [[] for _ in learners]
         columns, values = size_after(source.transforms, dataset.columns, numbers / max(1, rows))
@@ -262,9 +263,7 @@ class _Builder:
             check_stream(key.scoring, dataset.path, length, tested)
             if (column := key.scoring.delay_column) is not None:
                 key = replace(key, scoring=replace(key.scoring, delay_position=delay_position(dataset, column)))
-            held_out = dataset.rows("test") if "test" in dataset.splits else 0
-            if key.part is not None:
-                held_out = rows - length // key.passes
+            held_out = self.sources[dataset.fingerprint].held_out(key)
             for i, (name, learner) in enumerate(learners):
                 for fold in range(key.scoring.folds.folds) if key.scoring.folds else (None,):
                     stream = (learner, source.transforms, key.scoring, fold, length, tested)

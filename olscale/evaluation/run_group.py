@@ -26,6 +26,8 @@ class StreamSource:
         Rows of a chunk.
     task : {"classification", "regression", "novelty"}
         What is predicted.
+    test_rows : int
+        Rows of its test split.
     """
 
     path: str
@@ -34,11 +36,16 @@ class StreamSource:
     bytes: int = 0
     chunk_rows: int = 0
     task: Task = "classification"
+    test_rows: int = 0
 
     def length(self, key: StreamKey) -> int:
         """Return the rows of the stream `key`, to a row, all passes together."""
         share = 1.0 if key.part is None else key.part.training_share
         return int(self.rows * share) * key.passes
+
+    def held_out(self, key: StreamKey) -> int:
+        """Return how many rows the final models of the stream `key` are tested on."""
+        return self.test_rows if key.part is None else self.rows - self.length(key) // key.passes
 
 
 @dataclass(frozen=True, slots=True)

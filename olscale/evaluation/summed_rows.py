@@ -4,8 +4,9 @@ The blocks depend on the length of the stream, and are merged in their order: th
 bits whoever added up which of them, and in one process. Runs whose sums are the same share them, and are solved each.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from time import perf_counter
 from types import MappingProxyType
@@ -210,8 +211,12 @@ class MergedPass(GroupPass):
         return [self.merged]
 
 
-def merge_sums(group: RunGroup, scratch: Scratch) -> Iterator[tuple[Record, MergedPass]]:
+def merge_sums(
+    group: RunGroup, scratch: Scratch, heard: Callable[[int, int], None] = lambda scored, whole: None
+) -> Iterator[tuple[Record, MergedPass]]:
     """Yield the record of each of some runs of sums whose shards have all ended, and the pass that has its final model.
+
+    How many held-out rows these models have predicted, and how many they are to predict, is told to `heard`.
 
     Raises
     ------
@@ -219,7 +224,7 @@ def merge_sums(group: RunGroup, scratch: Scratch) -> Iterator[tuple[Record, Merg
         If something that a shard wrote is not there any more.
     """
     sums: State = {}
-    for run in group.runs:
+    for number_of_run, run in enumerate(group.runs):
         ends = [scratch.read(array_name(blocks, f"end.{run.id}")) for blocks in group.shards]
         going = MergedPass(replace(group, runs=(run,), shards=(), summed=False))
         failed = [(tuple(end["failed_at"]), number) for number, end in enumerate(ends) if end["outcome"][0] != "ok"]
@@ -231,8 +236,14 @@ def merge_sums(group: RunGroup, scratch: Scratch) -> Iterator[tuple[Record, Merg
             learned = {name.removeprefix("state."): ends[0][name] for name in ends[0] if name.startswith("state.")}
             seconds = [float(end["seconds"][0]) for end in ends]
             going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, seconds)
+        going.on_scored = partial(_tell_scored, going, number_of_run, len(group.runs), heard)
         [record] = going.finish()
         yield record, going
+
+
+def _tell_scored(going: MergedPass, before: int, runs: int, heard: Callable[[int, int], None]) -> None:
+    scored, whole = going.scoring
+    heard(before * whole + scored, runs * whole)
 
 
 def _add_up(group: RunGroup, scratch: Scratch) -> State:

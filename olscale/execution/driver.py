@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from enum import Enum
+from math import nan
 from time import monotonic
 from typing import Any
 
@@ -212,7 +213,7 @@ class _Drive:
                     continue
                 report = TaskReport(outcomes=outcomes)
                 if not group.shards:
-                    self._calls.tell(group.name, Stand(group.rows * len(group.runs), float("nan")))
+                    self._calls.tell(group.name, Stand(group.rows * len(group.runs), nan, scoring=(1, 1)))
             for note in report.notes:
                 self._progress.note(note)
             if report.fault:

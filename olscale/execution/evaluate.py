@@ -23,9 +23,9 @@ from olscale.execution.background import Background
 from olscale.execution.checkpoints import sweep_checkpoints
 from olscale.execution.cluster_options import WORKER_SHARE, ClusterOptions
 from olscale.execution.evaluation import Evaluation
-from olscale.execution.group_records import clear_scratch, merge_group
+from olscale.execution.group_records import clear_scratch
 from olscale.execution.journal import LiveJournal
-from olscale.execution.on_worker import run_as_task
+from olscale.execution.on_worker import merge_as_task, run_as_task
 from olscale.execution.phases import RETRIES, Job
 from olscale.execution.progress import Progress, Silent, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
@@ -195,10 +195,11 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
                 hear(Stand())
                 done = run_as_task(part, store, hear, lambda: stop.asked, settings)
                 _note(done, progress)
+                hear(done.stand)
                 if done.stopped:
                     raise stop.error(f"{part.name} was saved at chunk {done.position} of {done.chunks}")
             if group.shards:
-                _note(merge_group(group, store), progress)
+                _note(merge_as_task(group, store, partial(tell, progress, group.name), settings), progress)
         except StoppedError:  # what shards have left so far is needed to go on
             raise
         except Exception:

@@ -13,8 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.group_records import merge_group
-from olscale.execution.on_worker import StreamActor, run_as_task
+from olscale.execution.on_worker import StreamActor, merge_as_task, run_as_task
 from olscale.execution.progress import Progress, tell
 from olscale.execution.settings import SETTINGS, ExecutionSettings
 from olscale.execution.shutdown import Stop
@@ -77,7 +76,7 @@ class GroupCalls:
             If no worker takes anything more.
         """
         if group.shards and group.shard is None:
-            return await self._as_task(group, merge_group, alone)
+            return await self._as_task(group, merge_as_task, alone)
         if not (group.shuffled or group.shards):
             return await self._as_actor(group, alone)
         settings = replace(self._settings, report_seconds=self._workers.report_seconds)
@@ -137,6 +136,8 @@ class GroupCalls:
         finished: TaskReport = await self._workers.answer(group.name, actor.finish(report.position), worker)
         if not finished.fault and not finished.outcomes:
             raise WorkerLostError
+        if not finished.fault:
+            self.tell(group.name, finished.stand)
         return finished
 
     @contextlib.asynccontextmanager

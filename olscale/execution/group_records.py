@@ -1,6 +1,6 @@
 """The records of a run group: written once its runs have ended, merged from class shards, or given up as lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -85,10 +85,13 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
                 ) from fault
 
 
-def merge_group(group: RunGroup, store: str) -> TaskReport:
+def merge_group(
+    group: RunGroup, store: str, heard: Callable[[int, int], None] = lambda scored, whole: None
+) -> TaskReport:
     """Write the record of a run, or of several of the same sums, whose shards have all been run.
 
-    Another process that runs the same experiment may have written it, and cleared the scratch arrays, before.
+    Another process that runs the same experiment may have written it, and cleared the scratch arrays, before. Of sums,
+    `heard` is told how many held-out rows the models have predicted, and how many they are to predict.
     """
     with answering() as answer:
         target = open_store(store)
@@ -105,7 +108,7 @@ def merge_group(group: RunGroup, store: str) -> TaskReport:
             scratch = Scratch(target, runs[0])
             if group.summed:
                 records = []
-                for record, going in merge_sums(group, scratch):
+                for record, going in merge_sums(group, scratch, heard):
                     if group.keeps_models:
                         keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
                     records.append(record)

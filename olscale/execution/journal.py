@@ -21,7 +21,7 @@ from typing import Any
 
 from olscale.errors import StoppedError, one_line
 from olscale.evaluation.run import Run
-from olscale.execution.progress import Progress, Work
+from olscale.execution.progress import Detailed, Progress, Work
 from olscale.execution.task_report import Stand
 from olscale.results.live import FOLDER, SILENT_SECONDS, LiveReader, journal_of
 from olscale.results.store_runs import StoreRuns
@@ -55,6 +55,7 @@ class LiveJournal:
         self._steps: dict[str, tuple[int, int]] = {}  # of each run: rows between two errors, and the last one's place
         self._rows: dict[str, int] = {}
         self._points = _POINTS
+        self._scoring: set[str] = set()  # groups of which the last that was written is that they score
         self._part, self._content = 0, b""
         self._began, self._written, self._thread = monotonic(), 0.0, Thread(target=self._write_on, daemon=True)
         self._broken = False
@@ -100,6 +101,7 @@ class LiveJournal:
         }
         self._points = max(1, min(_POINTS, _ALL_POINTS // len(self._rows))) if self._rows else _POINTS
         self._steps.clear()
+        self._scoring.clear()
         if not self._part:
             self._sweep()
             self._part = 1
@@ -113,9 +115,14 @@ class LiveJournal:
         self._progress.advance(group, rows, error)
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Note where a group stands, on which worker, and the errors so far."""
+        """Pass on and note where a group stands, on which worker, and the errors so far."""
+        if isinstance(self._progress, Detailed):
+            self._progress.details(group, stand, worker)
         with self._lock:
             self._line.setdefault("at", {})[group] = [stand.rows, worker, stand.memory]
+            if stand.scoring[1] or group in self._scoring:
+                self._line.setdefault("scored", {})[group] = stand.scoring
+                (self._scoring.add if stand.scoring[1] else self._scoring.discard)(group)
             for run, rows, error in stand.errors:
                 if isfinite(error) and self._is_due(run, rows):
                     self._line.setdefault("errors", {})[run] = [rows, error]
@@ -193,6 +200,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
             of[run.id] = number, run.stream.dataset, _stream(run), work.metric
     return {
         "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
+        "held": {name: work.held for name, work in groups.items() if work.held},
         "settings": [json.loads(setting) for setting in settings],
         "of": of,
     }

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from time import monotonic
 
 from olscale.evaluation.run_group import RunGroup
-from olscale.execution.resumable_pass import ResumablePass
+from olscale.execution.group_records import merge_group
+from olscale.execution.resumable_pass import ResumablePass, dask_worker
 from olscale.execution.settings import SETTINGS, ExecutionSettings
-from olscale.execution.task_report import Stand, TaskReport, answering
+from olscale.execution.task_report import Reports, Stand, TaskReport, answering
 
 TOPIC = "olscale-progress"
 
@@ -31,15 +32,14 @@ def run_as_task(
         with answering() as answer:
             going = ResumablePass(group, store, settings)
             tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
-            last = monotonic()
+            reports = Reports(tell, going.stand, settings.report_seconds)
+            going.group_pass.on_scored = reports.tell_if_due
             while not going.ended and not stop():
                 going.group_pass.advance()
                 going.save_if_due()
-                if monotonic() - last > settings.report_seconds:
-                    tell(going.stand())
-                    last = monotonic()
+                reports.tell_if_due()
             if going.ended:
-                tell(going.stand())
+                reports.tell()
                 answer.report = going.finish()
             else:
                 going.save()
@@ -48,6 +48,21 @@ def run_as_task(
     finally:
         if going is not None:
             going.close()
+
+
+def merge_as_task(
+    group: RunGroup, store: str, report: Callable[[Stand], None] | None = None, settings: ExecutionSettings = SETTINGS
+) -> TaskReport:
+    """Merge the shards of a group; `report` hears how far its models are with the held-out rows, as in `run_as_task`."""
+    scoring = (0, 0)
+    reports = Reports(report or _topic(group), lambda: Stand(scoring=scoring), settings.report_seconds)
+
+    def heard(scored: int, whole: int) -> None:
+        nonlocal scoring
+        scoring = scored, whole
+        reports.tell_if_due()
+
+    return merge_group(group, store, heard)
 
 
 def _topic(group: RunGroup) -> Callable[[Stand], None]:
@@ -101,7 +116,11 @@ class StreamActor:
         self._going: ResumablePass | None = None
 
     def _opened(self) -> ResumablePass:
-        self._going = self._going or ResumablePass(self._group, self._store, self._settings)
+        if self._going is None:
+            self._going = ResumablePass(self._group, self._store, self._settings)
+            if dask_worker() is not None:  # what is said between two calls
+                reports = Reports(_topic(self._group), self._going.stand, self._settings.report_seconds)
+                self._going.group_pass.on_scored = reports.tell_if_due
         return self._going
 
     def begin(self) -> TaskReport:

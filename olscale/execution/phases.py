@@ -1,23 +1,23 @@
 """What there is to run of an experiment, phase by phase: what the store lacks, and what is to be computed again."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from olscale.errors import ExecutionError, StoreError
 from olscale.evaluation.budget import Budget
 from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
-from olscale.evaluation.forecast import check_workers, long_runs, seconds_of, short_seconds
+from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
 from olscale.evaluation.pilot import with_pilots
 from olscale.evaluation.plan import PlannedExperiment, RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import resumable_groups
-from olscale.execution.progress import Progress, Work
+from olscale.execution.expected import Measured, measured, work_of
+from olscale.execution.progress import Progress
 from olscale.learners.registry import is_restorable
-from olscale.measures import headline_of
 from olscale.results.compact import compact_many, set_damaged_aside
 from olscale.results.forget import forget, forget_checkpoints, result_digests, take_out_of_compacted
 from olscale.results.kept_models import kept_ids
@@ -25,10 +25,6 @@ from olscale.results.plans import write_plan
 from olscale.results.selections import Selection, selection_file, write_selection
 from olscale.results.store import Store, require_writable
 from olscale.results.version import WITH_COMPACTED
-
-EXPECTED_POWER = 0.75
-"""The time left is told from forecasts to this power: what was forecast the longest, and comes first, was mostly forecast
-too long (``python -m docs.time_left``)."""
 
 RETRIES = ("lost", "failed", "all")
 """Which runs are computed again though the store has them."""
@@ -59,6 +55,7 @@ class Job:
     ids: tuple[str, ...] = ()
     _renewed: set[str] = field(default_factory=set)
     _timings_lost: bool = False
+    _known: Measured = field(default_factory=Measured)
 
     def phases(self, planned: PlannedExperiment) -> Iterator[list[RunGroup]]:
         """Yield the groups of tuning and then those of the experiment; each must have been run before the next."""
@@ -66,6 +63,7 @@ class Job:
         if planned.tuning.searches:
             yield from self._groups(planned.tuning)
             selections = choose(self.store, planned.tuning, self._note_damage)
+            self._known = measured(self.store, planned.tuning)
         plan = planned.chosen(selections)
         self.ids = tuple(run.id for run in plan.runs)
         yield from self._groups(plan)
@@ -99,7 +97,9 @@ class Job:
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), _work(groups, plan))
+        self.progress.start(
+            plan.name, len(plan.runs), len(plan.runs) - len(missing), work_of(groups, plan, self._known)
+        )
         if missing:
             before = result_digests(self.store, again)
             yield groups
@@ -180,20 +180,6 @@ class Job:
             )
             for group in groups
         ]
-
-
-def _work(groups: Iterable[RunGroup], plan: RunPlan) -> dict[str, Work]:
-    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
-    work = {}
-    for group in groups:
-        rows, cost = group.rows * len(group.runs), seconds_of(plan, group.runs[:1] if group.summed else group.runs)
-        task = plan.sources[group.runs[0].stream.fingerprint].task
-        classes = group.shards[-1].stop if group.shards else 1
-        for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
-            share = rows * own.stop // classes - rows * own.start // classes
-            weight = (cost * len(own) / classes) ** EXPECTED_POWER
-            work[part.name] = Work(share, weight, group.runs, headline_of(task))
-    return work
 
 
 def choose(store: Store, tuning: RunPlan, note_damage: Callable[[str], None] = lambda name: None) -> list[Selection]:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from olscale.evaluation.run import Run
 from olscale.execution.task_report import Stand
 from olscale.measures import figure_of, measure_of, metric_words
+from olscale.results.pace import Pace, share_of_group
 
 MOST_ERRORS = 3
 """Data sets whose errors are shown side by side."""
@@ -27,12 +28,19 @@ class Work(NamedTuple):
         Its runs.
     metric : str
         What is shown of it.
+    held : int
+        Row-passes of held-out rows that its models predict in the end.
     """
 
     rows: int
     cost: float
     runs: tuple[Run, ...] = ()
     metric: str = "cumulative_error"
+    held: int = 0
+
+    def share(self, rows: int, scoring: tuple[int, int]) -> float:
+        """Return how much of it is done; to predict a row takes about as long as to learn from it."""
+        return share_of_group(self.rows, self.held, rows, scoring)
 
 
 class Progress(Protocol):
@@ -106,6 +114,9 @@ class Tally:
     _groups: Mapping[str, Work] = field(default_factory=dict)
     _cost: float = 0.0
     _cost_done: float = 0.0
+    _pace: Pace = field(default_factory=Pace)
+    _shares: dict[str, float] = field(default_factory=dict)
+    _scoring: dict[str, tuple[int, int]] = field(default_factory=dict)
     _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
     _metrics: dict[str, str] = field(default_factory=dict)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -118,9 +129,9 @@ class Tally:
         self.name, self.runs, self.done, self.started = name, runs, done, monotonic()
         self.rows, self._cost = sum(work.rows for work in groups.values()), sum(work.cost for work in groups.values())
         self.failed = self.rows_done = 0
-        self._groups, self._cost_done = groups, 0.0
-        self._sums.clear()
-        self._streams.clear()
+        self._groups, self._cost_done, self._pace = groups, 0.0, Pace()
+        for known in (self._sums, self._streams, self._shares, self._scoring):
+            known.clear()
 
     def advance(self, group: str, rows: int, error: float) -> None:
         """Note where a stream stands; the clock starts with the first, not with the cluster."""
@@ -129,7 +140,7 @@ class Tally:
         before = self._streams.get(group, (0, nan))
         self._streams[group] = now = (rows, error)
         self.rows_done += rows - before[0]
-        self._cost_done += (rows - before[0]) * self._cost_of_row(group)
+        self._note_share(group)
         dataset = group.partition(", ")[0]  # the first word of a group's name
         if group in self._groups:
             self._metrics[dataset] = self._groups[group].metric
@@ -138,16 +149,27 @@ class Tally:
                 total, count = self._sums.get(dataset, (0.0, 0))
                 self._sums[dataset] = total + sign * known, count + sign
 
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        """Note how far the models of a group are with the held-out rows."""
+        if stand.scoring[1] or group in self._scoring:
+            self._scoring[group] = stand.scoring
+            self._note_share(group)
+
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
         self.done += 1
         self.failed += outcome != "ok"
 
-    def _cost_of_row(self, group: str) -> float:
-        if not self._cost:
-            return 1.0
-        work = self._groups.get(group)  # none of half a group, whose workers died: the mean will do
-        return work.cost / work.rows if work and work.rows else self._cost / max(1, self.rows)
+    def _note_share(self, group: str) -> None:
+        before, rows = self._shares.get(group, 0.0), self._streams.get(group, (0, nan))[0]
+        work = self._groups.get(group)
+        if work is None:  # half of a group, whose workers died: the mean will do
+            self._shares[group], cost = rows / max(1, self.rows), self._cost or self.rows
+        else:
+            self._shares[group] = work.share(rows, self._scoring.get(group, (0, 0)))
+            cost = work.cost if self._cost else work.rows
+        self._cost_done += (self._shares[group] - before) * cost
+        self._pace.step(self.share_done, monotonic())
 
     @property
     def errors(self) -> dict[str, float]:
@@ -183,6 +205,11 @@ class Tally:
 
     @property
     def seconds_left(self) -> float:
-        """Time left at this speed."""
-        done = self.share_done
-        return (1.0 - done) / done * (monotonic() - self.started) if done else float("nan")
+        """Time left at this speed; NaN while nothing is known of it."""
+        return self._pace.seconds_left(monotonic())
+
+    @property
+    def share_scored(self) -> float:
+        """Share of the held-out rows that are predicted, of the groups whose models predict them now; NaN if none do."""
+        going = [(scored, whole) for scored, whole in self._scoring.values() if scored < whole]
+        return sum(scored for scored, _ in going) / sum(whole for _, whole in going) if going else nan

@@ -111,7 +111,7 @@ class ResumablePass:
         outcomes = {record.id: record.outcome for record in records}
         if self.group_pass.group.shard is None:  # what a shard has written is needed until all are merged
             self._checkpoints.clear()
-        return self.report(outcomes=outcomes)
+        return replace(self.report(outcomes=outcomes), stand=self.stand(most=len(records)))
 
     def report(self, **more: Any) -> TaskReport:
         """Return where the group stands; each note is reported once."""
@@ -119,13 +119,13 @@ class ResumablePass:
         self._checkpoints.notes.clear()
         return TaskReport(going.position, going.chunks, self.stand(), notes=notes, **more)
 
-    def stand(self) -> Stand:
+    def stand(self, most: int = MOST_ERRORS) -> Stand:
         """Return where the runs stand: the errors of a few of them, each time of the next ones."""
         going, errors = self.group_pass, self.group_pass.errors()
         first = self._told % max(1, len(errors))
-        self._told += MOST_ERRORS
-        shown = (errors[first:] + errors[:first])[:MOST_ERRORS]
-        return Stand(going.rows, going.error(), tuple(shown), resident_bytes())
+        self._told += most
+        shown = (errors[first:] + errors[:first])[:most]
+        return Stand(going.rows, going.error(), tuple(shown), resident_bytes(), going.scoring)
 
 
 def dask_worker() -> Any:

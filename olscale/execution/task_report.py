@@ -1,8 +1,9 @@
 """What a worker reports; it lets no exception out, so that no fault of the data or the store is taken for one of Dask."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import NamedTuple
 
 from olscale.errors import OlscaleError
@@ -22,12 +23,15 @@ class Stand(NamedTuple):
         Run id, rows learned from and error so far of runs, not always of all.
     memory : int
         Bytes of the process.
+    scoring : tuple of int
+        Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
     """
 
     rows: int = 0
     error: float = 0.0
     errors: tuple[tuple[str, int, float], ...] = ()
     memory: int = 0
+    scoring: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,33 @@ class TaskReport:
     fault: str = ""
     notes: tuple[str, ...] = ()
     stopped: bool = False
+
+
+class Reports:
+    """Tells where a group stands, now or when it is time to again.
+
+    Parameters
+    ----------
+    tell : callable
+        Hears of it.
+    stand : callable
+        Returns where the group stands.
+    seconds : float
+        Between two reports.
+    """
+
+    def __init__(self, tell: Callable[[Stand], None], stand: Callable[[], Stand], seconds: float) -> None:
+        self._tell, self._stand, self._seconds, self._last = tell, stand, seconds, monotonic()
+
+    def tell(self) -> None:
+        """Tell it now."""
+        self._tell(self._stand())
+        self._last = monotonic()
+
+    def tell_if_due(self) -> None:
+        """Tell it, if the last report is old enough."""
+        if monotonic() - self._last > self._seconds:
+            self.tell()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
 from olscale.printable import printable
-from olscale.report.live_text import error_heading, error_text, state_text
+from olscale.report.live_text import error_heading, error_text, stand_text, state_text
 from olscale.results.live import LiveEvaluation
 from olscale.system.sizes import duration_text, size_text, speed_text
 
@@ -23,6 +23,7 @@ _MOST_LINES, _MOST_NOTES, _MOST_SETS = 12, 5, 8
 STYLE = """<style>
 .olscale-live { font: 13px/1.45 system-ui, sans-serif; color: inherit; max-width: 62rem; }
 .olscale-live h4 { margin: .5rem 0 .2rem; font-size: 1em; } .olscale-live p { margin: .15rem 0; }
+.olscale-live h4, .olscale-live p { overflow-wrap: break-word; }
 .olscale-live table { font: inherit; border-collapse: collapse; margin: .2rem 0; font-variant-numeric: tabular-nums; }
 .olscale-live th, .olscale-live td { padding: .08rem .6rem; text-align: right; white-space: nowrap; }
 .olscale-live th { font-weight: 600; border-bottom: 1px solid #8886; } .olscale-live .text { text-align: left; }
@@ -168,7 +169,7 @@ def _workers(evaluation: LiveEvaluation, now: float) -> str:
         return ""
     rows = "".join(
         f'<tr><td class="text">{_text(group.worker or "this process")}</td><td class="text">{_text(group.name)}</td>'
-        f"<td>{100 * group.rows_done / max(1, group.rows):.0f} %</td><td>{size_text(group.memory)}</td>"
+        f"<td>{stand_text(group)}</td><td>{size_text(group.memory)}</td>"
         f"<td>{duration_text(max(0.0, now - group.heard))}</td></tr>"
         for group in going[:_MOST_LINES]
     )

@@ -9,7 +9,7 @@ from time import time
 from olscale.analysis.live import learners_of
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
-from olscale.results.live import LiveEvaluation
+from olscale.results.live import LiveEvaluation, LiveGroup
 from olscale.system.sizes import duration_text, size_text, speed_text
 
 _BAR = 24
@@ -36,6 +36,13 @@ def error_heading(metric: str) -> str:
     """Return what stands over errors."""
     unit = " (%)" if measure_of(metric).unit == "percent" else ""
     return f"{'error' if metric == 'cumulative_error' else metric_words(metric)} so far{unit}"
+
+
+def stand_text(group: LiveGroup) -> str:
+    """Return where a group stands: how much of its rows are learned from, or of the held-out rows predicted."""
+    if group.scoring:
+        return f"held-out rows {100 * group.scored / group.to_score:.0f} %"
+    return f"{100 * group.rows_done / max(1, group.rows):.0f} %"
 
 
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
@@ -65,8 +72,7 @@ def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"... {len(lines) - _MOST_LINES} more lines"]
     lines += [
-        f"worker {group.worker or 'here'}: {group.name}, {100 * group.rows_done / max(1, group.rows):.0f} %, "
-        f"{size_text(group.memory)}"
+        f"worker {group.worker or 'here'}: {group.name}, {stand_text(group)}, {size_text(group.memory)}"
         for group in evaluation.groups.values()
         if group.going and not evaluation.end
     ]

@@ -9,8 +9,10 @@ The process that drives the evaluation writes it (`olscale.execution.journal`), 
 as ``t`` and one or more of
 
 - ``begin``: host, process id and version of the writer;
-- ``start``: name and runs of what begins, how many are in the store, and its run groups with what they cost;
+- ``start``: name and runs of what begins, how many are in the store, its run groups with what they cost, and as ``held``
+  the row-passes of held-out rows that the models of a group predict in the end;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
+- ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they are to predict;
 - ``errors``: run -> rows learned from and the error so far;
 - ``notes``: lines for the user;
 - ``ended``: run -> outcome;
@@ -28,6 +30,7 @@ from math import nan
 from time import time
 from typing import Any
 
+from olscale.results.pace import Pace, share_of_group
 from olscale.results.store_runs import StoreRuns
 from olscale.system.interrupts import let_interrupt_out
 
@@ -70,11 +73,24 @@ class LiveGroup:
     worker: str = ""
     memory: int = 0
     heard: float = 0.0
+    held: int = 0
+    scored: int = 0
+    to_score: int = 0
 
     @property
     def going(self) -> bool:
         """Whether it has begun and not ended."""
-        return 0 < self.rows_done < self.rows
+        return 0 < self.rows_done < self.rows or self.scoring
+
+    @property
+    def scoring(self) -> bool:
+        """Whether its models predict held-out rows."""
+        return self.scored < self.to_score
+
+    @property
+    def share_done(self) -> float:
+        """Share of it that is done."""
+        return share_of_group(self.rows, self.held, self.rows_done, (self.scored, self.to_score))
 
 
 @dataclass(slots=True)
@@ -95,6 +111,8 @@ class LiveEvaluation:
         How it ended; empty while it has not.
     runs, groups : dict
         By id and by name.
+    pace : Pace
+        Of the work that is done, from which the time left is told.
     """
 
     id: str
@@ -112,7 +130,7 @@ class LiveEvaluation:
     runs: dict[str, LiveRun] = field(default_factory=dict)
     groups: dict[str, LiveGroup] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    _begun_with: float = 0.0
+    pace: Pace = field(default_factory=Pace)
 
     def add(self, line: dict[str, Any]) -> None:
         """Take in a line of the journal."""
@@ -126,9 +144,14 @@ class LiveEvaluation:
             if (group := self.groups.get(name)) is None:  # half of a group whose workers died
                 group = self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
             if rows and not self.moved:
-                self.moved, self._begun_with = self.heard, self.share_done
+                self.moved = self.heard
             group.rows_done, group.memory = _count(rows), _count(memory)
             group.worker, group.heard = str(worker), self.heard
+        for name, (scored, whole) in line.get("scored", {}).items():
+            if (known_group := self.groups.get(name)) is not None:
+                known_group.scored, known_group.to_score = _count(scored), _count(whole)
+        if "at" in line:
+            self.pace.step(self.share_done, self.heard)
         for run, (rows, error) in line.get("errors", {}).items():
             position, value = _count(rows), float(error)
             if (known := self.runs.get(run)) is not None and (not known.rows or position > known.rows[-1]):
@@ -145,9 +168,10 @@ class LiveEvaluation:
     def _start(self, start: dict[str, Any]) -> None:
         self.name, self.total = str(start["name"]), _count(start["runs"])
         self.done, self.failed = _count(start["done"]), 0
-        self.moved = 0.0
+        self.moved, self.pace = 0.0, Pace()
+        held = start.get("held", {})
         self.groups = {
-            name: LiveGroup(name, _count(rows), float(cost), tuple(runs))
+            name: LiveGroup(name, _count(rows), float(cost), tuple(runs), held=_count(held.get(name, 0)))
             for name, (rows, cost, runs) in start["groups"].items()
         }
         settings = [(str(learner), dict(params)) for learner, params in start["settings"]]
@@ -166,15 +190,14 @@ class LiveEvaluation:
         groups = self.groups.values()
         whole = sum(group.cost for group in groups)
         if whole:
-            return min(1.0, sum(group.cost * group.rows_done / max(1, group.rows) for group in groups) / whole)
+            return min(1.0, sum(group.cost * group.share_done for group in groups) / whole)
         rows = sum(group.rows for group in groups)
         return min(1.0, sum(group.rows_done for group in groups) / rows) if rows else 1.0
 
     @property
     def seconds_left(self) -> float:
         """Time left at the speed so far; NaN while there is none."""
-        done, seconds = self.share_done - self._begun_with, self.heard - self.moved
-        return (1.0 - self.share_done) / done * seconds if done > 0.0 and seconds > 0.0 and self.moved else nan
+        return self.pace.seconds_left(self.heard)
 
     @property
     def rows_per_second(self) -> float:

@@ -65,6 +65,7 @@ def test_dask_gives_the_same_bytes_as_in_process(
     assert set(filecmp.dircmp(tmp_path / "store", here[order]).left_only) <= {"checkpoints"}
     assert not [path for path in tmp_path.glob("store/checkpoints/**/*") if path.is_file()]
     assert tally.rows_done == tally.rows
+    assert tally.share_done == pytest.approx(1.0), "held-out rows are work, too"
     assert set(tally._streams) == set(tally._groups)
     assert tally.failed == 0
 

@@ -26,6 +26,8 @@ def going(**more: float) -> LiveEvaluation:
         for name, C, error in (("a", 1.0, 0.25), ("b", 0.5, 0.125))
     }
     one.notes = ["a worker was lost"]
+    for share, at in ((0.0, 101.0), (0.5, 111.0)):
+        one.pace.step(share, at)
     return one
 
 
@@ -36,6 +38,17 @@ def test_text_says_how_far_how_long_and_who_is_best() -> None:
     assert "worker w1: g, 50 %, 3.0 MB" in text
     assert "silent for 1:30" in live_text([going()], now=201.0)
     assert live_text([]) == "nothing goes on\n"
+
+
+def test_models_that_predict_held_out_rows_are_seen_to() -> None:
+    one = going()
+    group = one.groups["g"]
+    group.rows_done, group.held, group.scored, group.to_score = 1000, 1000, 250, 1000
+    assert "worker w1: g, held-out rows 25 %, 3.0 MB" in live_text([one], now=112.0)
+    assert "<td>held-out rows 25 %</td>" in live_html([one], now=112.0)
+    assert one.share_done == 0.625
+    group.scored = 1000
+    assert "worker w1" not in live_text([one], now=112.0)
 
 
 def test_a_regression_shows_its_rmse() -> None:
@@ -142,13 +155,14 @@ def test_the_page_is_for_this_machine_and_sends_what_has_changed(shelf: Path, tm
             (url + "page/1/", {}),
             (url + "report/0/..%2f..%2fetc/passwd", {}),
             (url + "results/0", {}),
+            (url.removesuffix("hub/") + "favicon.ico", {}),
         ]
         for where, headers in asked:
             try:
-                found.append((await client.fetch(HTTPRequest(where, headers=headers))).code)
+                found.append((await client.fetch(HTTPRequest(where, headers=headers, request_timeout=120))).code)
             except HTTPClientError as error:
                 found.append(error.code)
         server.cancel()
         return found
 
-    assert asyncio.run(codes()) == [304, 403, 404, 404, 404, 200]
+    assert asyncio.run(codes()) == [304, 403, 404, 404, 404, 200, 204]

@@ -1,0 +1,137 @@
+"""Held-out rows are work: who looks sees how far models are with them, and the time left counts them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from olscale.cli.progress import LineProgress
+from olscale.evaluation import summed_rows
+from olscale.evaluation.experiment import Experiment, parse_experiment
+from olscale.evaluation.plan import PlannedExperiment
+from olscale.evaluation.resolve import resolve
+from olscale.execution.evaluate import evaluate
+from olscale.execution.expected import measured
+from olscale.execution.progress import Silent, Tally, Work
+from olscale.execution.task_report import Stand
+from olscale.results.live import LiveReader
+from olscale.results.pace import share_of_group
+from olscale.results.selections import read_selections
+from tests.execution.test_journal import OFTEN, two_learners
+
+
+class Heard(Silent):
+    """Notes what is said of held-out rows."""
+
+    def __init__(self) -> None:
+        self.scoring: dict[str, list[tuple[int, int]]] = {}
+
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        if not self.scoring.get(group) or self.scoring[group][-1] != stand.scoring:
+            self.scoring.setdefault(group, []).append(stand.scoring)
+
+
+@pytest.mark.parametrize("protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str)
+def test_the_final_models_say_how_far_they_are(shelf: Path, tmp_path: Path, protocol: dict[str, Any]) -> None:
+    """Two runs, and 100 test rows in chunks of 64; the journal has what progress heard last."""
+    heard = Heard()
+    done = evaluate(
+        two_learners(shelf, **protocol), tmp_path / "store", in_process=True, settings=OFTEN, progress=heard
+    )
+    assert list(heard.scoring.values()) == [[(0, 0), (128, 200), (200, 200)]]
+    (live,) = LiveReader(done.store).read()
+    [group] = live.groups.values()
+    assert (group.held, group.scored, group.to_score, group.going, live.share_done) == (200, 200, 200, False, 1.0)
+
+
+def test_of_all_runs_of_a_group_the_last_error_is_known(shelf: Path, tmp_path: Path) -> None:
+    """Reports have those of sixteen; a short stream ends with the first."""
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "pa1", "params": {"C": 0.01 * i}} for i in range(1, 41)],
+        "protocol": {"order": "time"},
+    }
+    done = evaluate(parse_experiment(content), tmp_path / "store", in_process=True)
+    (live,) = LiveReader(done.store).read()
+    assert [run.rows[-1] for run in live.runs.values()] == 40 * [400]
+    for run in live.runs.values():
+        assert run.error == done.store.get(run.id).metrics["cumulative_error"]
+
+
+def test_models_along_the_stream_say_it_too_and_then_go_on(shelf: Path, tmp_path: Path) -> None:
+    heard = Heard()
+    plan = two_learners(shelf, holdout_every=200)
+    evaluate(plan, tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
+    once = [(128, 200), (200, 200)]
+    assert list(heard.scoring.values()) == [[(0, 0), *once, (0, 0), *once, (0, 0), *once]]
+
+
+def test_the_journal_takes_back_what_is_over(shelf: Path, tmp_path: Path) -> None:
+    done = evaluate(two_learners(shelf, holdout_every=399), tmp_path / "store", in_process=True, settings=OFTEN)
+    [file] = (tmp_path / "store" / "live").iterdir()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [200, 200] in [scored for line in lines for scored in line.get("scored", {}).values()]
+    (live,) = LiveReader(done.store).read()
+    assert live.share_done == 1.0
+
+
+def test_the_merge_of_sums_says_how_far_its_models_are(
+    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summed_rows, "LEAST_ROWS", 150)
+    heard = Heard()
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "rff-rls", "params": {"features": 8, "lam": lam}} for lam in (0.1, 1.0)],
+        "protocol": {"order": "time", "test_only": True},
+    }
+    tally = Tally()
+    evaluate(parse_experiment(content), tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
+    [merge] = [told for told in heard.scoring.values() if len(told) > 1]
+    assert merge == [(64, 200), (100, 200), (164, 200), (200, 200)]
+    evaluate(parse_experiment(content), tmp_path / "again", in_process=True, settings=OFTEN, progress=tally)
+    assert tally.share_done == pytest.approx(1.0)
+
+
+def test_the_terminal_says_it() -> None:
+    out = io.StringIO()
+    progress = LineProgress(out)
+    progress.every = -1.0
+    progress.start("plan", 1, 0, {"d, g": Work(100, 1.0, held=100)})
+    for stand in (Stand(100, 0.25), Stand(100, 0.25, scoring=(30, 100)), Stand(100, 0.25, scoring=(100, 100))):
+        progress.advance("d, g", stand.rows, stand.error)
+        progress.details("d, g", stand, "")
+        assert progress.share_done == share_of_group(100, 100, 100, stand.scoring)
+    assert out.getvalue().count("held-out rows 30 %") >= 1
+    assert "held-out rows" not in out.getvalue().splitlines()[-1]
+    assert progress.share_done == 1.0
+
+
+def tuned(shelf: Path) -> Experiment:
+    learners = [{"name": "pa1", "tune": {"C": [0.1, 1.0]}}, {"name": "perceptron"}]
+    return parse_experiment(
+        {
+            "datasets": [{"path": str(shelf / "dense")}],
+            "learners": learners,
+            "protocol": {"permutations": 2},
+            "tuning": {"split": "half", "folds": 2},
+        }
+    )
+
+
+def test_what_tuning_took_weighs_the_runs_after_it(shelf: Path, tmp_path: Path) -> None:
+    """By the rows per second of its runs; a learner that was not tuned is taken to be as far off as the others."""
+    done = evaluate(tuned(shelf), tmp_path / "store", in_process=True)
+    planned = PlannedExperiment(*resolve(tuned(shelf), lambda line: None))
+    known = measured(done.store, planned.tuning)
+    [(kind, ratio)] = known.ratios.items()
+    assert kind[0] == "pa1"
+    assert ratio > 0.0
+    plan = planned.chosen(read_selections(done.store))
+    for run in plan.runs:
+        expected = known.seconds(plan, [run])
+        assert expected == pytest.approx(ratio * plan.costs[run.id] / 1e9 + 0.01)
