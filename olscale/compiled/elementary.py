@@ -47,11 +47,52 @@ def quotient(typing_context: Any, over: Any, under: Any) -> Any:
 LEAST = -708.0
 """Below this the exponential is 0. It is 3e-308 there, so that numbers near the least are not lost in steps."""
 
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part has 20 zeros at its end
+LOG2_E = 1.4426950408889634
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # the high part has 20 zeros at its end
 # Added to a number below 2^51 it leaves the nearest whole number in the last bits of the sum.
-_ROUND = 6755399441055744.0
-_BIAS = 1023
+ROUND = 6755399441055744.0
+BIAS = 1023
+
+# 1 / n! for even and odd n from 13 down. All of these `olscale.compiled.simd.turns` has too.
+EVEN = (
+    2.08767569878681e-09,
+    2.755731922398589e-07,
+    2.48015873015873e-05,
+    1.388888888888889e-03,
+    4.1666666666666664e-02,
+    0.5,
+    1.0,
+)
+ODD = (
+    1.6059043836821613e-10,
+    2.505210838544172e-08,
+    2.7557319223985893e-06,
+    1.984126984126984e-04,
+    8.333333333333333e-03,
+    1.6666666666666666e-01,
+    1.0,
+)
+
+
+TWO_BY_PI = 0.6366197723675814
+# In three parts: the first two have 33 bits, so that their products with q are exact.
+HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+SINE = (
+    1.58969099521155010221e-10,
+    -2.50507602534068634195e-08,
+    2.75573137070700676789e-06,
+    -1.98412698298579493134e-04,
+    8.33333333332248946124e-03,
+    -1.66666666666666324348e-01,
+)
+COSINE = (
+    -1.13596475577881948265e-11,
+    2.08757232129817482790e-09,
+    -2.75573143513906633035e-07,
+    2.48015872894767294178e-05,
+    -1.38888888888741095749e-03,
+    4.16666666666666019037e-02,
+)
 
 
 @inlined
@@ -61,27 +102,20 @@ def exponential(x: float) -> float:
     A Taylor polynomial of degree 13 in ``r = x - k ln 2``, times 2^k.
     """
     inside = max(x, LEAST)
-    shifted = inside * _LOG2_E + _ROUND
-    k = shifted - _ROUND
-    r = (inside - k * _LN2_HIGH) - k * _LN2_LOW
+    shifted = inside * LOG2_E + ROUND
+    k = shifted - ROUND
+    r = (inside - k * LN2_HIGH) - k * LN2_LOW
     # Even and odd powers apart: two sums that need not wait for each other.
     z = r * r
-    even = 2.08767569878681e-09
-    odd = 1.6059043836821613e-10
-    even = even * z + 2.755731922398589e-07
-    odd = odd * z + 2.505210838544172e-08
-    even = even * z + 2.48015873015873e-05
-    odd = odd * z + 2.7557319223985893e-06
-    even = even * z + 1.388888888888889e-03
-    odd = odd * z + 1.984126984126984e-04
-    even = even * z + 4.1666666666666664e-02
-    odd = odd * z + 8.333333333333333e-03
-    even = even * z + 0.5
-    odd = odd * z + 1.6666666666666666e-01
-    even = even * z + 1.0
-    odd = odd * z + 1.0
+    even, odd = EVEN[0], ODD[0]
+    even, odd = even * z + EVEN[1], odd * z + ODD[1]
+    even, odd = even * z + EVEN[2], odd * z + ODD[2]
+    even, odd = even * z + EVEN[3], odd * z + ODD[3]
+    even, odd = even * z + EVEN[4], odd * z + ODD[4]
+    even, odd = even * z + EVEN[5], odd * z + ODD[5]
+    even, odd = even * z + EVEN[6], odd * z + ODD[6]
     p = even + r * odd
-    power = _from_bits((_bits_of(shifted) + _BIAS) << 52)
+    power = _from_bits((_bits_of(shifted) + BIAS) << 52)
     return p * power if x >= LEAST else 0.0
 
 
@@ -91,26 +125,15 @@ def sine_cosine(x: float) -> tuple[float, float]:
 
     `x` is brought to ``[-pi/4, pi/4]`` in three steps; there the polynomials of the C library's msun hold.
     """
-    shifted = x * 0.6366197723675814 + _ROUND
-    q = shifted - _ROUND
-    # pi / 2 in three parts: the first two have 33 bits, so that their products with q are exact.
-    r = x - q * 1.57079632673412561417e00
-    r = r - q * 6.07710050630396597660e-11
-    r = r - q * 2.02226624879595063154e-21
+    shifted = x * TWO_BY_PI + ROUND
+    q = shifted - ROUND
+    r = x - q * HALF_PI[0]
+    r = r - q * HALF_PI[1]
+    r = r - q * HALF_PI[2]
     z = r * r
-    s = 1.58969099521155010221e-10
-    s = s * z - 2.50507602534068634195e-08
-    s = s * z + 2.75573137070700676789e-06
-    s = s * z - 1.98412698298579493134e-04
-    s = s * z + 8.33333333332248946124e-03
-    s = s * z - 1.66666666666666324348e-01
+    s = ((((SINE[0] * z + SINE[1]) * z + SINE[2]) * z + SINE[3]) * z + SINE[4]) * z + SINE[5]
     s = r + r * z * s
-    c = -1.13596475577881948265e-11
-    c = c * z + 2.08757232129817482790e-09
-    c = c * z - 2.75573143513906633035e-07
-    c = c * z + 2.48015872894767294178e-05
-    c = c * z - 1.38888888888741095749e-03
-    c = c * z + 4.16666666666666019037e-02
+    c = ((((COSINE[0] * z + COSINE[1]) * z + COSINE[2]) * z + COSINE[3]) * z + COSINE[4]) * z + COSINE[5]
     c = 1.0 - 0.5 * z + z * z * c
     bits = _bits_of(shifted)
     swapped = (bits & 1) != 0

@@ -6,7 +6,7 @@ All loops write whole lines in ascending order, and what they add is symmetric t
 from typing import Any
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.simd.columns import multiply_dense
+from olscale.compiled.simd.columns import multiply_first
 
 LEAST_DISTANCE = 1e-8
 """Share of ``k(x, x)`` below which a row counts as one that the vectors span: the inverse would be rounding noise."""
@@ -17,7 +17,7 @@ def project(inverse: Any, count: int, k: Any, own: float, c: Any) -> float:
     """Set `c` to the coefficients of a row's projection on the vectors; return the squared distance from it."""
     if count == 0:
         return own
-    multiply_dense(k[:count], inverse[:count], c)
+    multiply_first(k[:count], inverse, count, c)
     inside = 0.0
     for s in range(count):
         inside += k[s] * c[s]

@@ -45,6 +45,14 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     return buffer[:size].view(dtype).reshape(shape)
 
 
+def aligned_space(*shape: int) -> NDArray[np.float64]:
+    """Return zeros that begin at a cache line, in the memory of `numpy.zeros`: for what all rows go through."""
+    size = 8 * int(np.prod(shape))
+    space = np.zeros(size + _LINE, dtype=np.uint8)
+    first = -space.ctypes.data % _LINE
+    return space[first : first + size].view(np.float64).reshape(shape)
+
+
 def aligned_copy(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that begins at a cache line, in the huge pages that `numpy.empty` asks for: all of it is written to."""
     space = np.empty(array.nbytes + _LINE, dtype=np.uint8)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.pages import aligned_space
 from olscale.compiled.support_vectors import WIDTH
 
 GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
@@ -31,7 +32,7 @@ def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]
     """
     blocks, places = -(-slots // WIDTH), 64
     return {
-        "values": np.zeros((blocks, places, WIDTH)),
+        "values": aligned_space(blocks, places, WIDTH),
         "place": np.full(columns, -1, dtype=np.int32),
         "feature": np.full(places, -1, dtype=np.int32),
         "free": np.arange(places, dtype=np.int32),
@@ -81,7 +82,7 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
     blocks, places, width = arrays["values"].shape
     more = min(max(2 * places, int(arrays["counts"][1]) + needed), len(arrays["place"]))
     more = -(-more // 64) * 64
-    values = np.zeros((blocks, more, width))
+    values = aligned_space(blocks, more, width)
     values[:, :places] = arrays["values"]
     return {
         **arrays,
@@ -96,7 +97,7 @@ def grow_places(arrays: Mapping[str, NDArray[Any]], needed: int) -> dict[str, ND
 def grow_slots(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the arrays with room for twice as many vectors."""
     blocks, places, width = arrays["values"].shape
-    values = np.zeros((2 * blocks, places, width))
+    values = aligned_space(2 * blocks, places, width)
     values[:blocks] = arrays["values"]
     slots, new = blocks * width, 2 * blocks * width
     return {

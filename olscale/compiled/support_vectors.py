@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
+from olscale.compiled.simd.lowest import lowest_of
 
 FAINT = 1e-12
 """Share of the largest entry below which an entry of a merged vector is left out."""
@@ -89,9 +90,11 @@ def find_places(support: Any, X: Any, i: int, at: Any, value: Any) -> tuple[int,
 
 @inlined
 def products(support: Any, at: Any, value: Any, found: int, k: Any) -> None:
-    """Set ``k[s]`` to the product of a row and vector `s`, for all blocks in use."""
-    for block in range((support.counts[0] + WIDTH - 1) // WIDTH):
-        multiply_places(at, value, found, support.values[block], k[block * WIDTH :])
+    """Set ``k[s]`` to the product of a row and vector `s`; behind the last, up to seven are 0."""
+    count = support.counts[0]
+    for block in range((count + WIDTH - 1) // WIDTH):
+        first = block * WIDTH
+        multiply_places(at, value, found, support.values[block], min(WIDTH, count - first), k[first:])
 
 
 @compiled
@@ -144,9 +147,10 @@ def take_out(support: Any, slot: int) -> None:
     """Empty a slot; features that no other vector has give their places back."""
     values, column, held = support.values[slot // WIDTH], slot % WIDTH, support.held[slot]
     for word in range(held.shape[0]):
-        while held[word] != 0:
-            place = 64 * word + lowest_bit(held[word])
-            held[word] &= held[word] - np.uint64(1)
+        bits, held[word] = held[word], 0
+        while bits != 0:
+            place = 64 * word + lowest_bit(bits)
+            bits &= bits - np.uint64(1)
             values[place, column] = 0.0
             release(support, place)
     support.sizes[slot], support.born[slot] = 0.0, -1
@@ -248,9 +252,5 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
 
 @inlined
 def first_least(values: Any, count: int) -> int:
-    """Return where the first `count` of `values` are smallest, the first of equals."""
-    least, slot = np.inf, 0
-    for s in range(count):
-        if values[s] < least:
-            least, slot = values[s], s
-    return slot
+    """Return where the first `count` of `values`, which has room for whole vectors of eight, are smallest, the first of equals."""
+    return lowest_of(values, count)  # type: ignore[no-any-return]

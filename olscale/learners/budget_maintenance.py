@@ -8,8 +8,11 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential
 from olscale.compiled.inverse_gram import strike
 from olscale.compiled.merging import merging_losses, merging_share
-from olscale.compiled.support_vectors import drop, merge, products, vector_places
+from olscale.compiled.simd.vectors import VECTOR
+from olscale.compiled.support_vectors import drop, first_least, merge, products, vector_places
 from olscale.learners.kernels import own_value
+
+_NEVER = np.int64(2**63 - 1)
 
 ORTHOGONAL = 1e-18
 """Squared cosine up to which coefficients of several classes count as orthogonal: it is 0 but for rounding."""
@@ -35,12 +38,20 @@ def weight(model: Any, slot: int) -> float:
 
 @inlined
 def oldest_of_least(values: Any, born: Any, count: int) -> int:
-    """Return the slot of the least value, of equal ones that of the oldest vector; -1 where all are infinite."""
-    best, least = -1, np.inf
+    """Return the slot of the least value, of equal ones that of the oldest vector; -1 where all are infinite.
+
+    There is room for whole vectors of eight in `values`.
+    """
+    least, first = values[first_least(values, count)], _NEVER
+    if count == 0 or not least < np.inf:
+        return -1
+    # Three loops without a branch that cannot be foreseen: most coefficients of `bsgd` are equal.
     for s in range(count):
-        if values[s] < least or (best >= 0 and values[s] == least and born[s] < born[best]):
-            best, least = s, values[s]
-    return best
+        first = min(first, born[s] if values[s] == least else _NEVER)
+    slot = -1
+    for s in range(count):
+        slot = max(slot, s if born[s] == first else -1)
+    return slot
 
 
 @compiled
@@ -71,8 +82,9 @@ def project_lightest(model: Any, row: Any) -> None:
 def merge_lightest(model: Any, row: Any) -> None:
     """Merge the vector of the least coefficients with the partner that loses least; without any, drop it."""
     support, alpha, count = model.support, model.alpha, model.support.counts[0]
-    work, slots, ages = np.empty((6, count)), np.empty(count, np.int64), np.empty(count, np.int64)
-    C, D, L, losses = work[0], work[1], work[2], work[3]
+    room = -(-count // VECTOR) * VECTOR
+    work, places = np.empty((6, room)), np.empty((2, room), np.int64)
+    C, D, L, losses, slots, ages = work[0], work[1], work[2], work[3], places[0], places[1]
     for s in range(count):
         row.other[s] = weight(model, s)
     lightest = oldest_of_least(row.other, support.born, count)

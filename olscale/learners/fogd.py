@@ -10,9 +10,10 @@ from olscale.compiled.csr import Rows, read_only, read_only_csr, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
 from olscale.data.transforms.fourier import set_angles, set_features
-from olscale.data.transforms.matrix import MatrixRows
+from olscale.data.transforms.matrix import MatrixRows, borrowed_kept
 from olscale.learners.contract.class_axes import ClassAxes, ShardsClasses, class_axis
 from olscale.learners.contract.class_shards import count_update
 from olscale.learners.contract.cost import EstimatesCost
@@ -42,11 +43,12 @@ def _learn_and_score(
     learning: bool,
     seen: NDArray[np.int64],
     updates: NDArray[np.int64],
+    space: FloatArray,
     scores: FloatArray,
 ) -> None:
-    X, (low, high) = borrowed_rows(X), limits
+    X, kept, (low, high) = borrowed_rows(X), borrowed_kept(kept), limits
     settings, outputs, width = W.shape
-    W, angles, z = borrowed(W), np.empty(width // 2), np.empty(width)
+    W, scores, angles, z = borrowed(W), borrowed(scores), borrowed(space[: width // 2]), borrowed(space[width // 2 :])
     target, margin, wrong = np.empty(outputs), np.empty(outputs), np.empty(outputs, np.bool_)
     for i in range(scores.shape[0]):
         square, bound = set_angles(X, i, kept, angles)
@@ -168,7 +170,7 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
 
     def _allocate(self, columns: int, outputs: int) -> State:
         return {
-            "W": np.zeros((outputs, 2 * int(self.D))),
+            "W": aligned_space(outputs, 2 * int(self.D)),
             "key": self._random().integers(1 << 32, size=2),
             "gamma": self._first_width(columns),
         }
@@ -192,9 +194,11 @@ class FOGD(WidthLearner, OnePassLearner, ShardsClasses, FusesSettings, Estimates
         rows, y = read_only_csr(X), read_only(y)
         scale = float(self.D) ** -0.5 if self.scale == "unit" else 1.0
         model = state["W"], state["gamma"], state["eta"], scale, self._outputs > 1 and self.multiclass == "max-score"
-        counts = state["seen"], state["updates"]
+        counts, space = (state["seen"], state["updates"]), aligned_space(3 * int(self.D))
         with self._frequencies.lock:
-            _learn_and_score(rows, y, self._frequencies.kept, *model, self.norm_limits(), learning, *counts, scores)
+            _learn_and_score(
+                rows, y, self._frequencies.kept, *model, self.norm_limits(), learning, *counts, space, scores
+            )
 
     def grid_key(self) -> object:
         """Return what the projections depend on, and the form: settings of other steps and widths share a pass."""

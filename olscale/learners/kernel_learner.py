@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.decorator import is_ours, uncached
+from olscale.compiled.pages import aligned_space
 from olscale.compiled.support_arrays import GROWING, check_support, empty_support, grow_places, grow_slots
 from olscale.compiled.support_vectors import SupportVectors
 from olscale.errors import ParameterError
@@ -105,7 +106,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
         }
 
     def _matrix(self, slots: int) -> FloatArray:
-        return np.zeros((slots, slots))
+        return aligned_space(slots, slots)
 
     def _pass(self, X: Rows, y: NDArray[Any], state: State, learning: bool, scores: FloatArray) -> None:
         self._check_width(X)
@@ -189,7 +190,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
         for name in growing & state.keys() & self.state_.keys():
             old, new = self.state_[name], state[name]
             if old.ndim == new.ndim and old.dtype == new.dtype and new.size >= old.size:
-                self.state_[name] = np.zeros(new.shape, new.dtype)
+                self.state_[name] = aligned_space(*new.shape) if name == "values" else np.zeros(new.shape, new.dtype)
         super().restore(state)
         slots, beside = len(self.state_["sizes"]), self.state_["matrix"].shape
         expected = (slots, slots + empty[-1] - empty[-2]) if empty[-2] else empty[-2:]

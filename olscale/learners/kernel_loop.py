@@ -18,7 +18,7 @@ from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel_aim import aim, is_known
 from olscale.learners.kernel_model import KernelRow, Model, borrowed_model, borrowed_space, combine
-from olscale.learners.kernels import kernel_row, own_value, size_of
+from olscale.learners.kernels import finish_row, own_value, raw_row, size_of
 from olscale.learners.shared_values import borrowed_values, note_vectors, row_square, take_values
 
 
@@ -76,7 +76,8 @@ def learn_and_score(
             break
         size = size_of(kernel, X, i, square)
         if alone:
-            kernel_row(kernel, support, at, value, found, size, k)
+            raw_row(kernel, support, at, value, found, size, k)
+            finish_row(kernel, support, size, k)
         else:
             take_values(shared, i, model, size, k)
         combine(model.alpha, model.scale, k, support.counts[0], f)

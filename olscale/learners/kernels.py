@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.elementary import exponential
+from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.support_vectors import distances, products
 
 KERNELS = ("gaussian", "laplacian", "polynomial", "linear")
@@ -81,8 +82,7 @@ def finish_row(kernel: Any, support: Any, size: float, k: Any) -> None:
         for s in range(count):
             k[s] = exponential(-kernel.gamma * max(0.0, k[s]))
     elif kernel.kind == GAUSSIAN:
-        for s in range(count):  # rounding makes distances below 0
-            k[s] = exponential(-kernel.gamma * max(0.0, size + support.sizes[s] - 2.0 * k[s]))
+        gaussian_values(count, kernel.gamma, size, support.sizes, k)
     elif kernel.kind == POLYNOMIAL:
         for s in range(count):
             k[s] = _power(kernel.gamma * k[s] + kernel.coef0, kernel.degree)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from olscale.compiled.decorator import compiled
+from olscale.compiled.simd.columns import multiply_first
 from olscale.compiled.support_vectors import vector_places
 from olscale.errors import ParameterError
 from olscale.learners.contract.learner import FloatArray, State
@@ -47,11 +48,7 @@ def learn_nogd(rule: Any, model: Any, row: Any) -> bool:
                 alpha[s, c] = matrix[s, slots + c]
         phase[0] = _STEPS_IN_FEATURES
     step = row.other
-    step[:count] = 0.0
-    for s in range(count):
-        k, line = row.k[s], matrix[s]
-        for r in range(count):
-            step[r] += k * line[r]
+    multiply_first(row.k[:count], matrix, count, step)
     for s in range(count):
         for c in range(outputs):
             alpha[s, c] += row.step[c] * step[s]

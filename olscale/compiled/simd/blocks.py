@@ -62,6 +62,28 @@ def for_each_block(builder: Any, weights: Any, write: Callable[[ColumnBlock], No
             first = builder.add(first, builder.mul(count, INT64(size)))
 
 
+def for_first_columns(builder: Any, weights: Any, columns: Any, write: Callable[[ColumnBlock], None]) -> None:
+    """Have `write` write the loop for the first `columns` of weights of doubles whose rows have room for whole vectors.
+
+    What is left of a multiple of 64 is one block of one to eight vectors, and each number of them has a loop of its own: the
+    last of them is done to its end, and a vector that nobody asks for is not fetched.
+    """
+    widest, end = INT64(BLOCKS[0]), builder.append_basic_block("columns.done")
+    count = builder.udiv(columns, widest)
+    with cgutils.for_range(builder, count) as loop:
+        write(ColumnBlock(builder, weights, BLOCKS[0], builder.mul(loop.index, widest)))
+    first = builder.mul(count, widest)
+    vectors = builder.udiv(builder.add(builder.sub(columns, first), INT64(VECTOR - 1)), INT64(VECTOR))
+    choice = builder.switch(vectors, end)
+    for vector in range(1, BLOCKS[0] // VECTOR + 1):
+        case = builder.append_basic_block(f"columns.{vector * VECTOR}")
+        choice.add_case(INT64(vector), case)
+        builder.position_at_end(case)
+        write(ColumnBlock(builder, weights, vector * VECTOR, first))
+        builder.branch(end)
+    builder.position_at_end(end)
+
+
 class ColumnBlock:
     """One block of columns and its sums, while the loop over the features is written.
 

@@ -21,7 +21,7 @@ from numba import types
 from numba.core import cgutils
 
 from olscale.compiled.intrinsics import intrinsic
-from olscale.compiled.simd.blocks import ColumnBlock, for_each_block
+from olscale.compiled.simd.blocks import ColumnBlock, for_each_block, for_first_columns
 from olscale.compiled.simd.vectors import DOUBLE, INT64, accumulate, convert, open_arrays, zero_slot
 
 # Nonzeros by which rows of the weights are fetched ahead of their use. A row of 64 columns is 8 cache lines, so fewer than
@@ -62,6 +62,24 @@ def multiply_dense(typing_context, x, W, f):
 
 
 @intrinsic
+def multiply_first(typing_context, x, W, columns, f):
+    """Do ``f = x W`` for the first `columns` of `W` alone, whose rows, as `f`, have room for whole vectors of eight."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3)
+
+        def write(block: ColumnBlock) -> None:
+            with cgutils.for_range(builder, builder.extract_value(row.shape, 0)) as loop:
+                block.add(builder.load(builder.gep(row.data, [loop.index])), block.load(loop.index))
+            block.store_sums(sums.data)
+
+        for_first_columns(builder, weights, arguments[2], write)
+        return context.get_dummy_value()
+
+    return types.void(x, W, types.intp, f), codegen
+
+
+@intrinsic
 def move_multiply_dense(typing_context, before, a, x, W, f):
     """Add the outer product of the dense row `before` and `a` to `W`, then do `multiply_dense` with the row `x`.
 
@@ -87,8 +105,8 @@ def move_multiply_dense(typing_context, before, a, x, W, f):
     return types.float64(before, a, x, W, f), codegen
 
 
-def _multiply_csr(fused: bool = False, far: bool = True) -> Callable[..., Any]:
-    """Return the code of `multiply_csr`; weights that are not `far` are in the cache, and are not asked for ahead."""
+def _multiply_csr(fused: bool = False) -> Callable[..., Any]:
+    """Return the code of `multiply_csr`."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         features, values, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 4, 5)
@@ -100,10 +118,9 @@ def _multiply_csr(fused: bool = False, far: bool = True) -> Callable[..., Any]:
             builder.store(DOUBLE(0.0), square)
             with cgutils.for_range(builder, stop, start=start) as loop:
                 # Past the end of the row are the features of the next: their weights will be needed soon.
-                if far:
-                    ahead = builder.add(loop.index, INT64(_AHEAD))
-                    ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
-                    block.prefetch(_feature(builder, features, ahead))
+                ahead = builder.add(loop.index, INT64(_AHEAD))
+                ahead = builder.select(builder.icmp_signed("<", ahead, last), ahead, last)
+                block.prefetch(_feature(builder, features, ahead))
                 value = builder.load(builder.gep(values.data, [loop.index]))
                 block.add(value, block.load(_feature(builder, features, loop.index)), fused)
                 accumulate(builder, square, value, value)
@@ -128,15 +145,22 @@ def multiply_csr_fused(typing_context, indices, data, start, stop, W, f):
 
 
 @intrinsic
-def multiply_places(typing_context, places, values, stop, W, f):
-    """Do `multiply_csr` with the row of `values` up to `stop`, for weights that are in the cache."""
+def multiply_places(typing_context, places, values, stop, W, columns, f):
+    """Do `multiply_first` with the sparse row of `values` up to `stop`, for weights that are in the cache."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        places, values, stop, W, f = arguments
-        wide = signature.return_type(*signature.args[:2], types.intp, *signature.args[2:])
-        return _multiply_csr(far=False)(context, builder, wide, [places, values, INT64(0), stop, W, f])
+        at, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 3, 5)
 
-    return types.float64(places, values, types.intp, W, f), codegen
+        def write(block: ColumnBlock) -> None:
+            with cgutils.for_range(builder, arguments[2]) as loop:
+                value = builder.load(builder.gep(row.data, [loop.index]))
+                block.add(value, block.load(_feature(builder, at, loop.index)))
+            block.store_sums(sums.data)
+
+        for_first_columns(builder, weights, arguments[4], write)
+        return context.get_dummy_value()
+
+    return types.void(places, values, types.intp, W, types.intp, f), codegen
 
 
 @intrinsic

@@ -10,6 +10,7 @@ Of equals the first comes first, as in a stable sort:
 [1, 3]
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -36,32 +37,32 @@ def lowest(typing_context, offset, slope, f):
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         arrays = open_arrays(context, builder, signature, arguments, 0, 1, 2)
-        size = builder.extract_value(arrays[0].shape, 0)
-        best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
-        where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
-        # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was found.
-        with cgutils.for_range_slice(builder, INT64(0), size, INT64(VECTOR)) as (at, _):
+
+        def write(at: Any) -> Any:
             a, b, c = (load_vector(builder, array.data, at, VECTOR) for array in arrays)
-            value = builder.fsub(a, builder.fmul(b, c))
-            # Less, not less or equal: of equals the first stays. No number, as of a model that diverged, is never less.
-            less = builder.fcmp_ordered("<", value, builder.load(best))
-            builder.store(builder.select(less, value, builder.load(best)), best)
-            builder.store(builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where)
-        values, starts = builder.load(best), builder.load(where)
-        starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
-        half = VECTOR // 2
-        while half:
-            # Number n is compared with number n ^ half, so after three turns each place has the smallest of all.
-            other, others = _swap(builder, values, half), _swap(builder, starts, half)
-            equal = builder.and_(builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts))
-            better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
-            values, starts = builder.select(better, other, values), builder.select(better, others, starts)
-            half //= 2
-        value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
-        # Nothing is below infinity if every number is infinite or none.
-        return builder.select(builder.fcmp_ordered("<", value, DOUBLE(float("inf"))), place, INT64(0))
+            return builder.fsub(a, builder.fmul(b, c))
+
+        return _first_lowest(builder, builder.extract_value(arrays[0].shape, 0), write)
 
     return types.intp(offset, slope, f), codegen
+
+
+@intrinsic
+def lowest_of(typing_context, values, count):
+    """Return where the first `count` of `values` are smallest, as `lowest`; `values` has room for whole vectors."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers, count = open_arrays(context, builder, signature, arguments, 0)[0], arguments[1]
+        infinities = broadcast(builder, DOUBLE(float("inf")), _DOUBLES)
+
+        def write(at: Any) -> Any:
+            places = builder.add(broadcast(builder, at, _PLACES), ir.Constant(_PLACES, list(range(VECTOR))))
+            inside = builder.icmp_signed("<", places, broadcast(builder, count, _PLACES))
+            return builder.select(inside, load_vector(builder, numbers.data, at, VECTOR), infinities)
+
+        return _first_lowest(builder, count, write)
+
+    return types.intp(values, types.intp), codegen
 
 
 @intrinsic
@@ -105,6 +106,32 @@ def few_lowest(typing_context, values, indices, low):
         return builder.load(count)
 
     return types.intp(values, indices, low), codegen
+
+
+def _first_lowest(builder: Any, size: Any, write: Callable[[Any], Any]) -> Any:
+    """Return the place of the first of the smallest of `size` numbers; `write` writes how a vector of them is made."""
+    best = cgutils.alloca_once_value(builder, ir.Constant(_DOUBLES, [float("inf")] * VECTOR))
+    where = cgutils.alloca_once_value(builder, ir.Constant(_PLACES, [0] * VECTOR))
+    # Place n of the vectors has the smallest of the numbers n, n + 8, n + 16 ... and where it was found.
+    with cgutils.for_range_slice(builder, INT64(0), size, INT64(VECTOR)) as (at, _):
+        value = write(at)
+        # Less, not less or equal: of equals the first stays. No number, as of a model that diverged, is never less.
+        less = builder.fcmp_ordered("<", value, builder.load(best))
+        builder.store(builder.select(less, value, builder.load(best)), best)
+        builder.store(builder.select(less, broadcast(builder, at, _PLACES), builder.load(where)), where)
+    values, starts = builder.load(best), builder.load(where)
+    starts = builder.add(starts, ir.Constant(_PLACES, list(range(VECTOR))))
+    half = VECTOR // 2
+    while half:
+        # Number n is compared with number n ^ half, so after three turns each place has the smallest of all.
+        other, others = _swap(builder, values, half), _swap(builder, starts, half)
+        equal = builder.and_(builder.fcmp_ordered("==", other, values), builder.icmp_signed("<", others, starts))
+        better = builder.or_(builder.fcmp_ordered("<", other, values), equal)
+        values, starts = builder.select(better, other, values), builder.select(better, others, starts)
+        half //= 2
+    value, place = (builder.extract_element(vector, INT32(0)) for vector in (values, starts))
+    # Nothing is below infinity if every number is infinite or none.
+    return builder.select(builder.fcmp_ordered("<", value, DOUBLE(float("inf"))), place, INT64(0))
 
 
 def _swap(builder: Any, vector: Any, half: int) -> Any:

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import Rows, read_only_csr, rows_of
 from olscale.compiled.decorator import compiled
 from olscale.compiled.elementary import sine_cosine
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.simd.features import fourier_values
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
-from olscale.data.transforms.matrix import MatrixRows, add_product, matrix_of
+from olscale.data.transforms.matrix import MatrixRows, add_product, borrowed_kept, matrix_of
 from olscale.errors import ParameterError
 
 _GREATEST = 6.4
@@ -40,7 +43,7 @@ def set_features(angles: NDArray[np.float64], bound: float, gamma: float, scale:
     frequencies, factor = angles.shape[0], np.sqrt(2.0 * gamma)
     cosines, sines = z[:frequencies], z[frequencies:]
     if factor * bound < _FAR:
-        for j in range(frequencies):
+        for j in range(fourier_values(angles, factor, scale, cosines, sines), frequencies):
             sine, cosine = sine_cosine(factor * angles[j])
             cosines[j], sines[j] = scale * cosine, scale * sine
     else:
@@ -50,8 +53,9 @@ def set_features(angles: NDArray[np.float64], bound: float, gamma: float, scale:
 
 
 @compiled
-def _set_rows(X: Any, kept: Any, gamma: float, count: int, Z: Any) -> None:
-    angles = np.empty(count // 2)
+def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
+    X, kept, Z = borrowed_rows(X), borrowed_kept(kept), borrowed(Z)
+    angles = borrowed(space)
     scale = 1.0 / np.sqrt(angles.shape[0])
     for i in range(Z.shape[0]):
         _, bound = set_angles(X, i, kept, angles)
@@ -62,7 +66,7 @@ def set_fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: fl
     """Set the first `count` columns of `Z` to features of each row, half of them cosines, of length 1 in all."""
     rows = read_only_csr(X)
     with frequencies.lock:
-        _set_rows(rows, frequencies.kept, gamma, count, Z)
+        _set_rows(rows, frequencies.kept, gamma, np.empty(count // 2), Z)
 
 
 class RandomFourier(KernelFeatures):

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.philox import fill_words, philox
+from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.simd.picked import add_picked
 from olscale.data.transforms.normal import gaussian, quantiles
 
 TABLE_BYTES = 64 << 20
@@ -101,16 +104,22 @@ class KeptRows(NamedTuple):
 
 
 @inlined
+def borrowed_kept(of: Any) -> Any:
+    """Return the matrix with arrays that nobody owns, as `borrowed_rows` does."""
+    table = borrowed(of.key), borrowed(of.quantiles), borrowed(of.gaps)
+    return KeptRows(*table, borrowed(of.rows), borrowed(of.owner), borrowed(of.votes), borrowed(of.scratch))
+
+
+@inlined
 def _is_kept(kept: Any, feature: int) -> Any:
     return kept.owner[feature & (kept.owner.shape[0] - 1)] == feature
 
 
 @inlined
-def _kept_row(kept: Any, feature: int) -> Any:
-    """Return the row of a feature that is kept."""
+def _vote(kept: Any, feature: int) -> None:
+    """Note that a feature that is kept is used."""
     place = feature & (kept.owner.shape[0] - 1)
     kept.votes[place] = min(kept.votes[place] + 1, _MOST_VOTES)
-    return kept.rows[place]
 
 
 @compiled
@@ -131,29 +140,24 @@ def _make_row(kept: Any, feature: int) -> int:
 @compiled
 def add_product(X: Any, i: int, kept: Any, total: Any) -> None:
     """Add row `i` of `X` times the matrix to `total`, in ascending order of the features."""
-    indices, data = X.indices, X.data
+    indices, data, mask = X.indices, X.data, kept.owner.shape[0] - 1
     p, stop = X.indptr[i], X.indptr[i + 1]
     while p < stop:
-        all_kept = p + 4 <= stop
-        for q in range(p, min(p + 4, stop)):
-            all_kept &= _is_kept(kept, indices[q])
-        if all_kept:  # four rows at a time: the sums are loaded and stored once
-            a, b = _kept_row(kept, indices[p]), _kept_row(kept, indices[p + 1])
-            c, d = _kept_row(kept, indices[p + 2]), _kept_row(kept, indices[p + 3])
-            w, x, y, z = data[p], data[p + 1], data[p + 2], data[p + 3]
-            for j in range(total.shape[0]):
-                total[j] = (((total[j] + w * a[j]) + x * b[j]) + y * c[j]) + z * d[j]
-            p += 4
-        else:
-            feature, w = indices[p], data[p]
-            a = _kept_row(kept, feature) if _is_kept(kept, feature) else kept.rows[_make_row(kept, feature)]
+        end = p
+        while end < stop and _is_kept(kept, indices[end]):
+            _vote(kept, indices[end])
+            end += 1
+        add_picked(indices, data, p, end, mask, kept.rows, total)
+        if end < stop:
+            w, a = data[end], kept.rows[_make_row(kept, indices[end])]
             for j in range(total.shape[0]):
                 total[j] += w * a[j]
-            p += 1
+        p = end + 1
 
 
 @compiled
 def _gather(X: Any, kept: Any, out: Any) -> None:
+    X, kept, out = borrowed_rows(X), borrowed_kept(kept), borrowed(out)
     for i in range(out.shape[0]):
         add_product(X, i, kept, out[i])
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.elementary import exponential
 from olscale.compiled.simd.columns import multiply_dense
+from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.support_arrays import check_support, empty_support, grow_places
 from olscale.compiled.support_vectors import SupportVectors, find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
@@ -36,8 +36,7 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, at: Any, value: 
     for i in range(K.shape[0]):
         found, square = find_places(support, X, first + i, at, value)
         products(support, at, value, found, K[i])
-        for s in range(support.counts[0]):  # rounding makes distances below 0
-            K[i, s] = exponential(-gamma * max(0.0, square + support.sizes[s] - 2.0 * K[i, s]))
+        gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
 
 
 @compiled

@@ -1,0 +1,80 @@
+"""Vector code for a sparse row times a matrix in single precision whose rows are picked by the low bits of a feature.
+
+The sums of 64 columns stay in registers while the row is gone through; products and sums are in double precision, in
+ascending order:
+
+>>> import numpy as np
+>>> def add_picked(features, values, start, stop, mask, W, f):
+...     for p in range(start, stop):
+...         f += values[p] * W[features[p] & mask].astype(float)
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from olscale.compiled.intrinsics import intrinsic
+from olscale.compiled.simd.vectors import (
+    DOUBLE,
+    INT64,
+    VECTOR,
+    accumulate,
+    broadcast,
+    convert,
+    load_vector,
+    open_arrays,
+    store_vector,
+    zero_slot,
+)
+
+_DOUBLES = ir.VectorType(DOUBLE, VECTOR)
+
+
+@intrinsic
+def add_picked(typing_context, features, values, start, stop, mask, W, f):
+    """Add the sparse row `start` to `stop` times the rows of `W` at ``features & mask`` to `f`, as long as they are."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        places, row, weights, sums = open_arrays(context, builder, signature, arguments, 0, 1, 5, 6)
+        width, first = builder.extract_value(weights.shape, 1), INT64(0)
+
+        def loop_over_row(vectors: int, first: Any) -> None:
+            """Write the loop for some vectors of columns, or for the one column at `first`."""
+            starts = [builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))]
+            totals = [zero_slot(builder, _DOUBLES if vectors else DOUBLE) for _ in starts]
+            for total, at in zip(totals, starts, strict=True):
+                before = (
+                    load_vector(builder, sums.data, at, VECTOR)
+                    if vectors
+                    else builder.load(builder.gep(sums.data, [at]))
+                )
+                builder.store(before, total)
+            with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
+                feature = builder.sext(builder.load(builder.gep(places.data, [loop.index])), INT64)
+                line = builder.mul(builder.and_(feature, arguments[4]), width)
+                value = builder.load(builder.gep(row.data, [loop.index]))
+                x = broadcast(builder, value, _DOUBLES) if vectors else value
+                for total, at in zip(totals, starts, strict=True):
+                    at = builder.add(line, at)
+                    if vectors:
+                        w = load_vector(builder, weights.data, at, VECTOR)
+                    else:
+                        w = builder.load(builder.gep(weights.data, [at]))
+                    accumulate(builder, total, x, convert(builder, w, DOUBLE))
+            for total, at in zip(totals, starts, strict=True):
+                if vectors:
+                    store_vector(builder, builder.load(total), sums.data, at)
+                else:
+                    builder.store(builder.load(total), builder.gep(sums.data, [at]))
+
+        for vectors in (8, 1, 0):
+            size = INT64(max(1, vectors * VECTOR))
+            count = builder.udiv(builder.sub(width, first), size)
+            with cgutils.for_range(builder, count) as loop:
+                loop_over_row(vectors, builder.add(first, builder.mul(loop.index, size)))
+            first = builder.add(first, builder.mul(count, size))
+        return context.get_dummy_value()
+
+    return types.void(features, values, types.intp, types.intp, types.intp, W, f), codegen
