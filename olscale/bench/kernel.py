@@ -8,15 +8,14 @@ import numpy as np
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
+from olscale.bench.kernel_limits import bare_features, bare_rows, kernel_rows, support_of
 from olscale.bench.linear import feed, learner, untrained
 from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
-from olscale.compiled.decorator import compiled
-from olscale.compiled.support_arrays import empty_support
-from olscale.compiled.support_vectors import SupportVectors, find_places, put
+from olscale.compiled.pages import aligned_space
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.fused_settings import fuse
-from olscale.learners.kernels import GAUSSIAN, Kernel, kernel_row
+from olscale.learners.kernels import GAUSSIAN, Kernel
 
 _GAMMA = 0.01
 _SIZES = (16, 123, 784), (50, 100, 200, 1000)
@@ -36,27 +35,26 @@ _SKLEARN = "scikit-learn, "
 
 
 def figures(rows: int = 30_000, rounds: int = 5) -> list[Figure]:
-    """Return the speeds of learners, of the growth of three of them, and of kernel rows."""
+    """Return the speeds of learners, beside others' and the bare loops, of the growth of two of them, and of kernel rows."""
     stream = [_rows(rows)]
     found = peers.missing("River", "river")
     table = [_sklearn("SGDClassifier on Nystroem(100)", _nystroem, stream)]
-    for name, params in _BUDGETED:
-        title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())])
-        table.append(learner(name, params | {"gamma": _GAMMA}, stream, table[0].name, title=title))
+    table += [_learner(name, params, stream, table[0].name) for name, params in _BUDGETED]
     table += [
         _sklearn("SGDClassifier on RBFSampler(800)", _random_features, stream),
-        learner(
-            "fogd",
-            {"D": 400, "gamma": _GAMMA},
-            stream,
-            f"{_SKLEARN}SGDClassifier on RBFSampler(800)",
-            title="fogd, D = 400",
-        ),
+        _learner("fogd", {"D": 400}, stream, f"{_SKLEARN}SGDClassifier on RBFSampler(800)"),
     ]
     if not found:
         table.append(_river(stream, table[-1].name))
     speeds = compare(table, "M rows/s", rounds)
-    return [*speeds, *found, *_growth(stream, rounds), *_settings(stream, rounds), *_kernel_rows(rounds)]
+    return [
+        *speeds,
+        *found,
+        *_limits(stream, rounds),
+        *_growth(stream, rounds),
+        *_settings(stream, rounds),
+        *_kernel_rows(rounds),
+    ]
 
 
 def _rows(rows: int) -> Chunk:
@@ -72,6 +70,21 @@ def _rows(rows: int) -> Chunk:
     indices = np.stack(features, axis=1).astype(np.int32)
     indptr = np.arange(0, indices.size + 1, len(_GROUPS), dtype=np.int64)
     return Chunk(CSR(read_only(indptr), read_only(indices.reshape(-1)), read_only(np.ones(indices.size))), y, first)
+
+
+def _learner(name: str, params: dict[str, Any], stream: Sequence[Chunk], peer: str, to: str = "") -> Contestant:
+    title = ", ".join([name, *(f"{key} = {value}" for key, value in params.items())]) + to
+    return learner(name, params | {"gamma": _GAMMA}, stream, peer, title=title)
+
+
+def _limits(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
+    """Return the speeds of the learners beside the loop that has their products and exponentials, and nothing else."""
+    table = [bare_rows(stream, _GAMMA, 50), bare_rows(stream, _GAMMA, 100), bare_features(stream, _GAMMA, 400)]
+    names = {contestant.name.rpartition(" ")[2]: contestant.name for contestant in table}
+    for name, params in (*_BUDGETED, ("fogd", {"D": 400})):
+        peer = names[str(params.get("B") or params["D"])]
+        table.append(_learner(name, params, stream, peer, to=", to the bare loop"))
+    return compare(table, "M rows/s", rounds)
 
 
 def _growth(stream: Sequence[Chunk], rounds: int) -> list[Figure]:
@@ -156,8 +169,8 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
     rng, found = np.random.default_rng(0), []
     for d, B in product(*_SIZES):
         X, S = rng.normal(size=(rows, d)) / np.sqrt(d), rng.normal(size=(B, d)) / np.sqrt(d)
-        support, sparse = _support(S), _as_sparse(X)
-        out, at, value = np.empty((1, B + 64)), np.empty(d, np.int32), np.empty(d)
+        support, sparse = support_of(_as_sparse(S), d), _as_sparse(X)
+        space = np.empty(d, np.int32), np.empty(d), aligned_space(len(support.sizes))
         sizes = np.sum(S * S, axis=1)
         gemv = f"BLAS gemv and numpy.exp, d = {d}, B = {B}"
 
@@ -165,10 +178,8 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
             for x in X:
                 np.exp(-_GAMMA * np.maximum(0.0, x @ x + sizes - 2.0 * (S @ x)))
 
-        def ours(
-            _: object, rows: Any = sparse, support: Any = support, at: Any = at, value: Any = value, k: Any = out[0]
-        ) -> None:
-            _go(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), at, value, k)
+        def ours(_: object, rows: Any = sparse, support: Any = support, space: Any = space) -> None:
+            kernel_rows(rows, support, Kernel(GAUSSIAN, _GAMMA, 0.0, 1), *space)
 
         target = ">= 2" if B <= 200 else ">= 0.9"
         table = [
@@ -179,30 +190,8 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
     return found
 
 
-@compiled
-def _go(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any) -> None:
-    for i in range(X.indptr.shape[0] - 1):
-        found, square = find_places(support, X, i, at, value)
-        kernel_row(kernel, support, at, value, found, square, k)
-
-
-@compiled
-def _put_all(support: Any, X: Any, sizes: Any) -> None:
-    for i in range(sizes.shape[0]):
-        put(support, i, X, i, sizes[i])
-
-
 def _as_sparse(X: Any) -> CSR:
     rows, d = X.shape
     indptr = np.arange(0, rows * d + 1, d, dtype=np.int64)
     indices = np.tile(np.arange(d, dtype=np.int32), rows)
     return CSR(read_only(indptr), read_only(indices), read_only(X.reshape(-1)))
-
-
-def _support(S: Any) -> SupportVectors:
-    from olscale.compiled.support_arrays import grow_places
-
-    arrays = grow_places(empty_support(S.shape[1], len(S), len(S)), S.shape[1])
-    support = SupportVectors(*(arrays[name] for name in SupportVectors._fields))
-    _put_all(support, _as_sparse(S), np.sum(S * S, axis=1))
-    return support

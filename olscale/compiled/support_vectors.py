@@ -252,5 +252,5 @@ def vector_places(support: Any, slot: int, at: Any, value: Any) -> int:
 
 @inlined
 def first_least(values: Any, count: int) -> int:
-    """Return where the first `count` of `values`, which has room for whole vectors of eight, are smallest, the first of equals."""
+    """Return where the first `count` of `values` are smallest, the first of equals; there is room for whole vectors."""
     return lowest_of(values, count)  # type: ignore[no-any-return]

@@ -108,10 +108,9 @@ class KernelRow(NamedTuple):
 
 
 @inlined
-def borrowed_model(model: Any) -> Any:
-    """Return the model with arrays that nobody owns, as `borrowed_rows` does."""
-    of = model.support
-    support = SupportVectors(
+def borrowed_support(of: Any) -> Any:
+    """Return support vectors with arrays that nobody owns, as `borrowed_rows` does."""
+    return SupportVectors(
         borrowed(of.values),
         borrowed(of.place),
         borrowed(of.feature),
@@ -122,7 +121,12 @@ def borrowed_model(model: Any) -> Any:
         borrowed(of.born),
         borrowed(of.counts),
     )
-    scales = borrowed(model.scale), borrowed(model.offset)
+
+
+@inlined
+def borrowed_model(model: Any) -> Any:
+    """Return the model with arrays that nobody owns."""
+    support, scales = borrowed_support(model.support), (borrowed(model.scale), borrowed(model.offset))
     return Model(support, borrowed(model.alpha), *scales, borrowed(model.memory), borrowed(model.matrix), model.kernel)
 
 

@@ -42,27 +42,23 @@ def add_picked(typing_context, features, values, start, stop, mask, W, f):
 
         def loop_over_row(vectors: int, first: Any) -> None:
             """Write the loop for some vectors of columns, or for the one column at `first`."""
+
+            def load(array: Any, at: Any) -> Any:
+                if vectors:
+                    return load_vector(builder, array.data, at, VECTOR)
+                return builder.load(builder.gep(array.data, [at]))
+
             starts = [builder.add(first, INT64(n * VECTOR)) for n in range(max(1, vectors))]
             totals = [zero_slot(builder, _DOUBLES if vectors else DOUBLE) for _ in starts]
             for total, at in zip(totals, starts, strict=True):
-                before = (
-                    load_vector(builder, sums.data, at, VECTOR)
-                    if vectors
-                    else builder.load(builder.gep(sums.data, [at]))
-                )
-                builder.store(before, total)
+                builder.store(load(sums, at), total)
             with cgutils.for_range(builder, arguments[3], start=arguments[2]) as loop:
                 feature = builder.sext(builder.load(builder.gep(places.data, [loop.index])), INT64)
                 line = builder.mul(builder.and_(feature, arguments[4]), width)
                 value = builder.load(builder.gep(row.data, [loop.index]))
                 x = broadcast(builder, value, _DOUBLES) if vectors else value
                 for total, at in zip(totals, starts, strict=True):
-                    at = builder.add(line, at)
-                    if vectors:
-                        w = load_vector(builder, weights.data, at, VECTOR)
-                    else:
-                        w = builder.load(builder.gep(weights.data, [at]))
-                    accumulate(builder, total, x, convert(builder, w, DOUBLE))
+                    accumulate(builder, total, x, convert(builder, load(weights, builder.add(line, at)), DOUBLE))
             for total, at in zip(totals, starts, strict=True):
                 if vectors:
                     store_vector(builder, builder.load(total), sums.data, at)

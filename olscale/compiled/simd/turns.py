@@ -37,7 +37,7 @@ def all_of(number: float, kind: Any = DOUBLES) -> Any:
 
 
 class Vectors:
-    """Vectors on which each operation is written for one after the other; a number stands for a vector that has it everywhere.
+    """Vectors on which an operation is written for one after the other; a number stands for a vector that is it everywhere.
 
     Parameters
     ----------
