@@ -37,6 +37,8 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, at: Any, value: 
         found, square = find_places(support, X, first + i, at, value)
         products(support, at, value, found, K[i])
         gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
+        if not np.isfinite(square):  # a distance that is no number counts as 0
+            K[i, :] = np.nan
 
 
 @compiled

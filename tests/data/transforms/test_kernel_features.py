@@ -119,7 +119,7 @@ def test_threads_change_no_bit() -> None:
 def test_rows_that_cannot_be_used_are_not_drawn() -> None:
     X = np.array(cloud())
     X[::2, 1], X[1::4, 0] = np.nan, 1e200
-    for text in ("nystroem:10,gamma=median", "rff:10,gamma=median"):
+    for text in ("nystroem:10,gamma=median", "nystroem:64,gamma=median", "rff:10,gamma=median"):
         z = applied(text, read_only(X), 4)
         assert np.isfinite(z[3::4]).all()
         assert np.isnan(z[::2]).all()
