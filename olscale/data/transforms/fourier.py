@@ -59,7 +59,7 @@ def _set_rows(X: Any, kept: Any, gamma: float, space: Any, Z: Any) -> None:
     scale = 1.0 / np.sqrt(angles.shape[0])
     for i in range(Z.shape[0]):
         _, bound = set_angles(X, i, kept, angles)
-        set_features(angles, bound, gamma, scale, Z[i, :count])
+        set_features(angles, bound, gamma, scale, Z[i, : 2 * angles.shape[0]])
 
 
 def set_fourier_features(X: Rows, frequencies: MatrixRows, count: int, gamma: float, Z: NDArray[np.float64]) -> None:
