@@ -5,7 +5,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -98,14 +97,10 @@ def _for_workers_only() -> Iterator[None]:
     """Put back what this process hands on to its workers: Dask sets their variables here before it starts them."""
     names = {"PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
     before = {name: os.environ.get(name) for name in names}
-    # A worker that is ended in the middle of a run leaves semaphores to multiprocessing's resource tracker. It cleans them
-    # up, as it should, and would print a warning about it after the last line of every interrupted evaluation.
-    quiet = "ignore:resource_tracker:UserWarning"
-    sys.warnoptions.append(quiet)
     try:
-        yield
+        with worker_template.quiet_tracker():
+            yield
     finally:
-        sys.warnoptions.remove(quiet)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)

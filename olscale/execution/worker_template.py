@@ -34,7 +34,8 @@ def begin() -> bool:
     if _ours is None:
         atexit.register(end)
     path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-    resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
+    with quiet_tracker():
+        resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
     # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
     with _environment({**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}), _deaf():
         forkserver.set_forkserver_preload([_IMPORTS])
@@ -75,6 +76,21 @@ def end() -> None:
         with suppress(OSError):
             _server._stop()
     _ours = None
+
+
+@contextmanager
+def quiet_tracker() -> Iterator[None]:
+    """Have multiprocessing's resource tracker, where it is started within the block, print no warnings.
+
+    A worker that is ended in the middle of a run leaves semaphores to it. It cleans them up, as it should, and would say so
+    after the last line of every interrupted evaluation.
+    """
+    quiet = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(quiet)
+    try:
+        yield
+    finally:
+        sys.warnoptions.remove(quiet)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -133,3 +134,10 @@ def test_the_template_has_no_threads_of_python() -> None:
             return len([name for name in names if not name.startswith("jemalloc")])
 
     assert asyncio.run(ask()) == 1
+
+
+def test_what_ended_workers_leave_is_cleaned_up_without_a_warning() -> None:
+    code = "from olscale.execution.worker_template import begin, end; begin(); from multiprocessing import resource_tracker;"
+    code += "print(open(f'/proc/{resource_tracker._resource_tracker._pid}/cmdline').read()); end()"
+    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert "-Wignore:resource_tracker:UserWarning" in said.split("\0")
