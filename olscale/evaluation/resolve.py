@@ -29,8 +29,13 @@ def resolve(experiment: Experiment, say: Callable[[str], None]) -> tuple[Experim
     UnknownNameError, DatasetError
         If a data set that is not optional cannot be had, or there is no learner, or dataset of a learner, of such a name.
     ExperimentError
-        If nothing is left to evaluate.
+        If nothing is left to evaluate, or `experiment` is something else, such as its path.
     """
+    if not isinstance(experiment, Experiment):
+        raise ExperimentError(
+            f"experiment is a {type(experiment).__name__}, expected an Experiment; olscale.load_experiment(PATH) reads one "
+            "from a file, and olscale.Experiment.model_validate(DICT) makes one"
+        )
     left_out: list[LeftOut] = []
 
     def leave(kind: str, name: str, reason: OlscaleError) -> None:

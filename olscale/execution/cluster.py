@@ -5,10 +5,12 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import dask
@@ -154,9 +156,17 @@ async def _started(where: ClusterOptions, secured: Any, settings: ExecutionSetti
             if not isinstance(error, RuntimeError | OSError | TimeoutError):
                 raise
     raise ExecutionError(
-        f"a local cluster of {workers} workers did not start in {settings.start_attempts} attempts ({why}); is there enough "
-        "memory for them? fewer --workers need less, and --in-process needs none"
+        f"a local cluster of {workers} workers did not start in {settings.start_attempts} attempts ({why}); {_unguarded()}"
+        "is there enough memory for them? fewer --workers need less, and --in-process needs none"
     )
+
+
+def _unguarded() -> str:
+    """Ask about the script that evaluates, where workers would run all of it: Python imports it in each of them."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    if script is None or not Path(script).is_file() or "__name__" in Path(script).read_text(errors="replace"):
+        return ""
+    return f"workers import {Path(script).name}, which is to evaluate below `if __name__ == '__main__':`; "
 
 
 def _check_dashboard(wanted: str | None, scheduler: Any) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import socket
+import subprocess
+import sys
 import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from olscale.errors import ExecutionError
+from olscale.errors import ExecutionError, ExperimentError
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.execution import cluster
 from olscale.execution.compatibility import agree_on_learners, learner_modules, misfit, modules_of, software
@@ -67,6 +69,31 @@ def test_a_local_cluster_whose_workers_are_killed_is_started_again(
     assert Starting.made == 3
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "store").exists()
+
+
+def test_a_script_that_workers_would_run_as_a_whole_is_named(shelf: Path, tmp_path: Path) -> None:
+    """Each worker imports it, and would begin to evaluate in its turn: Python ends it."""
+    lines = [
+        "import olscale",
+        f"rows = {{'path': {str(shelf / 'dense')!r}}}",
+        "experiment = olscale.Experiment.model_validate({'datasets': [rows], 'learners': [{'name': 'pa1'}]})",
+        f"olscale.evaluate(experiment, {str(tmp_path / 'store')!r}, workers=1)",
+    ]
+    (tmp_path / "script.py").write_text("\n".join(lines))
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert (
+        "workers import script.py, which is to evaluate below `if __name__ == '__main__':`;"
+        in done.stderr.splitlines()[-1]
+    )
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("given", ["experiment.toml", {"learners": []}])
+def test_what_is_no_experiment_is_said_with_what_makes_one(tmp_path: Path, given: Any) -> None:
+    with pytest.raises(
+        ExperimentError, match=f"experiment is a {type(given).__name__}, expected .*olscale.load_experiment"
+    ):
+        evaluate(given, tmp_path / "store", in_process=True)
 
 
 def test_a_port_that_is_taken_is_one_line(shelf: Path, tmp_path: Path) -> None:
