@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
@@ -23,6 +24,9 @@ _LOGGERS = "", "olscale", "dask"
 
 # Set by pytest, scikit-learn and Dask, when it is imported.
 _OTHERS = {"PYTEST_CURRENT_TEST", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "__DASK_PARENT_PID"}
+
+# A checkout and its environment may lie in a temporary folder themselves.
+_OURS = str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix
 
 # Their instances may stay: they have no address and no credentials.
 _NEAR = {"LocalFileSystem", "MemoryFileSystem"}
@@ -86,7 +90,7 @@ def _working_directory() -> str:
 
 
 def _is_temporary(path: object) -> bool:
-    return isinstance(path, str) and path.startswith(gettempdir())
+    return isinstance(path, str) and path.startswith(gettempdir()) and not path.startswith(_OURS)
 
 
 def _change(before: Any, after: Any) -> str:
