@@ -15,7 +15,7 @@ from olscale.cli.group import Group
 from olscale.cli.modules_here import find_modules_here
 from olscale.cli.say import say, show
 from olscale.cli.stop_options import stop_options
-from olscale.errors import ExecutionError, ExperimentError
+from olscale.errors import ExecutionError
 
 if TYPE_CHECKING:
     from olscale.jobs.home import JobHome
@@ -44,8 +44,6 @@ def _open(file: str, home: str | None) -> tuple[JobFile, JobHome]:
     from olscale.jobs.home import JobHome
     from olscale.jobs.job_file import load_job
 
-    if home == "":
-        raise ExperimentError("--home was empty, expected a folder; leave it out for the one of the job file")
     job = load_job(file)
     return job, JobHome(Path(home or job.home).absolute())
 

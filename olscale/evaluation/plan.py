@@ -25,7 +25,7 @@ from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
-from olscale.learners.contract.cost import check_size, cost_of
+from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset, PlannedLearner
@@ -197,7 +197,8 @@ class _Input:
         check_targets(spec.name, learner, self.dataset)
         columns, _ = size_after(self.transforms, self.dataset.columns, self.dataset.columns)
         classes = len(self.dataset.classes or ())
-        ask(spec.name, "check_memory", lambda: check_size(learner, columns, classes))
+        ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
+        ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:

@@ -173,8 +173,8 @@ def test_an_empty_home_is_refused(tmp_path: Path) -> None:
     """As of `--home "$UNSET"`: not taken for the one of the file."""
     (tmp_path / "n.toml").write_text('name = "n"\n[[bench]]\nnames = ["linear"]\n')
     done = run("jobs", "prune", str(tmp_path / "n.toml"), "--home", "")
-    assert done.returncode == 1
-    assert "--home was empty" in done.stderr
+    assert done.returncode == 2
+    assert "the word after '--home' is empty" in done.stderr
 
 
 def test_a_fault_of_an_experiment_names_its_file_once(home: JobHome, tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ def test_the_dataset_of_a_run_is_found_in_the_data_home(tmp_path: Path, monkeypa
     generate("rotating-xor", tmp_path / "home" / "xor", seed=0)
     run("evaluate", "--dataset", "home/xor", "--learner", "pa1", "--order", "time", "--store", "runs", cwd=tmp_path)
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "elsewhere"))
-    missed = run("models", "save", "runs", "", "a.olm", cwd=tmp_path)
+    start = run("models", "list", "runs", cwd=tmp_path).stdout.split()[0]
+    missed = run("models", "save", "runs", start, "a.olm", cwd=tmp_path)
     assert f"is not at xor, data/xor, {tmp_path}/elsewhere/xor; name it by --dataset" in missed.stderr
     monkeypatch.setenv("OLSCALE_DATASETS", str(tmp_path / "home"))
-    assert run("models", "save", "runs", "", "a.olm", cwd=tmp_path).returncode == 0
+    assert run("models", "save", "runs", start, "a.olm", cwd=tmp_path).returncode == 0

@@ -89,17 +89,15 @@ def cost_of(learner: object) -> EstimatesCost:
     return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
 
 
-def check_size(learner: Learner, columns: int, classes: int) -> None:
-    """Refuse a learner whose state this machine cannot hold, or with sizes beyond reason.
+def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
+    """Refuse a learner with sizes beyond reason.
 
     Raises
     ------
     ParameterError
-        With what is needed, and the parameters that ask for it.
+        With the parameters that ask for so much.
     """
-    cost = cost_of(learner)
-    cost.check_memory(columns, classes)
-    numbers, there = cost.row_numbers(columns, classes, 1.0), memory_bytes()
+    numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
         sizes = {name: value for name, value in params.items() if isinstance(value, int | float) and value >= _LARGE}
