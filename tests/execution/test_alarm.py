@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import signal
 import time
 from collections.abc import Callable
@@ -66,7 +67,8 @@ def test_a_call_that_takes_more_and_more_memory_ends() -> None:
 
     def takes() -> None:
         for _ in range(100):
-            taken.append(bytearray(b"x" * 5_000_000))
+            taken.append(mmap.mmap(-1, 5_000_000))  # pages of its own: others may have been freed, and be there yet
+            taken[-1].write(b"x" * 5_000_000)
             time.sleep(0.05)
 
     assert attempt([run], takes) is None
