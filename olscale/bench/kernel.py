@@ -114,7 +114,7 @@ def _settings(stream: Sequence[Chunk], rounds: int, rows: int = 6000) -> list[Fi
     together = f"norma, {len(grid)} settings in one pass"
     table = [
         Contestant(passes, learn_in_turn, work, begin),
-        Contestant(together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1.5"),
+        Contestant(together, lambda fused: feed(fused, few), work, lambda: fuse(begin()), passes, ">= 1"),
     ]
     return compare(table, "M setting-rows/s", rounds)
 
