@@ -73,7 +73,9 @@ def _state() -> dict[str, Any]:
     if numpy := loaded.get("numpy"):
         state["numpy.seterr"] = numpy.geterr()
     if (cluster := loaded.get("olscale.execution.cluster")) and cluster._configure.cache_info().currsize:
-        state["dask.config"] = pickle.dumps(loaded["dask.config"].config)
+        settings = dict(_settings("", loaded["dask.config"].config))
+        settings.pop("distributed.scheduler.http.routes", None)  # Dask's own scheduler edits this list in its place
+        state["dask.config"] = pickle.dumps(settings)
     if fsspec := loaded.get("fsspec.registry"):
         far = {kind for kind in fsspec.registry.values() if kind.__name__ not in _NEAR}
         state["file systems"] = {f"{kind.__name__} {key}": "kept" for kind in far for key in kind._cache}
@@ -98,7 +100,7 @@ def _change(before: Any, after: Any) -> str:
         names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         return ", ".join(f"{name} was {before.get(name)!r}, is {after.get(name)!r}" for name in names)
     if isinstance(before, bytes):
-        return _change(*(dict(_settings("", pickle.loads(config))) for config in (before, after)))
+        return _change(pickle.loads(before), pickle.loads(after))
     if len(repr(before)) > 300:
         return "changed"
     return f"was {before!r}, is {after!r}"
