@@ -98,16 +98,8 @@ async def connect(where: ClusterOptions, settings: ExecutionSettings = SETTINGS)
 def _for_workers_only() -> Iterator[None]:
     """Put back what this process hands on to its workers: Dask sets their variables here before it starts them."""
     names = {"PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ", {})}
-    before = {name: os.environ.get(name) for name in names}
-    try:
-        with worker_template.quiet_tracker():
-            yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    with worker_template.environment_kept(names), worker_template.quiet_tracker():
+        yield
 
 
 @asynccontextmanager

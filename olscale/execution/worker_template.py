@@ -7,7 +7,7 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -37,7 +37,9 @@ def begin() -> bool:
     with quiet_tracker():
         resource_tracker.ensure_running()  # or it would be started first, and have Ctrl-C reach this thread again
     # Python 3.11 leaves the driver's path out, and puts the folder it is started in before everything else.
-    with _environment({**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}), _deaf():
+    changes = {**before_imports(), "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    with environment_kept(changes), _deaf():
+        os.environ.update(changes)
         forkserver.set_forkserver_preload([_IMPORTS])
         forkserver.ensure_running()
     _ours = _server._forkserver_pid
@@ -94,9 +96,9 @@ def quiet_tracker() -> Iterator[None]:
 
 
 @contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
+def environment_kept(names: Iterable[str]) -> Iterator[None]:
+    """Put variables of the environment back at the end of the block."""
+    before = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:
