@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+from pathlib import Path
+
+from olscale.bench.store import fill_loose
+from olscale.results.single import WORTHWHILE
 
 _CODE = """
 import atexit, gc, io
@@ -11,7 +15,7 @@ from olscale.cli import garbage
 garbage.put_off()
 garbage.put_off()
 assert gc.get_threshold()[0] > 100 * usual[0], gc.get_threshold()
-assert registered == [gc.freeze], registered
+assert len(registered) == 1, registered
 from olscale.cli.{module} import {name} as begin
 with begin({argument}):
     assert gc.get_threshold() == usual, gc.get_threshold()
@@ -34,3 +38,12 @@ def test_what_shows_progress_collects_as_usual() -> None:
 
 def test_what_shows_a_meter_collects_as_usual() -> None:
     _run("meter", "meter", "'reading'")
+
+
+def test_no_end_of_a_command_tells_of_leaks(tmp_path: Path) -> None:
+    fill_loose(tmp_path / "store", WORTHWHILE)  # so many files are read by DuckDB, which counts its objects at the end
+    for word in ("results", "status"):
+        command = [sys.executable, "-m", "olscale", word, str(tmp_path / "store")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert not done.returncode, done.stderr
+        assert not done.stderr
