@@ -18,28 +18,45 @@ _SHAPES = {
     "a9a": (124, 2, 0.11, 8),
     "w7a": (301, 2, 0.04, 20),
 }
+_MANY_CLASSES = {f"{classes:,} classes": (100, classes, 1.0, 8) for classes in (249, 1_000)}
 _WORDS = 160  # drawn for a wide row; a word drawn twice counts once
 
 
 def figures(rounds: int = 7, values: int = 600_000) -> list[Figure]:
     """Return the speeds of both learners with their defaults for each shape; a row is to cost three times LOL's at most.
 
-    The adaptive form of soft-lol is set beside the default.
+    The adaptive form of soft-lol is set beside the default. Where there are many classes, whose weights fit into no near
+    cache, there are both precisions, and float32 may cost three and a half times as much.
 
     A stream has some 500 rows more than come to so many `values`; fewer where there are many classes.
     """
-    return [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
+    found = [figure for name in _SHAPES for figure in _beside(name, rounds, values)]
+    return found + [figure for name in _MANY_CLASSES for figure in _many_classes(name, rounds, values)]
+
+
+def _stream(shape: tuple[int, int, float, float], values: int) -> list[Chunk]:
+    features, classes, share, distance = shape
+    return [_rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)]
 
 
 def _beside(name: str, rounds: int, values: int) -> list[Figure]:
-    features, classes, share, distance = _SHAPES[name]
-    stream = [_rows(500 + int(values / features / np.sqrt(classes)), features, classes, share, distance)]
+    classes, stream = _SHAPES[name][1], _stream(_SHAPES[name], values)
     lol, soft = f"lol, rows like {name}", f"soft-lol, rows like {name}"
     table = [
         learner("lol", {}, stream, title=lol, classes=classes),
         learner("soft-lol", {}, stream, lol, ">= 0.333", soft, classes=classes),
         learner("soft-lol", {"averaging": "adaptive"}, stream, soft, title=f"{soft}, adaptive", classes=classes),
     ]
+    return compare(table, "M rows/s", rounds)
+
+
+def _many_classes(name: str, rounds: int, values: int) -> list[Figure]:
+    classes, stream = _MANY_CLASSES[name][1], _stream(_MANY_CLASSES[name], values)
+    table = []
+    for dtype, target in (("float64", ""), ("float32", ">= 0.286")):
+        lol, soft = f"lol, {dtype}, {name}", f"soft-lol, {dtype}, {name}"
+        table.append(learner("lol", {"dtype": dtype}, stream, title=lol, classes=classes))
+        table.append(learner("soft-lol", {"dtype": dtype}, stream, lol, target, soft, classes=classes))
     return compare(table, "M rows/s", rounds)
 
 

@@ -105,10 +105,14 @@ def test_rows_that_move_pamo_are_found() -> None:
     assert 0.0 < at_a_loss.mean() < 1.0
 
 
-def test_soft_lol_is_measured_beside_lol_for_every_shape() -> None:
+def test_soft_lol_is_measured_beside_lol_for_every_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    from olscale.bench import soft_local
     from olscale.bench.soft_local import _SHAPES, figures
 
-    found = figures(rounds=1, values=0)
+    monkeypatch.setattr(soft_local, "_MANY_CLASSES", {"30 classes": (5, 30, 1.0, 8)})
+    every = figures(rounds=1, values=0)
+    found, many = every[: 3 * len(_SHAPES)], every[3 * len(_SHAPES) :]
+    assert [figure.name for figure in many[1::2]] == ["soft-lol, float64, 30 classes", "soft-lol, float32, 30 classes"]
     assert [figure.name for figure in found[1::3]] == [f"soft-lol, rows like {name}" for name in _SHAPES]
     for peer, ours in ((found[::3], found[1::3]), (found[1::3], found[2::3])):
         assert [figure.peer for figure in ours] == [figure.name for figure in peer]
