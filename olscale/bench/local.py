@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.linear import feed, learner
+from olscale.bench.linear import feed, learner, one_pass
 from olscale.bench.loops import bare_max_out, gemv_float32, lol_numpy, prototype_major
 from olscale.bench.workloads.url_like import chunks
 from olscale.data.chunk import Chunk
@@ -20,8 +20,12 @@ _H, _PLANES = 64, 2
 
 
 def figures(rounds: int = 7, rows: int = 40_000) -> list[Figure]:
-    """Return dense figures of LOL and soft-lol at three widths, PAMO's at one, then sparse ones at 3.2 million features."""
+    """Return dense figures of LOL and soft-lol, those of LOL in eight settings and PAMO's, then sparse ones.
+
+    The sparse rows have 3.2 million features.
+    """
     found = [figure for features in (22, 254, 784) for figure in _dense(features, rounds)]
+    found += [figure for features in (22, 254) for figure in _settings(features, rounds)]
     return found + _max_out(254, rounds) + _sparse(rows, rounds)
 
 
@@ -58,6 +62,14 @@ def _dense(features: int, rounds: int) -> list[Figure]:
     target = ">= 15" if features == 254 else ""
     table.append(learner("lol", {"k": _K}, stream, slow, target, f"lol float64, d = {features}, to numpy"))
     return compare(table, "M rows/s", rounds)
+
+
+def _settings(features: int, rounds: int) -> list[Figure]:
+    """Return LOL in eight settings that share prototypes, in one pass and in a pass each."""
+    X, y = _rows(features)
+    titles = f"lol, 8 values of C in one pass, d = {features}", f"lol, 8 passes, d = {features}"
+    settings = [{"k": _K, "C": 2.0**power} for power in range(-4, 4)]
+    return one_pass("lol", settings, [Chunk(X, y, features)], titles, rounds, ">= 3")
 
 
 def _max_out(features: int, rounds: int) -> list[Figure]:
