@@ -14,7 +14,8 @@ from olscale.cli.garbage import collect_as_usual
 from olscale.execution.progress import Tally, Work
 from olscale.execution.task_report import Stand
 from olscale.printable import printable
-from olscale.system.sizes import duration_text, speed_text
+from olscale.results.pace import COMPILING
+from olscale.system.sizes import left_text, speed_text
 
 
 def progress_for(stream: TextIO) -> TerminalProgress | LineProgress:
@@ -54,9 +55,9 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             self._stand()
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Say how far held-out rows are predicted, if the last line is old enough."""
+        """Say what goes on beside learning, if the last line is old enough."""
         super().details(group, stand, worker)
-        if stand.scoring[1]:
+        if stand.scoring[1] or stand.compiling:
             self._stand()
 
     def finish(self, run: str, outcome: str) -> None:
@@ -70,10 +71,10 @@ class LineProgress(Tally, AbstractContextManager["LineProgress"]):
             errors = self.errors_so_far()
             so_far = f", {self.error_words} so far {errors}" if errors else ""
             scored = "" if isnan(self.share_scored) else f", held-out rows {100 * self.share_scored:.0f} %"
-            self._say(
-                f"{self.done}/{self.runs} runs{failed}, {speed_text(self.rows_per_second)}{so_far}{scored}, "
-                f"{duration_text(self.seconds_left)} left"
-            )
+            speed = f", {speed_text(self.rows_per_second)}" if self.rows_done else ""
+            compiling = f", {COMPILING}" if self.compiling else ""
+            left = left_text(self.seconds_left)
+            self._say(f"{self.done}/{self.runs} runs{failed}{speed}{so_far}{scored}{compiling}{left}")
 
     def _say(self, line: str) -> None:
         print(printable(line), file=self._stream, flush=True)
@@ -125,9 +126,10 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         self._draw()
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Move the bar while held-out rows are predicted."""
+        """Move the bar while something goes on beside learning, or has ended."""
+        before = self.compiling
         super().details(group, stand, worker)
-        if stand.scoring[1]:
+        if stand.scoring[1] or self.compiling != before:
             self._draw()
 
     def finish(self, run: str, outcome: str) -> None:
@@ -141,9 +143,11 @@ class TerminalProgress(Tally, AbstractContextManager["TerminalProgress"]):
         error = f"{self.error_words} {errors}  " if errors else ""
         if not isnan(self.share_scored):
             error += f"held-out rows {100 * self.share_scored:.0f} %  "
-        runs, speed, left = (
+        parts = [
             f"{self.done}/{self.runs} runs{failed}",
-            speed_text(self.rows_per_second),
-            duration_text(self.seconds_left),
-        )
-        self._bar.draw(self.name, f"{runs}  {speed}  {error}{left} left", self.share_done)
+            speed_text(self.rows_per_second) if self.rows_done else "",
+            error.rstrip(),
+            COMPILING if self.compiling else "",
+            left_text(self.seconds_left).removeprefix(", "),
+        ]
+        self._bar.draw(self.name, "  ".join(part for part in parts if part), self.share_done)

@@ -11,7 +11,7 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
-from olscale.compiled.machine_code import begin_machine_code, end_machine_code
+from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
 from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
 
@@ -83,6 +83,7 @@ class _Compilation(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         begin_machine_code()
+        tell_it_is_made()
 
     def on_end(self, event: Any) -> None:
         end_machine_code()

@@ -38,7 +38,7 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
     for run in runs:
         if is_ours(run.learner) and run.id in plan.costs:
             alike[run.learner, run.stream.fingerprint].append(run)
-    costs = dict(plan.costs)
+    costs, held_costs = dict(plan.costs), dict(plan.held_costs)
     for same in alike.values():
         if seconds_of(plan, same) < PILOT_SECONDS:
             continue
@@ -49,7 +49,8 @@ def with_pilots(plan: RunPlan, runs: Iterable[Run]) -> RunPlan:
             if setting not in factors:
                 factors[setting] = _factor(run, source)
             costs[run.id] *= factors[setting]
-    return replace(plan, costs=costs)
+            held_costs[run.id] *= factors[setting]
+    return replace(plan, costs=costs, held_costs=held_costs)
 
 
 def _factor(run: Run, source: StreamSource) -> float:

@@ -54,6 +54,8 @@ class RunPlan:
         What its runs are to choose, where they are those of tuning.
     costs : dict of str to float
         How many numbers each run goes through, by its id; see `EstimatesCost.stream_numbers`.
+    held_costs : dict of str to float
+        How many of them it goes through to predict held-out rows.
     datasets : tuple of PlannedDataset
         In the order of the experiment.
     learners : tuple of PlannedLearner
@@ -70,6 +72,7 @@ class RunPlan:
     left_out: tuple[LeftOut, ...] = ()
     searches: tuple[Search, ...] = ()
     costs: Mapping[str, float] = field(default_factory=dict)
+    held_costs: Mapping[str, float] = field(default_factory=dict)
     datasets: tuple[PlannedDataset, ...] = ()
     learners: tuple[PlannedLearner, ...] = ()
     state_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -221,6 +224,7 @@ class _Builder:
     runs: dict[str, Run] = field(default_factory=dict)
     sources: dict[str, StreamSource] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
+    held_costs: dict[str, float] = field(default_factory=dict)
     state_bytes: dict[str, int] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
@@ -228,7 +232,8 @@ class _Builder:
         """Return the plan of all runs added."""
         datasets, learners = tuple(roster.datasets), roster.learners()
         plan = RunPlan(name, tuple(self.runs.values()), self.sources, datasets=datasets, learners=learners)
-        return replace(plan, costs=self.costs, state_bytes=self.state_bytes, kept=self.kept)
+        plan = replace(plan, costs=self.costs, held_costs=self.held_costs)
+        return replace(plan, state_bytes=self.state_bytes, kept=self.kept)
 
     def add(
         self, source: _Input, protocol: ProtocolSpec, seed: int, learners: list[tuple[str, Learner]]
@@ -271,23 +276,28 @@ class _Builder:
                     ask(name, "start_rows", partial(check_enough_rows, *stream))
                     run = Run(key, name, learner.version, params[i], fold)
                     added[i].append(self.runs.setdefault(run.id, run))
-                    self.costs[run.id] = cost(i, length, held_out)
+                    learned, self.held_costs[run.id] = cost(i, length, held_out)
+                    self.costs[run.id] = learned + self.held_costs[run.id]
                     self.state_bytes[run.id] = state_bytes[i]
                     if protocol.keep_model:
                         self.kept.add(run.id)
         return added
 
 
-def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> float:
-    """Return the numbers of `rows` rows of such columns, classes and values; one held out takes what the last half did."""
+def _cost(name: str, learner: Learner, size: tuple[int, int, float], rows: int, held_out: int) -> tuple[float, float]:
+    """Return the numbers of `rows` rows of such columns, classes and values, and those of the rows held out.
 
-    def numbers() -> float:
+    One that is held out takes what one of the last half did, if the learner does not say that predicting takes less.
+    """
+
+    def numbers() -> tuple[float, float]:
         estimates, before = cost_of(learner), rows // 2
         learned = float(estimates.stream_numbers(*size, rows))
-        last = learned - float(estimates.stream_numbers(*size, before))
-        return learned + held_out * last / max(1, rows - before)
+        last = (learned - float(estimates.stream_numbers(*size, before))) / max(1, rows - before)
+        return learned, held_out * min(last, float(estimates.score_numbers(*size)))
 
-    return ask(name, "row_numbers", numbers) + ROW_NUMBERS * (rows + held_out)
+    learned, held = ask(name, "row_numbers", numbers)
+    return learned + ROW_NUMBERS * rows, held + ROW_NUMBERS * held_out
 
 
 def _inputs(experiment: Experiment) -> Iterator[_Input]:

@@ -146,7 +146,7 @@ def evaluate(
     worker_bytes = None if in_process or scheduler is not None else WORKER_SHARE * memory_bytes() / parts
     asks_for_workers = in_process or where != ClusterOptions() or class_shards is not None or limits != NO_BUDGET
     start_seconds = 0.0 if asks_for_workers else settings.start_seconds
-    bounds = (settings.many_runs, worker_bytes, start_seconds)
+    bounds = (settings.many_runs, worker_bytes, in_process or scheduler is None, start_seconds)
     journal = LiveJournal(target, progress)
     job = Job(target, journal, parts, class_shards, limit, limits, retry, *bounds)
     phases = job.phases(planned)

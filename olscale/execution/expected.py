@@ -16,7 +16,7 @@ from olscale.execution.progress import Work
 from olscale.measures import headline_of
 from olscale.results.store import Store
 
-FORECAST_POWER = 0.6
+FORECAST_POWER = 0.7
 """The time left is told from forecasts to this power: what was forecast the longest, and comes first, was mostly forecast
 too long (``python -m docs.time_left``)."""
 
@@ -49,7 +49,7 @@ class Measured:
 
 
 def measured(store: Store, plan: RunPlan) -> Measured:
-    """Return how long the runs of `plan` took that the store has, rows per second times rows; nothing if it cannot tell."""
+    """Return how long the runs of `plan` took to learn that the store has, beside forecasts; nothing if it cannot tell."""
     try:
         ids = pa.chunked_array([sorted(run.id for run in plan.runs)], pa.string())
         table = store.timings("skip", ["id", "timings"], ids)
@@ -61,25 +61,40 @@ def measured(store: Store, plan: RunPlan) -> Measured:
     for run in plan.runs:
         if (speed := speeds.get(run.id, 0.0)) > 0.0 and (cost := plan.costs.get(run.id, 0.0)) > 0.0:
             source, kind = plan.sources[run.stream.fingerprint], (run.learner, run.stream.fingerprint)
-            rows = source.length(run.stream) + source.held_out(run.stream)
-            took[kind] = took.get(kind, 0.0) + rows / speed
-            forecast[kind] = forecast.get(kind, 0.0) + cost / NUMBERS_A_SECOND
+            learned = cost - plan.held_costs.get(run.id, 0.0)
+            took[kind] = took.get(kind, 0.0) + source.length(run.stream) / speed
+            forecast[kind] = forecast.get(kind, 0.0) + learned / NUMBERS_A_SECOND
     return Measured({kind: seconds / forecast[kind] for kind, seconds in took.items() if seconds > 0.0})
 
 
-def work_of(groups: Sequence[RunGroup], plan: RunPlan, known: Measured) -> dict[str, Work]:
-    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows."""
+def work_of(groups: Sequence[RunGroup], plan: RunPlan, known: Measured, parts: int = 0) -> dict[str, Work]:
+    """Return what there is to do, by the name under which progress is reported; a class shard has a share of the rows.
+
+    So many `parts` run at once; 0 where nobody knows.
+    """
     work = {}
     power = MEASURED_POWER if known.ratios else FORECAST_POWER
     for group in groups:
-        source, stream = plan.sources[group.runs[0].stream.fingerprint], group.runs[0].stream
+        source = plan.sources[group.runs[0].stream.fingerprint]
         rows, cost = group.rows * len(group.runs), known.seconds(plan, group.runs[:1] if group.summed else group.runs)
-        held = (
-            0 if group.summed else source.held_out(stream) * len(group.runs)
-        )  # those of sums are predicted by their merge
+        held = 0 if group.summed else _held(group, plan)  # those of sums are predicted by their merge
         classes = group.shards[-1].stop if group.shards else 1
         for part, own in zip(group.parts(), group.shards or (range(1),), strict=True):
             share = rows * own.stop // classes - rows * own.start // classes
-            weight = (cost * len(own) / classes) ** power
-            work[part.name] = Work(share, weight, group.runs, headline_of(source.task), held * len(own) // classes)
+            seconds = cost * len(own) / classes
+            work[part.name] = Work(
+                share,
+                seconds**power,
+                group.runs,
+                headline_of(source.task),
+                held * len(own) // classes,
+                seconds / parts if parts and known.ratios else 0.0,
+            )
     return work
+
+
+def _held(group: RunGroup, plan: RunPlan) -> int:
+    """Return in how many row-passes of learning the held-out rows of a group are predicted."""
+    held = sum(plan.held_costs.get(run.id, 0.0) for run in group.runs)
+    learned = sum(plan.costs.get(run.id, 0.0) for run in group.runs) - held
+    return round(group.rows * len(group.runs) * held / learned) if learned else 0

@@ -56,6 +56,7 @@ class LiveJournal:
         self._rows: dict[str, int] = {}
         self._points = _POINTS
         self._scoring: set[str] = set()  # groups of which the last that was written is that they score
+        self._compiling: set[str] = set()  # likewise, that machine code is made
         self._part, self._content = 0, b""
         self._began, self._written, self._thread = monotonic(), 0.0, Thread(target=self._write_on, daemon=True)
         self._broken = False
@@ -102,6 +103,7 @@ class LiveJournal:
         self._points = max(1, min(_POINTS, _ALL_POINTS // len(self._rows))) if self._rows else _POINTS
         self._steps.clear()
         self._scoring.clear()
+        self._compiling.clear()
         if not self._part:
             self._sweep()
             self._part = 1
@@ -123,6 +125,9 @@ class LiveJournal:
             if stand.scoring[1] or group in self._scoring:
                 self._line.setdefault("scored", {})[group] = stand.scoring
                 (self._scoring.add if stand.scoring[1] else self._scoring.discard)(group)
+            if stand.compiling or group in self._compiling:
+                self._line.setdefault("compiling", {})[group] = stand.compiling
+                (self._compiling.add if stand.compiling else self._compiling.discard)(group)
             for run, rows, error in stand.errors:
                 if isfinite(error) and self._is_due(run, rows):
                     self._line.setdefault("errors", {})[run] = [rows, error]
@@ -201,6 +206,7 @@ def _content(groups: Mapping[str, Work]) -> dict[str, Any]:
     return {
         "groups": {name: (work.rows, work.cost, [run.id for run in work.runs]) for name, work in groups.items()},
         "held": {name: work.held for name, work in groups.items() if work.held},
+        "seconds": sum(work.seconds for work in groups.values()),
         "settings": [json.loads(setting) for setting in settings],
         "of": of,
     }

@@ -4,8 +4,10 @@ Both are loops over one `ResumablePass`; in process the task is called as it is.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from time import monotonic
 
+from olscale.compiled.machine_code import heard_when_made
 from olscale.evaluation.run_group import RunGroup
 from olscale.execution.group_records import merge_group
 from olscale.execution.resumable_pass import ResumablePass, dask_worker
@@ -34,14 +36,15 @@ def run_as_task(
             tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
             reports = Reports(tell, going.stand, settings.report_seconds)
             going.group_pass.on_scored = reports.tell_if_due
-            while not going.ended and not stop():
-                going.group_pass.advance()
-                going.save_if_due()
-                reports.tell_if_due()
-            if going.ended:
-                reports.tell()
-                answer.report = going.finish()
-            else:
+            with heard_when_made(reports.tell_compiling):
+                while not going.ended and not stop():
+                    going.group_pass.advance()
+                    going.save_if_due()
+                    reports.tell_if_due()
+                if going.ended:
+                    reports.tell()
+                    answer.report = going.finish()
+            if not going.ended:
                 going.save()
                 answer.report = going.report(stopped=True)
         return answer.report
@@ -114,14 +117,18 @@ class StreamActor:
     def __init__(self, group: RunGroup, store: str, settings: ExecutionSettings = SETTINGS) -> None:
         self._group, self._store, self._settings = group, store, settings
         self._going: ResumablePass | None = None
+        self._reports: Reports | None = None  # what is said between two calls
 
     def _opened(self) -> ResumablePass:
         if self._going is None:
             self._going = ResumablePass(self._group, self._store, self._settings)
-            if dask_worker() is not None:  # what is said between two calls
-                reports = Reports(_topic(self._group), self._going.stand, self._settings.report_seconds)
-                self._going.group_pass.on_scored = reports.tell_if_due
+            if dask_worker() is not None:
+                self._reports = Reports(_topic(self._group), self._going.stand, self._settings.report_seconds)
+                self._going.group_pass.on_scored = self._reports.tell_if_due
         return self._going
+
+    def _heard(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._reports is None else heard_when_made(self._reports.tell_compiling)
 
     def begin(self) -> TaskReport:
         """Open the stream, continue the newest checkpoint and report where it stands."""
@@ -137,12 +144,15 @@ class StreamActor:
         with answering() as answer:
             going, start = self._opened(), monotonic()
             here = going.position == first
-            while here and going.position < last and not going.ended:
-                going.group_pass.advance()
-                going.save_if_due()
-                if going.group_pass.within and monotonic() - start >= self._settings.call_seconds:
-                    break
+            with self._heard():
+                while here and going.position < last and not going.ended:
+                    going.group_pass.advance()
+                    going.save_if_due()
+                    if going.group_pass.within and monotonic() - start >= self._settings.call_seconds:
+                        break
             answer.report = going.report()
+            if self._reports is not None:
+                self._reports.note(answer.report.stand)
         return answer.report
 
     def save(self) -> TaskReport:

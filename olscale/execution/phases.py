@@ -46,6 +46,7 @@ class Job:
     retry: str
     many_runs: int
     worker_bytes: float | None = None
+    own_workers: bool = True
     start_seconds: float = 0.0
     runs: int = 0
     computed: int = 0
@@ -97,9 +98,10 @@ class Job:
         self._note_models(plan, missing)
         for line in long_runs(plan, missing):
             self.progress.note(line)
-        self.progress.start(
-            plan.name, len(plan.runs), len(plan.runs) - len(missing), work_of(groups, plan, self._known)
-        )
+        # How many workers a cluster of others has, they know.
+        at_once = 1 if self.short else self.parts if self.own_workers else 0
+        work = work_of(groups, plan, self._known, at_once)
+        self.progress.start(plan.name, len(plan.runs), len(plan.runs) - len(missing), work)
         if missing:
             before = result_digests(self.store, again)
             yield groups

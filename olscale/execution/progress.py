@@ -29,7 +29,9 @@ class Work(NamedTuple):
     metric : str
         What is shown of it.
     held : int
-        Row-passes of held-out rows that its models predict in the end.
+        What it takes to predict held-out rows in the end, in row-passes of learning.
+    seconds : float
+        By so much it makes the evaluation longer, where runs like its have been timed; 0 where nobody knows.
     """
 
     rows: int
@@ -37,9 +39,10 @@ class Work(NamedTuple):
     runs: tuple[Run, ...] = ()
     metric: str = "cumulative_error"
     held: int = 0
+    seconds: float = 0.0
 
     def share(self, rows: int, scoring: tuple[int, int]) -> float:
-        """Return how much of it is done; to predict a row takes about as long as to learn from it."""
+        """Return how much of it is done."""
         return share_of_group(self.rows, self.held, rows, scoring)
 
 
@@ -110,13 +113,13 @@ class Tally:
     failed: int = 0
     rows: int = 0
     rows_done: int = 0
-    started: float = field(default_factory=monotonic)
     _groups: Mapping[str, Work] = field(default_factory=dict)
     _cost: float = 0.0
     _cost_done: float = 0.0
     _pace: Pace = field(default_factory=Pace)
     _shares: dict[str, float] = field(default_factory=dict)
     _scoring: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _compiling: dict[str, bool] = field(default_factory=dict)  # of groups that go on
     _sums: dict[str, tuple[float, int]] = field(default_factory=dict)
     _metrics: dict[str, str] = field(default_factory=dict)
     _streams: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -126,17 +129,16 @@ class Tally:
 
     def start(self, name: str, runs: int, done: int, groups: Mapping[str, Work]) -> None:
         """Begin counting."""
-        self.name, self.runs, self.done, self.started = name, runs, done, monotonic()
+        self.name, self.runs, self.done = name, runs, done
         self.rows, self._cost = sum(work.rows for work in groups.values()), sum(work.cost for work in groups.values())
         self.failed = self.rows_done = 0
-        self._groups, self._cost_done, self._pace = groups, 0.0, Pace()
-        for known in (self._sums, self._streams, self._shares, self._scoring):
+        self._groups, self._cost_done = groups, 0.0
+        self._pace = Pace(sum(work.seconds for work in groups.values()))
+        for known in (self._sums, self._streams, self._shares, self._scoring, self._compiling):
             known.clear()
 
     def advance(self, group: str, rows: int, error: float) -> None:
         """Note where a stream stands; the clock starts with the first, not with the cluster."""
-        if not self._streams:
-            self.started = monotonic()
         before = self._streams.get(group, (0, nan))
         self._streams[group] = now = (rows, error)
         self.rows_done += rows - before[0]
@@ -150,10 +152,17 @@ class Tally:
                 self._sums[dataset] = total + sign * known, count + sign
 
     def details(self, group: str, stand: Stand, worker: str) -> None:
-        """Note how far the models of a group are with the held-out rows."""
+        """Note how far the models of a group are with the held-out rows, and whether machine code is made for it."""
         if stand.scoring[1] or group in self._scoring:
             self._scoring[group] = stand.scoring
             self._note_share(group)
+        before = sum(self._compiling.values()), len(self._compiling)
+        if stand.compiling or 0.0 < self._shares.get(group, 0.0) < 1.0:
+            self._compiling[group] = stand.compiling
+        else:
+            self._compiling.pop(group, None)
+        if before != (now := (sum(self._compiling.values()), len(self._compiling))):
+            self._pace.compiling(now[0] / max(1, now[1]), monotonic())
 
     def finish(self, run: str, outcome: str) -> None:
         """Count a run."""
@@ -194,8 +203,13 @@ class Tally:
 
     @property
     def rows_per_second(self) -> float:
-        """Row-passes a second since the start."""
-        return self.rows_done / max(monotonic() - self.started, 1e-9)
+        """Row-passes a second, without the time in which machine code is made."""
+        return self.rows_done / max(self._pace.worked(monotonic()), 1e-9)
+
+    @property
+    def compiling(self) -> bool:
+        """Whether machine code is made, and nothing else goes on."""
+        return bool(self._compiling) and all(self._compiling.values())
 
     @property
     def share_done(self) -> float:

@@ -25,6 +25,8 @@ class Stand(NamedTuple):
         Bytes of the process.
     scoring : tuple of int
         Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
+    compiling : bool
+        Whether machine code is being made, so that nothing else goes on.
     """
 
     rows: int = 0
@@ -32,6 +34,7 @@ class Stand(NamedTuple):
     errors: tuple[tuple[str, int, float], ...] = ()
     memory: int = 0
     scoring: tuple[int, int] = (0, 0)
+    compiling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,23 @@ class Reports:
 
     def __init__(self, tell: Callable[[Stand], None], stand: Callable[[], Stand], seconds: float) -> None:
         self._tell, self._stand, self._seconds, self._last = tell, stand, seconds, monotonic()
+        self._told = stand()
 
     def tell(self) -> None:
         """Tell it now."""
-        self._tell(self._stand())
+        self._told = self._stand()
+        self._tell(self._told)
         self._last = monotonic()
+
+    def tell_compiling(self) -> None:
+        """Tell that machine code is made, unless that was the last word; nothing is asked of runs in the midst of a row."""
+        if not self._told.compiling:
+            self._told = self._told._replace(compiling=True)
+            self._tell(self._told)
+
+    def note(self, told: Stand) -> None:
+        """Note what was told in another way."""
+        self._told = told
 
     def tell_if_due(self) -> None:
         """Tell it, if the last report is old enough."""

@@ -96,6 +96,10 @@ class FixedLayer(PairsFeatures, OnePass, MergesSums, FusesSettings):
         count = self._count(columns)
         return 0.4 * count * (values + 0.5 * count + 2.0 * self._columns_of(classes))
 
+    def score_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return those of features and scores."""
+        return 0.4 * self._count(columns) * (values + 2.0 * self._columns_of(classes))
+
     def _allocate(self, columns: int, outputs: int) -> State:
         count, block = self._count(columns), int(self.block)
         width = fill_vectors(count)

@@ -66,10 +66,15 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: a full covariance as a whole."""
+        """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors."""
         outputs = score_columns(classes)
-        each = columns * columns if self.covariance == "full" else values
+        each = columns * columns / 10 if self.covariance == "full" else values
         return values * outputs + each * self._covariances(outputs)
+
+    def score_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return those of the weights alone."""
+        del columns
+        return values * score_columns(classes)
 
     def cheaper(self) -> str:
         """Return the ways around a full covariance."""

@@ -9,9 +9,9 @@ from time import time
 
 from olscale.analysis.live import LiveLearner, learners_of
 from olscale.printable import printable
-from olscale.report.live_text import error_heading, error_text, stand_text, state_text
+from olscale.report.live_text import error_heading, error_text, pace_text, stand_text, state_text
 from olscale.results.live import LiveEvaluation
-from olscale.system.sizes import duration_text, size_text, speed_text
+from olscale.system.sizes import duration_text, size_text
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#8a8a8a")
 """Those of the figures, but for black, which a dark page swallows."""
@@ -48,7 +48,6 @@ def _text(text: object) -> str:
 
 def _one(evaluation: LiveEvaluation, now: float) -> str:
     share = 100 * evaluation.share_done
-    left = f", {duration_text(evaluation.seconds_left)} left" if evaluation.state(now) == "running" else ""
     failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
     bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
     datasets = _datasets(learners_of(evaluation))
@@ -56,8 +55,8 @@ def _one(evaluation: LiveEvaluation, now: float) -> str:
     return (
         f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"
         f'<div class="bar" {bar}><div style="width:{share:.1f}%"></div></div>'
-        f"<p>{evaluation.done:,} of {evaluation.total:,} runs{failed}, "
-        f"{speed_text(evaluation.rows_per_second)}{left}</p>{datasets}{_workers(evaluation, now)}{notes}"
+        f"<p>{evaluation.done:,} of {evaluation.total:,} runs{failed}{pace_text(evaluation, now)}</p>"
+        f"{datasets}{_workers(evaluation, now)}{notes}"
     )
 
 

@@ -10,7 +10,8 @@ from olscale.analysis.live import learners_of
 from olscale.measures import figure_of, measure_of, metric_words
 from olscale.printable import printable, width
 from olscale.results.live import LiveEvaluation, LiveGroup
-from olscale.system.sizes import duration_text, size_text, speed_text
+from olscale.results.pace import COMPILING
+from olscale.system.sizes import duration_text, left_text, size_text, speed_text
 
 _BAR = 24
 _MOST_LINES, _MOST_NOTES = 40, 5
@@ -40,9 +41,20 @@ def error_heading(metric: str) -> str:
 
 def stand_text(group: LiveGroup) -> str:
     """Return where a group stands: how much of its rows are learned from, or of the held-out rows predicted."""
+    if group.compiling:
+        return COMPILING
     if group.scoring:
         return f"held-out rows {100 * group.scored / group.to_score:.0f} %"
     return f"{100 * group.rows_done / max(1, group.rows):.0f} %"
+
+
+def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
+    """Return how fast it goes and when it will end, as far as that is known."""
+    speed = evaluation.rows_per_second
+    words = f", {speed_text(speed)}" if speed else ""
+    if evaluation.state(now) != "running":
+        return words
+    return f"{words}{f', {COMPILING}' if evaluation.compiling else ''}{left_text(evaluation.seconds_left)}"
 
 
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
@@ -54,12 +66,10 @@ def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -
 
 def _one(evaluation: LiveEvaluation, now: float | None) -> str:
     done = round(_BAR * evaluation.share_done)
-    left = f", {duration_text(evaluation.seconds_left)} left" if evaluation.state(now) == "running" else ""
     failed = f", {evaluation.failed} failed" if evaluation.failed else ""
     lines = [
         f"{evaluation.name}: {state_text(evaluation, now)}",
-        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} runs{failed}, "
-        f"{speed_text(evaluation.rows_per_second)}{left}",
+        f"[{'#' * done}{'.' * (_BAR - done)}] {evaluation.done}/{evaluation.total} runs{failed}{pace_text(evaluation, now)}",
     ]
     for dataset, learners in learners_of(evaluation).items():
         room = max(width(learner.label) for learner in learners)

@@ -9,10 +9,12 @@ The process that drives the evaluation writes it (`olscale.execution.journal`), 
 as ``t`` and one or more of
 
 - ``begin``: host, process id and version of the writer;
-- ``start``: name and runs of what begins, how many are in the store, its run groups with what they cost, and as ``held``
-  the row-passes of held-out rows that the models of a group predict in the end;
+- ``start``: name and runs of what begins, how many are in the store, its run groups with what they cost, as ``held`` what
+  it takes to predict held-out rows in the end, in row-passes of learning, and the seconds that all is expected to take, 0
+  where nobody knows;
 - ``at``: group -> row-passes done, worker, bytes of the worker's process;
 - ``scored``: group -> row-passes of held-out rows that its models have predicted, and how many they are to predict;
+- ``compiling``: group -> whether machine code is being made for it;
 - ``errors``: run -> rows learned from and the error so far;
 - ``notes``: lines for the user;
 - ``ended``: run -> outcome;
@@ -26,7 +28,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from itertools import groupby
-from math import nan
+from math import isfinite, nan
 from time import time
 from typing import Any
 
@@ -76,11 +78,12 @@ class LiveGroup:
     held: int = 0
     scored: int = 0
     to_score: int = 0
+    compiling: bool = False
 
     @property
     def going(self) -> bool:
         """Whether it has begun and not ended."""
-        return 0 < self.rows_done < self.rows or self.scoring
+        return 0 < self.rows_done < self.rows or self.scoring or self.compiling
 
     @property
     def scoring(self) -> bool:
@@ -105,8 +108,8 @@ class LiveEvaluation:
         The experiment, or its tuning.
     total, done, failed : int
         Runs, those that have ended, and those of them with another outcome than ``ok``.
-    began, moved, heard : float
-        Seconds since 1970 of its begin, of the first row of what goes on now, and of the last line.
+    began, heard : float
+        Seconds since 1970 of its begin and of the last line.
     end : str
         How it ended; empty while it has not.
     runs, groups : dict
@@ -124,7 +127,6 @@ class LiveEvaluation:
     done: int = 0
     failed: int = 0
     began: float = 0.0
-    moved: float = 0.0
     heard: float = 0.0
     end: str = ""
     runs: dict[str, LiveRun] = field(default_factory=dict)
@@ -143,15 +145,18 @@ class LiveEvaluation:
         for name, (rows, worker, memory) in line.get("at", {}).items():
             if (group := self.groups.get(name)) is None:  # half of a group whose workers died
                 group = self.groups[name] = LiveGroup(name, _count(rows), 0.0, ())
-            if rows and not self.moved:
-                self.moved = self.heard
             group.rows_done, group.memory = _count(rows), _count(memory)
             group.worker, group.heard = str(worker), self.heard
         for name, (scored, whole) in line.get("scored", {}).items():
             if (known_group := self.groups.get(name)) is not None:
                 known_group.scored, known_group.to_score = _count(scored), _count(whole)
+        for name, compiling in line.get("compiling", {}).items():
+            if (known_group := self.groups.get(name)) is not None:
+                known_group.compiling = bool(compiling)
         if "at" in line:
             self.pace.step(self.share_done, self.heard)
+            going = [group for group in self.groups.values() if group.going]
+            self.pace.compiling(sum(group.compiling for group in going) / max(1, len(going)), self.heard)
         for run, (rows, error) in line.get("errors", {}).items():
             position, value = _count(rows), float(error)
             if (known := self.runs.get(run)) is not None and (not known.rows or position > known.rows[-1]):
@@ -168,7 +173,8 @@ class LiveEvaluation:
     def _start(self, start: dict[str, Any]) -> None:
         self.name, self.total = str(start["name"]), _count(start["runs"])
         self.done, self.failed = _count(start["done"]), 0
-        self.moved, self.pace = 0.0, Pace()
+        expected = float(start.get("seconds", 0.0))
+        self.pace = Pace(expected if isfinite(expected) else 0.0)
         held = start.get("held", {})
         self.groups = {
             name: LiveGroup(name, _count(rows), float(cost), tuple(runs), held=_count(held.get(name, 0)))
@@ -201,9 +207,15 @@ class LiveEvaluation:
 
     @property
     def rows_per_second(self) -> float:
-        """Row-passes a second since the first; one row learned by one learner is one."""
-        seconds = self.heard - self.moved or self.heard - self.began  # of a short one: all of it
-        return sum(group.rows_done for group in self.groups.values()) / seconds if self.moved and seconds else 0.0
+        """Row-passes a second, without the time in which machine code is made; one row learned by one learner is one."""
+        seconds = self.pace.worked(self.heard)
+        return sum(group.rows_done for group in self.groups.values()) / seconds if seconds else 0.0
+
+    @property
+    def compiling(self) -> bool:
+        """Whether machine code is made, and nothing else goes on."""
+        going = [group for group in self.groups.values() if group.going]
+        return bool(going) and all(group.compiling for group in going)
 
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)

@@ -75,6 +75,17 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[2]]
 
 
+def left_text(seconds: float) -> str:
+    """Return the time left as half a sentence; an empty one where it is not known.
+
+    Examples
+    --------
+    >>> left_text(61.0), left_text(float("nan"))
+    (', 1:01 left', '')
+    """
+    return "" if seconds != seconds else f", {duration_text(seconds)} left"
+
+
 def duration_text(seconds: float) -> str:
     """Return a duration as minutes and seconds, or with hours; a dash where it is not known.
 

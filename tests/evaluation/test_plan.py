@@ -195,8 +195,8 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs:
     ("learner", "params", "numbers"),
     [
         ("pa1", {}, 3 * 12),
-        ("arow", {}, 3 * 12 + 12 * 12),
-        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * 12 * 12),
+        ("arow", {}, 3 * 12 + 12 * 12 / 10),
+        ("arow", {"multiclass": "ova"}, 3 * 12 + 3 * 12 * 12 / 10),
         ("arow", {"covariance": "diagonal"}, 3 * 12 + 12),
         ("lol", {"k": 5}, 3 * 12 + 5 * 12),
         ("soft-lol", {"k": 5, "m": 2}, 2 * 3 * 12 + 5 * 12),
@@ -204,14 +204,14 @@ def test_a_stream_that_is_read_from_disk_is_cut_into_slices_of_equal_time(costs:
     ],
 )
 def test_a_run_costs_the_numbers_it_goes_through(
-    tmp_path: Path, learner: str, params: dict[str, Any], numbers: int
+    tmp_path: Path, learner: str, params: dict[str, Any], numbers: float
 ) -> None:
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "rows.npz", X=rng.normal(size=(30, 11)), y=np.arange(30) % 3)
     ingest([str(tmp_path / "rows.npz")], str(tmp_path / "d"))
     datasets, learners = [{"path": str(tmp_path / "d")}], [{"name": learner, "params": params}]
     made = plan(tmp_path, datasets=datasets, learners=learners, transforms=["bias"], protocol={"permutations": 2})
-    assert [made.costs[run.id] for run in made.runs] == [30 * (numbers + ROW_NUMBERS)] * 2
+    assert [made.costs[run.id] for run in made.runs] == pytest.approx([30 * (numbers + ROW_NUMBERS)] * 2)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from olscale.cli.progress import LineProgress
-from olscale.evaluation import summed_rows
+from olscale.compiled.machine_code import heard_when_made
+from olscale.evaluation import run_state, summed_rows
 from olscale.evaluation.experiment import Experiment, parse_experiment
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
@@ -109,6 +111,69 @@ def test_the_terminal_says_it() -> None:
     assert out.getvalue().count("held-out rows 30 %") >= 1
     assert "held-out rows" not in out.getvalue().splitlines()[-1]
     assert progress.share_done == 1.0
+
+
+class Stands(Silent):
+    """Notes where groups stand."""
+
+    def __init__(self) -> None:
+        self.compiling: list[bool] = []
+
+    def details(self, group: str, stand: Stand, worker: str) -> None:
+        self.compiling.append(stand.compiling)
+
+
+@pytest.mark.parametrize("protocol", [{}, {"order": "permuted", "permutations": 1}], ids=str)
+def test_who_makes_machine_code_says_so_once_and_then_that_it_goes_on(
+    shelf: Path, tmp_path: Path, protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_two(learner: Any, X: Any) -> None:
+        for _ in range(2):
+            numba.njit(lambda number: number + 1)(1)
+
+    monkeypatch.setattr(run_state, "compile_loops", compile_two)
+    heard = Stands()
+    plan = two_learners(shelf, **protocol)
+    done = evaluate(plan, tmp_path / "store", in_process=True, settings=OFTEN, progress=heard)
+    assert heard.compiling[:2] == [False, True]
+    assert heard.compiling.count(True) == 1
+    [file] = (tmp_path / "store" / "live").iterdir()
+    said = [json.loads(line).get("compiling", {}) for line in file.read_text().splitlines()]
+    assert any(said)
+    (live,) = LiveReader(done.store).read()
+    [group] = live.groups.values()
+    assert (group.compiling, group.going, live.compiling) == (False, False, False)
+
+
+def test_what_hears_of_machine_code_ends_nothing() -> None:
+    with heard_when_made(lambda: 1 / 0):
+        assert numba.njit(lambda number: number + 1)(1) == 2
+
+
+def test_while_machine_code_is_made_the_terminal_says_so_and_tells_no_time() -> None:
+    out = io.StringIO()
+    progress = LineProgress(out)
+    progress.every = -1.0
+    progress.start("plan", 1, 0, {"d, g": Work(100_000, 1.0)})
+    for stand in (Stand(), Stand(compiling=True), Stand(10, 0.25)):
+        progress.advance("d, g", stand.rows, stand.error)
+        progress.details("d, g", stand, "")
+    assert out.getvalue().splitlines()[1] == "0/1 runs, making machine code"
+    assert "left" not in out.getvalue()
+    assert not progress.compiling
+
+
+def test_to_predict_is_less_work_where_learning_goes_through_a_matrix(shelf: Path, tmp_path: Path) -> None:
+    content = {
+        "datasets": [{"path": str(shelf / "dense")}],
+        "learners": [{"name": "arow"}],
+        "protocol": {"order": "time"},
+    }
+    done = evaluate(parse_experiment(content), tmp_path / "store", in_process=True)
+    (live,) = LiveReader(done.store).read()
+    [group] = live.groups.values()
+    assert 0 < group.held < group.to_score == 100
+    assert live.share_done == 1.0
 
 
 def tuned(shelf: Path) -> Experiment:

@@ -19,7 +19,7 @@ from tests.execution.test_journal import OFTEN, two_learners
 
 
 def going(**more: float) -> LiveEvaluation:
-    one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, moved=101.0, heard=111.0)
+    one = LiveEvaluation("id", "<b>tuning</b>", "here", 7, total=4, done=1, began=100.0, heard=111.0)
     one.groups = {"g": LiveGroup("g", 1000, 1.0, ("a", "b"), 500, "w1", 3_000_000, 111.0)}
     one.runs = {
         name: LiveRun(name, "d&d", "pa", {"C": C}, "time order", rows=[100, 200], errors=[0.5, error])
@@ -49,6 +49,19 @@ def test_models_that_predict_held_out_rows_are_seen_to() -> None:
     assert one.share_done == 0.625
     group.scored = 1000
     assert "worker w1" not in live_text([one], now=112.0)
+
+
+def test_while_machine_code_is_made_all_views_say_so() -> None:
+    one = LiveEvaluation("id", "tuning", "here", 7, total=4, began=100.0, heard=111.0)
+    one.groups = {"g": LiveGroup("g", 1000, 1.0, (), 0, "w1", 3_000_000, 111.0, compiling=True)}
+    for text in (live_text([one], now=112.0), live_html([one], now=112.0)):
+        assert "runs, making machine code" in text
+        assert "left" not in text.replace("text-align: left", "")
+        assert "rows/s" not in text
+    assert "worker w1: g, making machine code, 3.0 MB" in live_text([one], now=112.0)
+    assert "<td>making machine code</td>" in live_html([one], now=112.0)
+    one.end = "stopped"
+    assert "making" not in live_text([one], now=112.0)
 
 
 def test_a_regression_shows_its_rmse() -> None:

@@ -55,3 +55,34 @@ def test_what_is_lost_with_a_worker_is_done_again() -> None:
     pace.step(0.3, 10.0)
     assert pace.seconds_left(10.0) > 1.3 * paced(*steady(1.0)).seconds_left(10.0)
     paced((0.0, 0.0), (0.1, 1.0), (0.0, 2.0)).seconds_left(2.0)
+
+
+def test_nothing_is_told_by_a_little_that_has_in_it_what_comes_before_the_first_row() -> None:
+    pace = paced((0.0, 0.0), (0.001, 14.0))
+    assert pace.seconds_left(14.0) != pace.seconds_left(14.0)
+    pace.step(0.011, 15.0)
+    assert pace.seconds_left(15.0) == pytest.approx(98.9)
+    assert paced((0.0, 0.0), (0.5, 10.0)).seconds_left(10.0) == pytest.approx(10.0), "half of a short one"
+
+
+def test_the_time_in_which_machine_code_is_made_is_no_work() -> None:
+    """On one of two workers it is half of it."""
+    pace = paced(*steady(2.0))
+    before = pace.seconds_left(20.0)
+    pace.compiling(1.0, 20.0)
+    assert (pace.worked(320.0), pace.seconds_left(320.0)) == (20.0, before)
+    pace.compiling(0.5, 320.0)
+    pace.compiling(0.0, 324.0)
+    assert pace.worked(324.0) == 22.0
+    pace.step(0.55, 324.0)
+    assert pace.seconds_left(324.0) == pytest.approx(18.0)
+
+
+def test_what_is_expected_is_told_before_anything_has_moved_and_corrected_by_what_is_seen() -> None:
+    pace = Pace(100.0)
+    assert pace.seconds_left(0.0) == 100.0
+    for i in range(11):
+        pace.step(i / 20, 20.0 * i)  # four times as slow
+        if i == 3:
+            assert 85.0 < pace.seconds_left(60.0) < 340.0
+    assert pace.seconds_left(200.0) == pytest.approx(200.0, rel=0.25)

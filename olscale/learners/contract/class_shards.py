@@ -108,6 +108,10 @@ class ClassShard(Learner, EstimatesCost, CompilesLoops):
         """Return the numbers of a stream of the whole learner."""
         return cost_of(self.learner).stream_numbers(columns, classes, values, rows)
 
+    def score_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return the numbers of a predicted row of the whole learner."""
+        return cost_of(self.learner).score_numbers(columns, classes, values)
+
     def _allocate(self, columns: int, outputs: int) -> State:
         raise TypeError("a shard's arrays are allocated by its learner")
 

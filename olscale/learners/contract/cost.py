@@ -1,5 +1,7 @@
 """Cost: what a run takes, said before it starts. Plans warn of long runs and refuse states that do not fit."""
 
+from math import inf
+
 from olscale.errors import ParameterError
 from olscale.learners.contract.capability import Capability
 from olscale.learners.contract.learner import Learner, score_columns
@@ -43,6 +45,17 @@ class EstimatesCost(Capability):
         """
         return rows * self.row_numbers(columns, classes, values)
 
+    def score_numbers(self, columns: int, classes: int, values: float) -> float:
+        """Return how many numbers a row goes through that is only predicted, where that is less than learning from it.
+
+        Parameters
+        ----------
+        columns, classes, values
+            As in `row_numbers`.
+        """
+        del columns, classes, values
+        return inf
+
     def pilot_rows(self) -> int:
         """Return from how many rows to learn before `stream_numbers` is asked of long runs; 0 where that changes nothing."""
         return 0
@@ -84,7 +97,7 @@ def cost_of(learner: object) -> EstimatesCost:
     --------
     >>> from olscale.learners import AROW, PA1
     >>> [cost_of(learner).row_numbers(columns=100, classes=2, values=100.0) for learner in (PA1(), AROW())]
-    [100.0, 10100.0]
+    [100.0, 1100.0]
     """
     return learner if isinstance(learner, EstimatesCost) else EstimatesCost()
 
