@@ -16,6 +16,7 @@ from olscale.data.chunk import Chunk
 from olscale.data.dataset import Dataset
 from olscale.data.stream import Stream, open_streams
 from olscale.data.transforms.pipeline import Pipeline
+from olscale.errors import StoppedError
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.fused_runs import FusedRuns, fuse_runs
 from olscale.evaluation.metrics import METRICS, StreamShape
@@ -58,6 +59,8 @@ class GroupPass:
         Row-passes of held-out rows that the models have predicted since they began to, and how many they are to predict.
     on_scored : callable
         Called whenever `scoring` has changed, which may go on for long while the stream stands still.
+    leaving : callable
+        Asked between rows that final models predict: whether to leave that, and to do it again another time.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class GroupPass:
         self.rows = 0  # row-passes: one row learned by one learner is one
         self.scoring = (0, 0)
         self.on_scored: Callable[[], object] = lambda: None
+        self.leaving: Callable[[], bool] = lambda: False
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -206,7 +210,13 @@ class GroupPass:
         return [(state.run.id, state.position, state.error()) for state in going]
 
     def finish(self) -> list[Record]:
-        """Run the test split through the final models and return the records."""
+        """Run the test split through the final models and return the records.
+
+        Raises
+        ------
+        StoppedError
+            If `leaving` said so; the runs stand at the end of the stream then, as if no model had predicted a row.
+        """
         self._close()
         machine_code = machine_code_seconds() - self._machine_code_before
         seconds = {"read_seconds": self._read_seconds, "machine_code_seconds": machine_code}
@@ -265,8 +275,15 @@ class GroupPass:
         if self.group.runs[0].stream.scoring.predicts_again:
             ways.append((self._stream, RunState.predict_again))
         self.scoring = 0, sum(stream.rows for stream, _ in ways) * len(self.states)
-        for stream, count in ways:
-            self._predict(stream, count)
+        before = [state.counted() for state in self.states]
+        try:
+            for stream, count in ways:
+                self._predict(stream, count)
+        except StoppedError:
+            for state, counted in zip(self.states, before, strict=True):
+                state.recount(counted)
+            self.scoring = (0, 0)
+            raise
 
     def _predict(self, stream: Stream, count: Callable[[RunState, Chunk], None]) -> None:
         """Have the final models predict all rows of a stream."""
@@ -278,6 +295,8 @@ class GroupPass:
                 for state in self.states:
                     count(state, pieces[state.fold])
                 self._count_scored(rows)
+                if self.leaving():
+                    raise StoppedError("held-out rows are predicted another time", 0)
 
 
 def stream_shape(dataset: Dataset, key: StreamKey, rows: int) -> StreamShape:

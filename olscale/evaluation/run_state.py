@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,14 @@ from olscale.learners.contract.probabilities import show_probabilities
 from olscale.learners.contract.usable_rows import diverged_at, score_usable
 from olscale.measures import headline_of
 from olscale.results.record import Record
+
+
+class Counted(NamedTuple):
+    """What a run has counted: the sums of its metrics, held-out rows and rows predicted again, seconds spent."""
+
+    sums: list[dict[str, NDArray[Any]]]
+    predicted: tuple[int, int]
+    spent: float
 
 
 class RunState(RunLearner):
@@ -173,6 +181,17 @@ class RunState(RunLearner):
         if scores is not None:
             for metric in self._metrics:
                 metric.train(chunk.y, self._predictions(scores))
+
+    def counted(self) -> Counted:
+        """Return what has been counted so far, for `recount`."""
+        sums = [{name: array.copy() for name, array in metric.sums.items()} for metric in self._metrics]
+        return Counted(sums, (self._tested, self._again), self.spent.seconds)
+
+    def recount(self, counted: Counted) -> None:
+        """Forget what was counted since: predictions of held-out rows change nothing else."""
+        for metric, sums in zip(self._metrics, counted.sums, strict=True):
+            metric.sums = sums
+        (self._tested, self._again), self.spent.seconds = counted.predicted, counted.spent
 
     def _scores(self, chunk: Chunk, first: int, where: str = "test row") -> FloatArray | None:
         """Return the scores of test rows, or nothing if the run has failed or does so there."""

@@ -212,14 +212,20 @@ class MergedPass(GroupPass):
 
 
 def merge_sums(
-    group: RunGroup, scratch: Scratch, heard: Callable[[int, int], None] = lambda scored, whole: None
+    group: RunGroup,
+    scratch: Scratch,
+    heard: Callable[[int, int], None] = lambda scored, whole: None,
+    leaving: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[Record, MergedPass]]:
     """Yield the record of each of some runs of sums whose shards have all ended, and the pass that has its final model.
 
-    How many held-out rows these models have predicted, and how many they are to predict, is told to `heard`.
+    How many held-out rows these models have predicted, and how many they are to predict, is told to `heard`; `leaving` is
+    asked whether to leave that for another time.
 
     Raises
     ------
+    StoppedError
+        If it is to be left.
     StoreError
         If something that a shard wrote is not there any more.
     """
@@ -237,6 +243,7 @@ def merge_sums(
             seconds = [float(end["seconds"][0]) for end in ends]
             going.merged.take(learned, {name: array.copy() for name, array in sums.items()}, seconds)
         going.on_scored = partial(_tell_scored, going, number_of_run, len(group.runs), heard)
+        going.leaving = leaving
         [record] = going.finish()
         yield record, going
 

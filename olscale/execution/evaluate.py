@@ -199,7 +199,11 @@ def _run_here(groups: list[RunGroup], store: str, progress: Progress, stop: Stop
                 if done.stopped:
                     raise stop.error(f"{part.name} was saved at chunk {done.position} of {done.chunks}")
             if group.shards:
-                _note(merge_as_task(group, store, partial(tell, progress, group.name), settings), progress)
+                hear = partial(tell, progress, group.name)
+                done = merge_as_task(group, store, hear, lambda: stop.asked, settings)
+                _note(done, progress)
+                if done.stopped:
+                    raise stop.error(f"what {group.name} is merged from was saved")
         except StoppedError:  # what shards have left so far is needed to go on
             raise
         except Exception:

@@ -134,7 +134,8 @@ class GroupCalls:
             return report
         self.tell(group.name, report.stand)
         finished: TaskReport = await self._workers.answer(group.name, actor.finish(report.position), worker)
-        if not finished.fault and not finished.outcomes:
+        left = finished.stopped and self._stop.asked
+        if not finished.fault and not finished.outcomes and not left:
             raise WorkerLostError
         if not finished.fault:
             self.tell(group.name, finished.stand)

@@ -7,7 +7,7 @@ import numpy as np
 from olscale.data.dataset import open_dataset
 from olscale.data.stream import open_streams
 from olscale.data.transforms.pipeline import Pipeline
-from olscale.errors import StoreError
+from olscale.errors import StoppedError, StoreError
 from olscale.evaluation.merge_shards import Learned, merge_shards
 from olscale.evaluation.run_group import RunGroup
 from olscale.evaluation.run_state import RunState
@@ -86,12 +86,16 @@ def keep_models(store: Store, group: RunGroup, ends: Sequence[tuple[RunState, Pi
 
 
 def merge_group(
-    group: RunGroup, store: str, heard: Callable[[int, int], None] = lambda scored, whole: None
+    group: RunGroup,
+    store: str,
+    heard: Callable[[int, int], None] = lambda scored, whole: None,
+    leaving: Callable[[], bool] = lambda: False,
 ) -> TaskReport:
     """Write the record of a run, or of several of the same sums, whose shards have all been run.
 
     Another process that runs the same experiment may have written it, and cleared the scratch arrays, before. Of sums,
-    `heard` is told how many held-out rows the models have predicted, and how many they are to predict.
+    `heard` is told how many held-out rows the models have predicted, and how many they are to predict, and `leaving` is
+    asked whether to leave that for another time.
     """
     with answering() as answer:
         target = open_store(store)
@@ -108,12 +112,15 @@ def merge_group(
             scratch = Scratch(target, runs[0])
             if group.summed:
                 records = []
-                for record, going in merge_sums(group, scratch, heard):
+                for record, going in merge_sums(group, scratch, heard, leaving):
                     if group.keeps_models:
                         keep_models(target, group, [(going.merged, going.pipeline(going.merged))])
                     records.append(record)
             else:
                 records = [merge_shards(group, scratch, keep)]
+        except StoppedError:
+            answer.report = TaskReport(stopped=True)
+            return answer.report
         except StoreError:
             if group.replaces or not target.done().issuperset(runs):
                 raise

@@ -35,7 +35,7 @@ def run_as_task(
             going = ResumablePass(group, store, settings)
             tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
             reports = Reports(tell, going.stand, settings.report_seconds)
-            going.group_pass.on_scored = reports.tell_if_due
+            going.group_pass.on_scored, going.group_pass.leaving = reports.tell_if_due, stop
             with heard_when_made(reports.tell_compiling):
                 while not going.ended and not stop():
                     going.group_pass.advance()
@@ -54,18 +54,26 @@ def run_as_task(
 
 
 def merge_as_task(
-    group: RunGroup, store: str, report: Callable[[Stand], None] | None = None, settings: ExecutionSettings = SETTINGS
+    group: RunGroup,
+    store: str,
+    report: Callable[[Stand], None] | None = None,
+    stopping: Callable[[], bool] | None = None,
+    settings: ExecutionSettings = SETTINGS,
 ) -> TaskReport:
-    """Merge the shards of a group; `report` hears how far its models are with the held-out rows, as in `run_as_task`."""
+    """Merge the shards of a group; `report` hears how far its models are with the held-out rows, as in `run_as_task`.
+
+    When `stopping` says so, it is left, to be merged another time.
+    """
     scoring = (0, 0)
-    reports = Reports(report or _topic(group), lambda: Stand(scoring=scoring), settings.report_seconds)
+    tell, stop = (_topic(group), _stopping()) if report is None else (report, stopping or (lambda: False))
+    reports = Reports(tell, lambda: Stand(scoring=scoring), settings.report_seconds)
 
     def heard(scored: int, whole: int) -> None:
         nonlocal scoring
         scoring = scored, whole
         reports.tell_if_due()
 
-    return merge_group(group, store, heard)
+    return merge_group(group, store, heard, stop)
 
 
 def _topic(group: RunGroup) -> Callable[[Stand], None]:
@@ -118,6 +126,7 @@ class StreamActor:
         self._group, self._store, self._settings = group, store, settings
         self._going: ResumablePass | None = None
         self._reports: Reports | None = None  # what is said between two calls
+        self._leaving = (lambda: False) if dask_worker() is None else _stopping()
 
     def _opened(self) -> ResumablePass:
         if self._going is None:
@@ -125,6 +134,7 @@ class StreamActor:
             if dask_worker() is not None:
                 self._reports = Reports(_topic(self._group), self._going.stand, self._settings.report_seconds)
                 self._going.group_pass.on_scored = self._reports.tell_if_due
+                self._going.group_pass.leaving = self._leaving
         return self._going
 
     def _heard(self) -> AbstractContextManager[None]:

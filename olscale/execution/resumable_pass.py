@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from olscale.errors import StoppedError
 from olscale.evaluation.budget import Meter
 from olscale.evaluation.class_shards import ShardPass
 from olscale.evaluation.group_pass import GroupPass
@@ -101,8 +102,12 @@ class ResumablePass:
         self._checkpoints.save(self.group_pass)
 
     def finish(self) -> TaskReport:
-        """Run the test split, write the records to the store and remove the checkpoints."""
-        records = self.group_pass.finish()
+        """Run the test split, write the records to the store and remove the checkpoints; or save, if it is to be left."""
+        try:
+            records = self.group_pass.finish()
+        except StoppedError:
+            self.save()
+            return self.report(stopped=True)
         going = self.group_pass
         if going.group.keeps_models and going.group.shard is None:
             keep_models(self._store, going.group, [(state, going.pipeline(state)) for state in going.states])
