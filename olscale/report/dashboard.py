@@ -50,7 +50,7 @@ class Dashboard:
 
     def live(self, number: int) -> str:
         """Return what goes on in a store as HTML."""
-        return live_html(going_on(self._readers[number].read()))
+        return live_html(going_on(self._readers[number].read()), results_below=True)
 
     def results(self, number: int) -> str:
         """Return the tables of a store as HTML, made anew where there are other runs than before."""

@@ -36,9 +36,15 @@ STYLE = """<style>
 </style>"""
 
 
-def live_html(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
-    """Return evaluations as HTML: how far, how long, each learner's error along the stream, workers, notes."""
-    body = "".join(_one(evaluation, now or time()) for evaluation in evaluations) or "<p>Nothing goes on.</p>"
+def live_html(evaluations: Sequence[LiveEvaluation], now: float | None = None, results_below: bool = False) -> str:
+    """Return evaluations as HTML: how far, how long, each learner's error along the stream, workers, notes.
+
+    Where the results stand below, those that have ended have no errors so far.
+    """
+    body = "".join(
+        _one(evaluation, now or time(), brief=results_below and bool(evaluation.end)) for evaluation in evaluations
+    )
+    body = body or "<p>Nothing goes on.</p>"
     return f'<div class="olscale-live">{STYLE}{body}</div>'
 
 
@@ -46,11 +52,11 @@ def _text(text: object) -> str:
     return escape(printable(str(text)))
 
 
-def _one(evaluation: LiveEvaluation, now: float) -> str:
+def _one(evaluation: LiveEvaluation, now: float, brief: bool) -> str:
     share = 100 * evaluation.share_done
     failed = f", <b>{evaluation.failed} failed</b>" if evaluation.failed else ""
     bar = f'role="progressbar" aria-valuenow="{share:.0f}" aria-valuemin="0" aria-valuemax="100" aria-label="work done"'
-    datasets = _datasets(learners_of(evaluation))
+    datasets = "" if brief else _datasets(learners_of(evaluation))
     notes = "".join(f'<p class="small">{_text(note)}</p>' for note in evaluation.notes[-_MOST_NOTES:])
     return (
         f"<h4>{_text(evaluation.name)}: {_text(state_text(evaluation, now))}</h4>"

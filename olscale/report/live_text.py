@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from time import time
+from time import gmtime, strftime, time
 
 from olscale.analysis.live import learners_of
 from olscale.measures import figure_of, measure_of, metric_words
@@ -52,9 +52,18 @@ def pace_text(evaluation: LiveEvaluation, now: float | None = None) -> str:
     """Return how fast it goes and when it will end, as far as that is known."""
     speed = evaluation.rows_per_second
     words = f", {speed_text(speed)}" if speed else ""
+    if evaluation.end:
+        return f"{words}{_ended(evaluation.heard)}"
     if evaluation.state(now) != "running":
         return words
     return f"{words}{f', {COMPILING}' if evaluation.compiling else ''}{left_text(evaluation.seconds_left)}"
+
+
+def _ended(at: float) -> str:
+    try:
+        return f", ended {strftime('%Y-%m-%d %H:%M', gmtime(at))} UTC"
+    except (OverflowError, ValueError, OSError):  # of a journal that was damaged
+        return ""
 
 
 def live_text(evaluations: Sequence[LiveEvaluation], now: float | None = None) -> str:
