@@ -32,6 +32,7 @@ STYLE = """<style>
 .olscale-live .bar { background: #8883; border-radius: 4px; height: 8px; overflow: hidden; max-width: 30rem; }
 .olscale-live .bar div { background: #0072b2; height: 100%; }
 .olscale-live .small { font-size: .88em; opacity: .8; } .olscale-live svg { max-width: 100%; height: auto; }
+@media (max-width: 40rem) { .olscale-live td.text { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; } }
 .olscale-live svg text { fill: currentColor; font: 11px system-ui, sans-serif; }
 </style>"""
 
@@ -100,21 +101,25 @@ def _dataset(name: str, learners: Sequence[LiveLearner]) -> str:
     best = {learner.label for learner in ranked[:_MOST_LINES] if not isnan(learner.error)}
     # Lines keep their colours while ranks change.
     looks = {label: i for i, label in enumerate(learner.label for learner in learners if learner.label in best)}
+    # Of very many settings nothing is to be seen before they are heard of.
+    listed = ranked if len(ranked) <= _MOST_LINES else [one for one in ranked if one.done or not isnan(one.error)]
+    listed = listed[: 2 * _MOST_LINES]
     rows = "".join(
         f'<tr><td class="text">{_swatch(looks.get(learner.label))} {_text(learner.label)}</td>'
         f"<td>{error_text(learner.error, learner.metric)}</td><td>{learner.done}/{learner.runs}"
         f"{f', <b>{learner.failed} failed</b>' if learner.failed else ''}</td></tr>"
-        for learner in ranked[: 2 * _MOST_LINES]
+        for learner in listed
     )
-    more = len(learners) - 2 * _MOST_LINES
-    hidden = f'<p class="small">{more} more settings</p>' if more > 0 else ""
+    more = len(learners) - len(listed)
+    hidden = f'<p class="small">{more} {"more " if listed else ""}settings</p>' if more > 0 else ""
     head = (
         '<tr><th class="text">learner</th><th>'
         + _text(error_heading(learners[0].metric))
         + "</th><th>runs done</th></tr>"
     )
     return (
-        f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll"><table>{head}{rows}</table>{hidden}</div>'
+        f'<h4>{_text(name)}</h4><div class="flow"><div class="scroll">'
+        f"{f'<table>{head}{rows}</table>' if listed else ''}{hidden}</div>"
         f"{_picture(name, [learner for learner in learners if learner.label in looks], looks)}</div>"
     )
 

@@ -97,6 +97,18 @@ def test_what_has_ended_is_told_in_a_line_where_its_results_stand_below() -> Non
     assert "ended" not in live_html([one], now=112.0), "of a damaged journal"
 
 
+def test_of_very_many_settings_those_are_listed_that_were_heard_of() -> None:
+    one = LiveEvaluation("id", "tuning", "here", 7, total=30, began=100.0, heard=111.0)
+    one.runs = {f"r{i}": LiveRun(f"r{i}", "d", "pa", {"C": float(i)}, "s") for i in range(30)}
+    html = live_html([one], now=112.0)
+    assert '<p class="small">30 settings</p>' in html
+    assert "<table>" not in html
+    one.runs["r7"].rows, one.runs["r7"].errors = [10], [0.25]
+    html = live_html([one], now=112.0)
+    assert html.count('<td class="text">') == 1
+    assert '<p class="small">29 more settings</p>' in html
+
+
 def test_html_shows_names_as_they_are_and_needs_nothing_from_elsewhere() -> None:
     html = live_html([going()], now=112.0)
     assert "&lt;b&gt;tuning&lt;/b&gt;" in html
