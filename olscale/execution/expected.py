@@ -20,7 +20,7 @@ FORECAST_POWER = 0.7
 """The time left is told from forecasts to this power: what was forecast the longest, and comes first, was mostly forecast
 too long (``python -m docs.time_left``)."""
 
-MEASURED_POWER = 0.75
+MEASURED_POWER = 0.9
 """Likewise where tuning has shown how fast learners are."""
 
 
