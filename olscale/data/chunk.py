@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_rows, rows_of, slice_rows  # noqa: F401, learners written for 0.1
+from olscale.system.plain_arrays import refuse_masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Chunk:
     delays: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
+        refuse_masked(self.X, "rows")  # of a transform or layout of somebody's own
         object.__setattr__(self, "X", read_only_rows(self.X))
         object.__setattr__(self, "y", read_only(self.y))
         if self.delays is not None:

@@ -21,6 +21,7 @@ from olscale.errors import DivergedError
 from olscale.evaluation.budget import Meter, Metered, TimeUp
 from olscale.learners.contract.learner import FloatArray
 from olscale.system.interrupts import let_interrupt_out, text_of
+from olscale.system.plain_arrays import refuse_masked
 
 T = TypeVar("T")
 
@@ -92,8 +93,9 @@ def attempt(runs: Sequence[Guarded], call: Callable[[], T], counts: bool = True)
 
 
 def check_scores(scores: Any, rows: int, outputs: tuple[int, ...]) -> FloatArray:
-    """Return what a learner has returned, if it is the scores of so many rows; raise `TypeError` otherwise."""
+    """Return what a learner has returned, if it is the scores of so many rows; raise an error that says why otherwise."""
     shape, kind = getattr(scores, "shape", None), getattr(getattr(scores, "dtype", None), "kind", "")
+    refuse_masked(scores, "the array that the learner returned as scores")
     if isinstance(scores, np.ndarray) and shape in [(rows, count) for count in outputs] and kind in "fiub":
         return scores
     got = f"an array of shape {shape} and type {scores.dtype}" if kind else f"a {type(scores).__name__}"

@@ -19,6 +19,7 @@ from olscale.learners.contract.usable_rows import diverged_at, learn_usable, sco
 from olscale.models.about import About
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output
+from olscale.system.plain_arrays import refuse_masked
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -165,6 +166,7 @@ class FinalModel:
         """
         del classes
         rows = self._rows(X)
+        refuse_masked(y, "y")
         novelty = self.learner.task == "novelty"
         labels = np.zeros(rows_of(rows), dtype=np.int64) if novelty else np.asarray(y)
         several = self.about.columns.targets
@@ -189,6 +191,7 @@ class FinalModel:
 
     def _rows(self, X: Any) -> Rows:
         """Return rows of an array, a sparse matrix or a data frame, whose columns go by their names."""
+        refuse_masked(X, "X")
         names, columns = self.about.columns.names, self.n_features_in_
         if hasattr(X, "tocsr"):
             matrix = X.tocsr(copy=True)

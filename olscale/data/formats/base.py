@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
 from olscale.errors import FormatError, ParameterError
+from olscale.system.plain_arrays import refuse_masked
 
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
 
@@ -63,6 +64,10 @@ class Batch:
     table: TableRows | None = None
     unlabelled: bool = False
     targets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own
+        refuse_masked(None if isinstance(self.target, list) else self.target, "the labels of a source")
 
     def __len__(self) -> int:
         return len(self.target)

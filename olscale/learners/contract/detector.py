@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
 from olscale.learners.contract.learner import FloatArray
+from olscale.system.plain_arrays import refuse_masked
 from olscale.task import NORMAL, NOVEL, Task
 
 
@@ -60,6 +61,7 @@ class Detector(Estimator):
     def _partial_fit(self, X: Any, first: bool, whole: bool) -> Self:
         from sklearn.utils.validation import validate_data
 
+        refuse_masked(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         rows = to_rows(X)
         if first:

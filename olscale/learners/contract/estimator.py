@@ -18,6 +18,7 @@ from olscale.learners.contract.learner import FloatArray, Learner, State, codes_
 from olscale.learners.contract.look_ahead import looks_ahead
 from olscale.learners.contract.many_targets import targets_of
 from olscale.learners.contract.usable_rows import diverged_at, why_unusable
+from olscale.system.plain_arrays import refuse_masked
 
 
 def to_rows(X: Any) -> Rows:
@@ -77,6 +78,7 @@ class Estimator(Learner, CompilesLoops):
         from sklearn.utils.validation import check_is_fitted, validate_data
 
         check_is_fitted(self)
+        refuse_masked(X, "X")
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         rows = to_rows(X)
         scores = self.scores(rows)
@@ -150,6 +152,8 @@ class Classifier(Estimator):
         from sklearn.utils.multiclass import check_classification_targets, unique_labels
         from sklearn.utils.validation import validate_data
 
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=first)
         check_classification_targets(y)
         y, rows = column_or_1d(y), to_rows(X)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from olscale.learners.contract.estimator import Estimator, OnePass, to_rows
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.many_targets import expect_targets, learns_targets, targets_of
+from olscale.system.plain_arrays import refuse_masked
 from olscale.task import Task
 
 
@@ -66,6 +67,8 @@ class Regressor(Estimator):
         from sklearn.utils.validation import validate_data
 
         how = {"accept_sparse": "csr", "dtype": np.float64, "order": "C", "y_numeric": True}
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
         X, y = validate_data(self, X, y, reset=first, multi_output=learns_targets(self), **how)
         rows, targets = to_rows(X), y.shape[1] if y.ndim == 2 else 1
         if first:

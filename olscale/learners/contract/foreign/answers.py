@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, entries_of
+from olscale.learners.contract.foreign.plain_answers import plain_answer
 
 WEIGHTS = frozenset({"coef_", "intercept_", "coefs_", "intercepts_", "dual_coef_"})
 """scikit-learn's names for what predictions are made of: never rightly NaN or infinite."""
@@ -29,24 +30,24 @@ def class_codes(predictions: Any, rows: int, classes: int) -> NDArray[np.int64]:
     """
     codes = _one_a_row(predictions, rows)
     if codes.dtype.kind not in "biuf":
-        raise ValueError(_no_code(codes[0], classes))
+        raise ValueError(_no_code(_first_odd(codes), classes))
     good = (codes >= 0) & (codes < classes) & (codes == np.floor(codes))  # NaN is none of these
     if not good.all():
         raise ValueError(_no_code(codes[int(np.argmin(good))], classes))
     return codes.astype(np.int64)
 
 
-def numbers(predictions: Any, rows: int, targets: int = 1) -> NDArray[np.float64]:
-    """Return predictions that are numbers, finite or not, shape (rows, targets).
+def numbers(predictions: Any, rows: int, targets: int = 1, method: str = "predict") -> NDArray[np.float64]:
+    """Return predictions that are numbers, finite or not, shape (rows, targets); `method` of the model gave them.
 
     Raises
     ------
     ValueError
         If there is not one for each row, or one is no number.
     """
-    found = _so_many_a_row(predictions, rows, targets)
+    found = _so_many_a_row(predictions, rows, targets, method)
     if found.dtype.kind not in "biuf":
-        raise ValueError(f"predicted {_shown(found[0, 0])!r}, expected a number")
+        raise ValueError(f"predicted {_shown(_first_odd(found))!r}, expected a number")
     return found.astype(np.float64)
 
 
@@ -63,18 +64,20 @@ def normality(score: float, model: Any) -> float:
 
 
 def _one_a_row(predictions: Any, rows: int) -> NDArray[Any]:
-    return _so_many_a_row(predictions, rows, 1)[:, 0]
+    return _so_many_a_row(predictions, rows, 1, "predict")[:, 0]
 
 
-def _so_many_a_row(predictions: Any, rows: int, count: int) -> NDArray[Any]:
-    try:
-        found = np.asarray(predictions)
-    except ValueError:  # ragged
-        found = np.empty((), dtype=object)
+def _so_many_a_row(predictions: Any, rows: int, count: int, method: str) -> NDArray[Any]:
+    found = plain_answer(predictions, method)
     expected = ((rows,), (rows, 1)) if count == 1 else ((rows, count),)
     if found.shape not in expected:
-        raise ValueError(f"predict gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}")
+        raise ValueError(f"{method} gave an array of shape {found.shape} for {rows} row(s), expected {expected[0]}")
     return found.reshape(rows, count)
+
+
+def _first_odd(found: NDArray[Any]) -> Any:
+    """Return the first of answers that is no number; the first of all where none is one by itself."""
+    return next((value for value in found.flat if not isinstance(value, int | float | np.number)), found.flat[0])
 
 
 def _shown(value: Any) -> Any:

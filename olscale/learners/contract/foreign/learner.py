@@ -180,7 +180,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
         if not self._river:
             scores = self._answer(row, X) if self._fitted else scores
         elif self.task == "novelty":
-            score = float(self._estimator.score_one(row))
+            score = float(numbers([self._estimator.score_one(row)], 1, method="score_one")[0, 0])
             scores = self._as_numbers([normality(score, last_step(self._estimator))], finite_rows(X))
         elif (prediction := self._estimator.predict_one(row)) is not None:
             if self.task == "regression":
@@ -204,19 +204,19 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets):
     def _answer(self, rows: Any, X: Rows) -> FloatArray:
         if self.task != "classification":
             graded = self.task == "novelty" and hasattr(self._estimator, "decision_function")
-            answer = self._estimator.decision_function if graded else self._estimator.predict
-            finite = finite_rows(X)
-            return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite)
+            method = "decision_function" if graded else "predict"
+            answer, finite = getattr(self._estimator, method), finite_rows(X)
+            return self._as_numbers(answer(rows[finite]) if finite.any() else [], finite, method)
         sound = self._soundness.of(self._estimator, rows, X)
         # A model that has broken down need not predict a class: its prediction is not read.
         if not sound.any():
             return np.full((len(sound), score_columns(self._classes)), np.nan)
         return self._as_scores(self._estimator.predict(rows), sound)
 
-    def _as_numbers(self, predictions: Any, finite: NDArray[np.bool_]) -> FloatArray:
+    def _as_numbers(self, predictions: Any, finite: NDArray[np.bool_], method: str = "predict") -> FloatArray:
         scores: FloatArray = np.full((len(finite), self._outputs), np.nan)
         if finite.any():
-            found = numbers(predictions, int(finite.sum()), self._outputs)
+            found = numbers(predictions, int(finite.sum()), self._outputs, method)
             scores[finite] = np.where(np.isfinite(found), found, np.nan)
         return scores
 

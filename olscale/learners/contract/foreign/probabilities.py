@@ -1,9 +1,15 @@
 """How likely a model of unknown make holds each class to be."""
 
+import contextlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from olscale.learners.contract.foreign.plain_answers import plain_answer
+
+_ROUNDING = 1e-9
+_METHOD = {True: "predict_proba_one", False: "predict_proba"}
 
 
 def gives_probabilities(model: Any) -> bool:
@@ -18,20 +24,58 @@ def gives_probabilities(model: Any) -> bool:
 def probabilities_of(model: Any, rows: Any, count: int, classes: int) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
 
-    Where the model has none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
+    Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has 0. Where the model has
+    none (a class it never met, 0 / 0 in naive Bayes) all classes are alike.
 
     Raises
     ------
     ValueError
-        If there is not one for each class.
+        If there is not one for each class, or they are no probabilities.
     """
     if hasattr(model, "learn_one"):
-        answer = model.predict_proba_one(rows)
-        found = np.array([[answer.get(code, 0.0) for code in range(classes)]], dtype=np.float64)
+        found = _by_key(model.predict_proba_one(rows), classes)
     else:
-        found = np.asarray(model.predict_proba(rows), dtype=np.float64)
-    if found.shape != (count, classes):
-        raise ValueError(f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})")
+        found = _by_class(plain_answer(model.predict_proba(rows), "predict_proba"), model, count, classes)
+    low = found[np.isfinite(found).all(axis=1)].min(initial=0.0)
+    if low < -_ROUNDING:
+        raise ValueError(
+            f"{_METHOD[hasattr(model, 'learn_one')]} gave {low:g}, expected probabilities: no scores or logarithms"
+        )
+    found = np.maximum(found, 0.0)
     total = found.sum(axis=1, keepdims=True)
     known = (found >= 0.0).all(axis=1, keepdims=True) & (total > 0.0) & np.isfinite(total)
     return np.where(known, found / np.where(known, total, 1.0), 1.0 / classes)
+
+
+def _by_key(answer: Any, classes: int) -> NDArray[np.float64]:
+    odd = [key for key in answer if key not in range(classes)]
+    if odd:
+        raise ValueError(f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: 0 to {classes - 1}")
+    values = plain_answer([answer.get(code, 0.0) for code in range(classes)], "predict_proba_one")
+    return _floats(values, "predict_proba_one").reshape(1, classes)
+
+
+def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
+    known = None
+    with contextlib.suppress(Exception):  # whatever a model has by that name
+        known = np.asarray(model.classes_)
+    codes = range(classes)
+    named = known is not None and known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known)
+    if (
+        named
+        and known is not None
+        and all(code in codes for code in known.tolist())
+        and found.shape == (count, len(known))
+    ):
+        placed = np.zeros((count, classes))
+        placed[:, known.astype(np.int64)] = _floats(found, "predict_proba")
+        return placed
+    if found.shape != (count, classes):
+        raise ValueError(f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})")
+    return _floats(found, "predict_proba")
+
+
+def _floats(found: NDArray[Any], method: str) -> NDArray[np.float64]:
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"{method} gave values of type {found.dtype}, expected numbers")
+    return found.astype(np.float64)
