@@ -6,11 +6,14 @@ from shlex import quote
 
 from olscale.data.formats.cells import is_number
 from olscale.data.formats.table_columns import value_of
+from olscale.data.ingest.number_looks import has_thousands, look_of
 from olscale.data.manifest import Manifest
 
 _FEW = 50
 """Values up to which a column is not worth a word."""
 _FEW_NUMBERS = 20
+_LEAST_NUMBERS = 3
+"""Numbers beside a word from which on a column is told; where there is none among them, they may be meant as categories."""
 _SEGMENT = 20
 """Rows that a segment should have."""
 _TIME = re.compile(
@@ -23,13 +26,24 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
-    Told are text columns of dates, of numbers with a word among them, and with more values than half the rows; numbers that
-    never fall, as a row's number; and whole numbers that are all different.
+    Told are labels and columns of text that looks like numbers; text columns of dates, of numbers with a word among them,
+    and with more values than half the rows; numbers that never fall, as a row's number; whole numbers that are all different.
     """
-    table = manifest.table
+    table, label = manifest.table, label_hint(manifest)
+    found = [] if label is None else [label]
     if table is None:
-        return []
-    return [*_of_text(manifest), *_of_numbers(table.growing, table.distinct)]
+        return found
+    return [*found, *_of_text(manifest), *_of_numbers(table.growing, table.distinct)]
+
+
+def label_hint(manifest: Manifest) -> str | None:
+    """Return a line for labels that are text and look like numbers: they are classes then."""
+    found = [str(label) for label in manifest.label_names or ()]
+    looks = look_of(found)
+    if looks is None:
+        return None
+    where = "the label" if manifest.label_column is None else f"the label, column {manifest.label_column!r},"
+    return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
 
 
 def _of_text(manifest: Manifest) -> Iterator[str]:
@@ -40,11 +54,12 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     for name in (manifest.feature_names or ())[table.numeric :]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
+    asks = not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
         count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
-        numbers = sum(map(is_number, found))
+        numbers, looks = sum(map(is_number, found)), look_of(found, asks)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = f" (--segments {_quoted(column)} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
             encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
@@ -52,7 +67,9 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
                 f"ones: {cure}{encode}{also}"
             )
-        elif numbers > _FEW_NUMBERS and 2 * numbers > len(found):
+        elif looks is not None:
+            yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
+        elif 2 * numbers > len(found) and (_LEAST_NUMBERS <= numbers < len(found) or numbers > _FEW_NUMBERS):
             word = next(value for value in found if not is_number(value)) if numbers < len(found) else None
             why = "" if word is None else f" because of {word[:40]!r}"
             yield (
