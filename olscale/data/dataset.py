@@ -21,6 +21,7 @@ from olscale.errors import DatasetError, ParameterError, UnknownNameError
 from olscale.storage.base import Storage
 from olscale.storage.open import open_storage
 from olscale.system.memory import keep_freed_memory
+from olscale.system.paths import path_text
 from olscale.task import Task
 
 Progress = Callable[[str, int, int], None]
@@ -259,7 +260,7 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     DatasetError
         When there is none, its ingest did not finish, or its manifest is broken.
     """
-    dataset = Dataset(os.fspath(path))
+    dataset = Dataset(path_text(path, "dataset"))
     dataset.manifest  # noqa: B018 - tell now what is wrong
     return dataset
 

@@ -20,6 +20,7 @@ from olscale.data.targets import part_label
 from olscale.errors import DatasetError, UnknownNameError
 from olscale.storage.npz import write_member
 from olscale.storage.open import open_output
+from olscale.system.paths import path_text
 
 _SUFFIXES = {".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight", ".csv": "csv", ".npz": "npz"}
 _CSV_COLUMNS = 65_536
@@ -60,7 +61,7 @@ def export(
     UnknownNameError
         For a format or split that does not exist.
     """
-    path = os.fspath(file)
+    path = path_text(file, "file")
     name = format or _guess(path)
     if name not in _WRITERS:
         raise UnknownNameError("export format", name, _WRITERS)

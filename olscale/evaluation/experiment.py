@@ -48,6 +48,7 @@ from olscale.evaluation.budget import Budget
 from olscale.evaluation.experiment_sections import DatasetSpec, LearnerSpec, Section, Transforms, TuningSpec
 from olscale.evaluation.explain import check_numbers, explain
 from olscale.evaluation.protocol import ProtocolSpec
+from olscale.system.paths import path_text
 
 
 class Experiment(Section):
@@ -112,7 +113,7 @@ def load_experiment(path: str | Path) -> Experiment:
     UnknownNameError
         If a key or a transform does not exist; the message offers the nearest one.
     """
-    path = Path(path)
+    path = Path(path_text(path, "experiment"))
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -11,6 +11,7 @@ from olscale.data.transforms.pipeline import canonical_transform
 from olscale.errors import UnknownNameError
 from olscale.evaluation.protocol import ProtocolSpec
 from olscale.measures import MEASURES, askable, base_name
+from olscale.system.paths import path_text
 from olscale.task import Task
 
 EVERY = "*"
@@ -59,8 +60,7 @@ class DatasetSpec(Section):
     def _path_or_name(self) -> DatasetSpec:
         if (self.path is None) == (self.name is None):
             raise ValueError("expected path (of a dataset) or name (of a set in the catalogue), and not both")
-        if "\0" in (self.path or ""):
-            raise ValueError("no path holds a null character")
+        path_text(self.name if self.path is None else self.path, "name" if self.path is None else "path")
         return self
 
 

@@ -27,6 +27,7 @@ from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
+from olscale.learners.contract.start_size import check_start_size
 from olscale.learners.registry import ask, make_learner
 from olscale.results.plans import TUNING, LeftOut, PlannedDataset, PlannedLearner
 from olscale.results.selections import Selection
@@ -202,6 +203,7 @@ class _Input:
         classes = len(self.dataset.classes or ())
         ask(spec.name, "check_memory", lambda: cost_of(learner).check_memory(columns, classes))
         ask(spec.name, "row_numbers", lambda: check_row_numbers(learner, columns, classes))
+        ask(spec.name, "begin", lambda: check_start_size(learner, columns, classes))
         return learner
 
     def search(self, experiment: Experiment, spec: LearnerSpec, settings: dict[str, Any]) -> Search:

@@ -37,11 +37,12 @@ from olscale.results.store import Store, open_store
 from olscale.results.unmake import is_vacant, unmake
 from olscale.storage.open import absolute_path
 from olscale.system.memory import memory_bytes, parse_limit
+from olscale.system.paths import path_text
 
 
 def evaluate(
     experiment: Experiment,
-    store: str | os.PathLike[str],
+    store: Store | str | os.PathLike[str],
     *,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -65,7 +66,7 @@ def evaluate(
     ----------
     experiment : Experiment
         What to run; `olscale.load_experiment` reads one from a file.
-    store : path
+    store : path or Store
         Metrics store, made if it is missing.
     workers : int, optional
         Processes of a local Dask cluster; as many as there are cores when left out, and none for a plan of olscale's own
@@ -117,6 +118,7 @@ def evaluate(
     KeyboardInterrupt
         Likewise, after Ctrl-C; a second Ctrl-C does not wait for anything to be saved.
     """
+    store = store.path if isinstance(store, Store) else path_text(store, "store")
     if background:
         given = {name: value for name, value in locals().items() if name not in ("experiment", "store", "background")}
         # Of this cell, and not of the one that happens to run when it begins.
@@ -133,13 +135,13 @@ def evaluate(
         progress.note(line)
     # A fault must show before a cluster is started or a store is made.
     planned = PlannedExperiment(found, left_out)
-    where = ClusterOptions(workers, scheduler, None if tls is None else str(tls), dashboard)
+    where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)
     if scheduler is not None and not in_process:
         _run_loop(_reach(where, progress, planned.learners, settings))
-    new = is_vacant(str(store))
-    if mend_version(str(store)):
+    new = is_vacant(store)
+    if mend_version(store):
         progress.note(f"set aside damaged file store.json of {store}; it is written anew")
-    target = open_store(str(store), create=True, writes=False)
+    target = open_store(store, create=True, writes=False)
     parts = 1 if in_process else workers or os.cpu_count() or 1
     limits = experiment.budget.model_copy(update=budget.model_dump(exclude_none=True) if budget else {})
     # What the workers of a cluster that runs already have is theirs to say.

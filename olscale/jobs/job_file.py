@@ -41,6 +41,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from olscale.bench import BENCHMARKS
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.explain import explain, refuse_flags
+from olscale.system.paths import path_text
 from olscale.system.sizes import parse_duration
 
 Event = Literal["failed", "alarm", "recovered", "late"]
@@ -244,7 +245,7 @@ def load_job(path: str | Path) -> JobFile:
     ExperimentError
         If the file is missing, is no TOML or has a value that does not fit.
     """
-    path = Path(path)
+    path = Path(path_text(path, "job file"))
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

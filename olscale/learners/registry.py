@@ -159,7 +159,7 @@ def is_learner(target: Any) -> TypeGuard[type[Learner]]:
     return isinstance(target, type) and issubclass(target, Learner)
 
 
-def make_learner(name: str, params: dict[str, Any]) -> Learner:
+def make_learner(name: str, params: dict[str, Any] | None = None) -> Learner:
     """Return an untrained learner with its parameters checked.
 
     Raises
@@ -172,7 +172,7 @@ def make_learner(name: str, params: dict[str, Any]) -> Learner:
     >>> make_learner("pa1", {"C": 0.5}).resolved_params()
     {'C': 0.5, 'dtype': 'float64', 'multiclass': 'max-score'}
     """
-    return ask(name, "making it", lambda: _make(name, params))
+    return ask(name, "making it", lambda: _make(name, params or {}))
 
 
 def _make(name: str, params: dict[str, Any]) -> Learner:

@@ -28,6 +28,7 @@ from olscale.models.final_model import FinalModel, fitted_pipeline
 from olscale.models.write import ABOUT, check_savable
 from olscale.storage.checked_arrays import LaterFormatError, read_arrays
 from olscale.storage.open import open_storage
+from olscale.system.paths import path_text
 
 _MOST_ABOUT = 1 << 28
 
@@ -40,8 +41,8 @@ def read_about(file: str | os.PathLike[str]) -> About:
     ModelError
         If it is no model file, or damaged.
     """
-    with _refusing(os.fspath(file)):
-        return _read(os.fspath(file))[0]
+    with _refusing(path_text(file, "model file")):
+        return _read(path_text(file, "model file"))[0]
 
 
 def load_model(file: str | os.PathLike[str], learner: str | None = None) -> FinalModel:
@@ -64,8 +65,8 @@ def load_model(file: str | os.PathLike[str], learner: str | None = None) -> Fina
     ModelError
         If it is no model file, is damaged, is of a later version, or its learner is not there.
     """
-    with _refusing(os.fspath(file)):
-        about, arrays = _read(os.fspath(file))
+    with _refusing(path_text(file, "model file")):
+        about, arrays = _read(path_text(file, "model file"))
         pipeline = fitted_pipeline(about, arrays)
         steps = {f"transform{number}" for number in range(len(pipeline.steps))}
         if odd := {name.partition("/")[0] for name in arrays} - {"learner", *steps}:

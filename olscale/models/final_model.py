@@ -19,6 +19,7 @@ from olscale.learners.contract.usable_rows import diverged_at, learn_usable, sco
 from olscale.models.about import About
 from olscale.models.write import check_savable, write_model
 from olscale.storage.open import open_output
+from olscale.system.paths import path_text
 from olscale.system.plain_arrays import refuse_masked
 
 Arrays = dict[str, NDArray[Any]]
@@ -94,7 +95,7 @@ class FinalModel:
             If the file cannot be written.
         """
         check_savable(self.about.learner.name, self.learner)
-        with open_output(os.fspath(file)) as out:
+        with open_output(path_text(file, "file")) as out:
             self.write(out)
 
     def write(self, out: IO[bytes]) -> None:

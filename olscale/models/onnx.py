@@ -19,6 +19,7 @@ from olscale.data.transforms.scaling import Bias, MinMax, Standardize
 from olscale.errors import ModelError
 from olscale.models.final_model import FinalModel
 from olscale.storage.open import open_output
+from olscale.system.paths import path_text
 
 _OPSET, _IR = 17, 8
 """Of 2022: runtimes of today read them."""
@@ -42,7 +43,7 @@ def export_onnx(model: FinalModel, file: str | os.PathLike[str]) -> None:
     nodes.add("MatMul", [rows, np.ascontiguousarray(weights.T, dtype=np.float64)], "scores")
     _labels(model, nodes)
     data = nodes.model(model)
-    with open_output(os.fspath(file)) as out:
+    with open_output(path_text(file, "file")) as out:
         out.write(data)
 
 

@@ -20,6 +20,7 @@ from olscale.learners.contract.usable_rows import why_unusable
 from olscale.models.final_model import FinalModel
 from olscale.models.source import ModelSource, RowsToPredict
 from olscale.storage.open import open_output
+from olscale.system.paths import path_text
 
 
 @dataclass(slots=True)
@@ -80,7 +81,7 @@ def predict(
         sys.stdout.flush()
         _write(_Csv(sys.stdout), tables)
     else:
-        path = os.fspath(out)
+        path = path_text(out, "out")
         kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
         if kind is None:
             raise ModelError(f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}")

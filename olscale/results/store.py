@@ -31,6 +31,7 @@ from olscale.results.forget import forget_matching
 from olscale.results.single import why
 from olscale.results.store_runs import OnDamage, StoreRuns
 from olscale.results.version import VERSION, is_store, version_bytes
+from olscale.system.paths import path_text
 
 __all__ = ["OnDamage", "Store", "open_store", "require_writable"]
 
@@ -104,7 +105,7 @@ def open_store(path: str | os.PathLike[str], create: bool = False, writes: bool 
     >>> store.done()
     set()
     """
-    store = Store(os.fspath(path))
+    store = Store(path_text(path, "store"))
     if not is_store(store.files, store.path):
         if not create:
             raise StoreError(

@@ -4,12 +4,13 @@ import os
 from contextlib import suppress
 
 from olscale.results.store import Store
+from olscale.system.paths import path_text
 
 
 def is_vacant(path: str | os.PathLike[str]) -> bool:
     """Return whether there is no metrics store at `path`."""
     try:
-        return not Store(os.fspath(path)).files.is_file("store.json")
+        return not Store(path_text(path, "store")).files.is_file("store.json")
     except OSError:
         return False
 

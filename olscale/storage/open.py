@@ -11,6 +11,7 @@ from olscale.errors import DatasetError
 from olscale.storage.base import Storage
 from olscale.storage.local import LocalStorage
 from olscale.storage.remote import RemoteStorage
+from olscale.system.paths import path_text
 
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Error numbers that only writing gives: a full disk, a quota, a limit, a read-only file system."""
@@ -38,7 +39,7 @@ def open_storage(path: str | os.PathLike[str], temporaries: str = "") -> Storage
 
 def absolute_path(path: str | os.PathLike[str]) -> str:
     """Return `path` as a worker finds it, which need not share our working directory; a URL stays as it is."""
-    text = os.fspath(path)
+    text = path_text(path, "path")
     protocol, colon, rest = text.partition("://")
     if colon and protocol not in ("file", "local"):
         return text

@@ -21,6 +21,7 @@ from olscale.data.ingest.sources import sha256_and_size
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
 from olscale.storage.open import open_storage
+from olscale.system.paths import path_text
 
 MIRROR = "OLSCALE_DATA"
 """Environment variable that names the mirror."""
@@ -68,10 +69,9 @@ def fetch(
         If the set has no public address, a file cannot be had or has a wrong checksum, or `dest` is taken.
     """
     entry = _obtainable(name)
-    if open_storage(dest).exists(MANIFEST):
-        raise DatasetError(
-            f"{os.fspath(dest)} already is a dataset; choose another directory, or remove this one first"
-        )
+    path = path_text(dest, "dest")
+    if open_storage(path).exists(MANIFEST):
+        raise DatasetError(f"{path} already is a dataset; choose another directory, or remove this one first")
     if entry.generated:
         options = dict(entry.generated)
         return generate(options.pop("generator"), dest, **options)

@@ -14,6 +14,7 @@ from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
 from olscale.data.shuffle.subset import Subset
 from olscale.errors import ParameterError
+from olscale.system.paths import path_text
 from olscale.task import NOVEL
 
 _DRAW = 0x524F5753
@@ -50,7 +51,7 @@ def sample(dataset: Dataset, dest: str | os.PathLike[str], rows: int) -> Dataset
         labels = Labels(novel=str(NOVEL))
     chunk_rows = dataset.manifest.chunk_rows
     with (
-        claim(os.fspath(dest), {"sample": dataset.fingerprint, "rows": rows}) as directory,
+        claim(path_text(dest, "dest"), {"sample": dataset.fingerprint, "rows": rows}) as directory,
         DatasetWriter(directory, dataset.manifest.layout, chunk_rows, labels=labels) as writer,
     ):
         sources = []

@@ -20,6 +20,7 @@ from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
 from olscale.errors import ParameterError
 from olscale.registry import Registry
+from olscale.system.paths import path_text
 from olscale.task import NOVEL
 
 __all__ = ["GENERATORS", "generate", "recipe"]
@@ -82,7 +83,7 @@ def generate(
     labels = Labels(novel=str(NOVEL)) if getattr(module, "TASK", None) == "novelty" else Labels()
     sources = [SourceEntry(name=source, split="train")]
     with (
-        claim(os.fspath(dest), {"generator": name, **arguments}) as directory,
+        claim(path_text(dest, "dest"), {"generator": name, **arguments}) as directory,
         DatasetWriter(directory, layout, chunk_rows, "files" if module.SEGMENTS else None, labels=labels) as writer,
     ):
         for number, batch in enumerate(batches):

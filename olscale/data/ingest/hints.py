@@ -27,7 +27,7 @@ def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
     Told are labels and columns of text that looks like numbers; text columns of dates, of numbers with a word among them,
-    and with more values than half the rows; numbers that never fall, as a row's number; whole numbers that are all different.
+    and with more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different.
     """
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]

@@ -3,12 +3,13 @@
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
@@ -27,6 +28,7 @@ from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
 from olscale.storage.base import Storage
 from olscale.system.memory import keep_freed_memory
+from olscale.system.paths import path_text
 
 
 def ingest(
@@ -153,7 +155,10 @@ def ingest(
         by_split["test"] = _test_splits_in(by_split["train"], format)
     files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
-    with claim(os.fspath(dest), {**paths, "options": options, "stamps": stamps}) as directory, ExitStack() as stack:
+    with (
+        claim(path_text(dest, "dest"), {**paths, "options": options, "stamps": stamps}) as directory,
+        ExitStack() as stack,
+    ):
         journal = Journal(directory)
         labels = Labels(target, None if novel is None else str(novel))
         writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal, labels))
@@ -189,9 +194,11 @@ def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], spl
         raise DatasetError(f"the sources of {split} hold no rows")
 
 
-def _paths(paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
-    return [os.fspath(path) for path in several]
+def _paths(paths: Any) -> list[str]:
+    several = (
+        isinstance(paths, Iterable) and not isinstance(paths, str | os.PathLike) and not hasattr(paths, "__array__")
+    )
+    return [path_text(path, "source") for path in (paths if several else [paths])]
 
 
 def _spill_folder(directory: Storage, stack: ExitStack) -> Path:

@@ -43,10 +43,10 @@ def has_thousands(values: Sequence[str]) -> bool:
 
 
 def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
-    """Return how `values`, each different, look like numbers; None where no more than half do, or they are plain numbers.
+    """Return how `values`, each different, look like numbers; None where no more than half do, or all are plain ones.
 
-    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters behind a number are a unit
-    where all have the same, else part of a name, as of ``3a`` and ``3b``.
+    `decimal` says whether ``--decimal`` may be offered, which reads all columns of a file. Letters behind a number are a
+    unit where all have the same, else part of a name, as of ``3a`` and ``3b``.
 
     Examples
     --------

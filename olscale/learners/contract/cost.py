@@ -11,7 +11,7 @@ from olscale.system.sizes import size_text
 
 _MOST_MEMORIES = 1_000
 """Times what fits the memory that a row may go through: who means that much works for hours on a row."""
-_LARGE = 1_000_000
+LARGE = 1_000_000
 """A whole number from which a parameter is named as one that may be mistyped."""
 
 
@@ -113,7 +113,7 @@ def check_row_numbers(learner: Learner, columns: int, classes: int) -> None:
     numbers, there = cost_of(learner).row_numbers(columns, classes, 1.0), memory_bytes()
     if 8.0 * numbers > _MOST_MEMORIES * there:
         params = learner.get_params(deep=False)
-        sizes = {name: value for name, value in params.items() if isinstance(value, int | float) and value >= _LARGE}
+        sizes = {name: value for name, value in params.items() if isinstance(value, int | float) and value >= LARGE}
         large = ", ".join(f"{name} was {value:g}" for name, value in sizes.items()) or f"columns were {columns:,}"
         raise ParameterError(
             f"learner {learner.name}: {large}, and a row would go through {numbers:.1g} numbers, where this machine has "

@@ -1,0 +1,45 @@
+"""Paths as users give them: an empty one is nobody's wish, for it is the working directory."""
+
+import os
+from typing import Any
+
+from olscale.errors import ParameterError
+
+
+def path_text(path: Any, what: str = "path") -> str:
+    """Return `path`, a path or an address, as text; `what` says in errors whose it is.
+
+    Raises
+    ------
+    ParameterError
+        If it is empty, as of a variable that is not set, or no path at all.
+
+    Examples
+    --------
+    >>> path_text("data/letter")
+    'data/letter'
+    >>> path_text("", "store")
+    Traceback (most recent call last):
+    ...
+    olscale.errors.ParameterError: store is an empty path: a variable that is not set?
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
+        cure = _cure(path)
+        raise ParameterError(f"{what} is a {type(path).__name__}, expected a path{cure}")
+    if not text.strip():
+        raise ParameterError(f"{what} is an empty path: a variable that is not set?")
+    if "\0" in text:
+        raise ParameterError(f"{what} has a null character, which no path holds")
+    return text
+
+
+def _cure(given: Any) -> str:
+    """Return what to do with rows in memory, where `given` is some."""
+    for method, call in (("to_parquet", "to_parquet"), ("write_parquet", "write_parquet")):
+        if hasattr(given, method):
+            return f" to files: write it to one, rows.{call}('rows.parquet'), and give that"
+    if hasattr(given, "schema"):
+        return " to files: write it to one, pyarrow.parquet.write_table(rows, 'rows.parquet'), and give that"
+    if hasattr(given, "__array__") or hasattr(given, "tocsr"):
+        return " to files: write it to one, numpy.savez('rows.npz', X=X, y=y), and give that"
+    return ""
