@@ -84,6 +84,12 @@ def test_rows_in_memory_are_refused_with_what_to_do(rows: Any, cure: str, tmp_pa
         olscale.open_dataset(rows)
 
 
+def test_an_experiment_of_something_else_is_one_line() -> None:
+    for content in (Rows(), [[1, 2]], "experiment.toml", 7):
+        with pytest.raises(OlscaleError, match=r"experiment was a \w+, expected a dictionary as of a TOML file"):
+            Experiment.model_validate(content)
+
+
 def test_a_store_is_taken_as_its_path(tmp_path: Path) -> None:
     dataset = olscale.ingest("sklearn:iris", tmp_path / "iris")
     experiment = Experiment.model_validate(

@@ -37,11 +37,12 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from olscale.errors import ExperimentError
 from olscale.evaluation.budget import Budget
@@ -77,6 +78,14 @@ class Experiment(Section):
     budget: Budget = Budget()
     datasets: tuple[DatasetSpec, ...] = Field(min_length=1)
     learners: tuple[LearnerSpec, ...] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _tables(cls, content: Any) -> Any:
+        if not isinstance(content, Mapping | Experiment):
+            what = f"{_SOURCE.get()} was a {type(content).__name__}"
+            raise ExperimentError(f"{what}, expected a dictionary as of a TOML file, with datasets and learners")
+        return content
 
     def transforms_of(self, dataset: DatasetSpec, learner: LearnerSpec | None = None) -> tuple[str, ...]:
         """Return the transforms under which a learner meets a dataset; those of the dataset without a learner."""

@@ -1,9 +1,11 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
 Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
-no value at all. The target is the last column or `ReadOptions.label`.
+no value at all. The target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
+out, unless it is named as the label: it stands behind all columns, where the label is looked for.
 """
 
+import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -66,6 +68,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     names = unique_names(names)
     dropped = columns_named(source, names, options.drop)
     segments = segment_position(source, names, options.segments)
+    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
+        dropped |= index
     read = [position not in dropped or position == segments for position in range(len(names))]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
     labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
@@ -83,6 +87,20 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")
 
 
+def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
+    """Return the positions of the columns that are the index of a data frame of pandas, as its metadata say."""
+    try:
+        index = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
+        return frozenset(names.index(name) for name in index if isinstance(name, str) and name in names)
+    except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
+        return frozenset()
+
+
+def _labels_named(source: str, names: list[str], options: ReadOptions, dropped: frozenset[int]) -> frozenset[int]:
+    named = options.labelled and options.label is not None
+    return frozenset(label_positions(source, names, options.label, dropped)) if named else frozenset()
+
+
 def _is_text(source: str, field: Any) -> bool:
     from pyarrow import types
 
@@ -92,7 +110,9 @@ def _is_text(source: str, field: Any) -> bool:
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
         return False
     raise FormatError(
-        source, f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop"
+        source,
+        f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop, or write it as one of "
+        "them (a time as text: --encode makes numbers of it)",
     )
 
 

@@ -13,6 +13,9 @@ from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.support_arrays import check_support, empty_support, grow_places
 from olscale.compiled.support_vectors import SupportVectors, find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
+from olscale.errors import ParameterError
+from olscale.system.memory import memory_bytes
+from olscale.system.sizes import size_text
 
 _LEAST_EIGENVALUE = 1e-10
 """Smaller ones, as parts of the largest, are rounding."""
@@ -91,6 +94,16 @@ class Nystroem(KernelFeatures):
     def __init__(self, features: int, gamma: float | str = "auto", seed: int = 0) -> None:
         self.features, self.gamma, self.seed = features, gamma, seed
         self._check()
+
+    def width(self, columns: int) -> int:
+        """Return the number of features, unless their matrix is larger than all memory."""
+        needed, there = 8.0 * self.features**2, memory_bytes()
+        if needed > there:
+            raise ParameterError(
+                f"transform {self.name}: features was {self.features:,}, and a matrix of as many rows would take "
+                f"{size_text(needed)}, where this machine has {size_text(there)} of memory; take fewer, or rff"
+            )
+        return super().width(columns)
 
     def fit(self, chunks: Callable[[], Iterator[Rows]], columns: int) -> None:
         """Draw rows, and find what makes their kernel values features."""

@@ -1,0 +1,79 @@
+"""Columns of Parquet files as pandas, polars and pyarrow write them: taken as they are meant, or refused by name."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from olscale.compiled.csr import to_dense
+from olscale.data.ingest.ingest import ingest
+from olscale.errors import FormatError
+
+ROWS = 6
+TAKEN: dict[str, tuple[pa.Array, list[float]]] = {
+    "booleans with nulls": (pa.array([True, None, False] * 2), [1, np.nan, 0]),
+    "whole numbers with nulls": (pa.array([1, None, 3] * 2), [1, np.nan, 3]),
+    "half floats": (pa.array(np.array([1, 2, 3] * 2, dtype=np.float16)), [1, 2, 3]),
+    "decimals": (pa.array([Decimal("1.5"), None, Decimal("-2.25")] * 2), [1.5, np.nan, -2.25]),
+    "a dictionary of numbers": (pa.array([1, 5, 9] * 2).dictionary_encode(), [1, 5, 9]),
+}
+REFUSED: dict[str, pa.Array] = {
+    "timestamp": pa.array([datetime.datetime(2024, 1, 1)] * ROWS),
+    "date32": pa.array([datetime.date(2024, 1, 1)] * ROWS),
+    "duration": pa.array([datetime.timedelta(1)] * ROWS),
+    "list": pa.array([[1, 2]] * ROWS),
+    "struct": pa.array([{"x": 1}] * ROWS),
+    "binary": pa.array([b"x"] * ROWS),
+    "null": pa.nulls(ROWS),
+}
+
+
+def write(folder: Path, columns: dict[str, Any], index: list[Any] | None = None) -> Path:
+    table = pa.table(columns)
+    if index is not None:
+        table = table.replace_schema_metadata({"pandas": json.dumps({"index_columns": index})})
+    pq.write_table(table, folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_columns_of_numbers_are_read_as_their_values(tmp_path: Path, name: str) -> None:
+    column, values = TAKEN[name]
+    made = ingest(write(tmp_path, {"x": column, "y": [0, 1] * 3}), tmp_path / "d")
+    X = np.vstack([to_dense(chunk.X, made.columns) for chunk in made.chunks("train")])
+    np.testing.assert_array_equal(X[:3, 0], values)
+
+
+@pytest.mark.parametrize("as_label", [False, True])
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_columns_are_refused_in_one_line_unless_they_are_dropped(
+    tmp_path: Path, name: str, as_label: bool
+) -> None:
+    columns = {"a": range(ROWS), "x": REFUSED[name], "y": [0, 1] * 3}
+    path = write(tmp_path, columns)
+    with pytest.raises(FormatError, match=rf"column 'x' is {name}.*, expected numbers or text; leave it out") as caught:
+        ingest(path, tmp_path / "d", label="x" if as_label else None)
+    assert "\n" not in str(caught.value)
+    assert ingest(path, tmp_path / "d", drop="x").manifest.feature_names == ("a",)
+
+
+def test_the_index_of_a_data_frame_is_neither_label_nor_feature(tmp_path: Path) -> None:
+    """A frame of which rows were taken out has one, and pandas writes it last: it would be the label."""
+    columns = {"a": range(ROWS), "y": [0, 1] * 3, "__index_level_0__": range(7, 7 + ROWS), "when": ["u", "v"] * 3}
+    path = write(tmp_path, columns, ["__index_level_0__", "when"])
+    made = ingest(path, tmp_path / "d").manifest
+    assert (made.label_column, made.classes, made.feature_names) == ("y", (0, 1), ("a",))
+    assert made.table is not None
+    assert made.table.dropped == ("__index_level_0__", "when")
+    named = ingest(path, tmp_path / "named", label="when").manifest
+    assert (named.classes, named.feature_names) == (("u", "v"), ("a", "y"))
+    whole = write(tmp_path, {"a": range(ROWS), "y": [0, 1] * 3}, [{"kind": "range", "start": 0}])
+    assert ingest(whole, tmp_path / "whole").manifest.feature_names == ("a",)
