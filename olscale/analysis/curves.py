@@ -1,7 +1,7 @@
 """Errors and alarms as the stream goes on: curves and segments of a store, the replicates of a run side by side."""
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -59,7 +59,7 @@ class SegmentErrors:
     summary : Summary
         Cumulative error at the end of the stream.
     names : tuple of str
-        Segments, in stream order.
+        Segments, in stream order, each once: the second ``Mon`` is ``Mon (2)``.
     errors : float64 array of shape (n_replicates, n_segments)
         Fraction of the segment's rows that was predicted wrongly.
     """
@@ -143,7 +143,23 @@ def segment_errors(store: Store, summaries: list[Summary], on_damage: OnDamage =
         alike = [run["segments"] for run in runs if tuple(s["name"] for s in run["segments"]) == names]
         if names:
             errors = [[s["mistakes"] / s["rows"] if s["rows"] else np.nan for s in segments] for segments in alike]
-            found.append(SegmentErrors(summary, names, np.array(errors)))
+            found.append(SegmentErrors(summary, tuple(apart(names)), np.array(errors)))
+    return found
+
+
+def apart(names: Sequence[str]) -> list[str]:
+    """Return the names of segments, each once: a column may come back to a value, as a weekday does.
+
+    Examples
+    --------
+    >>> apart(["Mon", "Tue", "Mon"])
+    ['Mon', 'Tue', 'Mon (2)']
+    """
+    met: Counter[str] = Counter()
+    found = []
+    for name in names:
+        met[name] += 1
+        found.append(name if met[name] == 1 else f"{name} ({met[name]})")
     return found
 
 

@@ -97,9 +97,13 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
 @jobs.command(short_help="Print the alarms of the last night.")
 @_of_job
 def check(file: str, home: str | None) -> None:
-    """Print the alarms of the last night of the job FILE as text; exits with 3 if there are any, 1 if it failed."""
+    """Print the alarms of the last night of the job FILE as text; exits with 3 if there are any, 1 if it failed.
+
+    Before the first night it says what of the file would fail, and exits with 1 if anything does.
+    """
     from olscale.jobs.listing import check_lines
 
+    find_modules_here()
     state, lines = check_lines(*_open(file, home))
     for line in lines:
         say(line)

@@ -33,12 +33,14 @@ from __future__ import annotations
 
 import re
 import tomllib
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from olscale.bench import BENCHMARKS
+from olscale.data.ingest.ingest import ingest
 from olscale.errors import ExperimentError, UnknownNameError
 from olscale.evaluation.explain import explain, refuse_flags
 from olscale.system.paths import path_text
@@ -62,6 +64,12 @@ class IngestStep(_Section):
     def _local(self) -> IngestStep:
         if "://" in self.dest:
             raise ValueError("expected a folder of this machine as dest: a dataset is replaced by a rename")
+        known = sorted(signature(ingest).parameters.keys() - {"sources", "dest", "progress"})
+        for name in self.options:
+            if name not in known:
+                raise ValueError(str(UnknownNameError("option of ingest", name, known)))
+        for path in (*self.sources, self.dest):
+            path_text(path, "a path of [[ingest]]")
         return self
 
     @property

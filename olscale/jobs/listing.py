@@ -13,6 +13,7 @@ from olscale.jobs.change_points import MOST_NIGHTS
 from olscale.jobs.history import history_nights, night_rows, read_history
 from olscale.jobs.home import JobHome
 from olscale.jobs.job_file import JobFile
+from olscale.jobs.look_ahead import faults_ahead
 from olscale.jobs.series import judge, read_series
 
 Rows = tuple[Sequence[str], Sequence[Sequence[Any]]]
@@ -77,14 +78,15 @@ def text_of_table(rows: Rows, form: str) -> str:
 def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
     """Return how the last night ended, and lines on what failed, raised an alarm or changed; then series set apart.
 
-    Raises
-    ------
-    StoreError
-        If no night has ended yet.
+    Before the first night they are on what would fail tonight.
     """
     nights = history_nights(home)[-MOST_NIGHTS:]
     if not nights:
-        raise StoreError(f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE")
+        faults = faults_ahead(job)
+        found = [f"would fail: {fault}" for fault in faults] or [
+            "nothing is missing for the first: olscale jobs run FILE"
+        ]
+        return "failed" if faults else "good", [f"no night has ended yet in {home.path}", *found]
     begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
     [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
     lines = [f"night {last['night']}: {last['state']}"]

@@ -33,9 +33,11 @@ FIELDS = (
 )
 
 _POSITIONS = 10
+"""Positions of a curve in a table; the files have up to 1,000."""
 _CELLS = 60
 """Cells of a confusion matrix that a table shows: those with the most rows."""
-"""Positions of a curve in a table; the files have up to 1,000."""
+_SEGMENTS = 30
+"""Segments that a table shows, of more: evenly spaced, the first and the last among them."""
 
 Line = Curve | SegmentErrors
 
@@ -118,6 +120,8 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         cells = len(places)
         if name in CONFUSIONS and cells > _CELLS:
             places = texts = _fullest(list(labels.values()), places)
+        elif name == SEGMENTS and cells > _SEGMENTS:
+            places = texts = [places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)]
         entries = []
         for line in labels.values():
             mean, std = _moments(line)
@@ -132,7 +136,8 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")
         if len(places) < cells:
-            notes.append(f"The {_CELLS} cells with the most rows, of {cells:,}; JSON and CSV have all of them.")
+            shown = f"{_SEGMENTS} segments" if name == SEGMENTS else f"The {_CELLS} cells with the most rows"
+            notes.append(f"{shown}, of {cells:,}; JSON and CSV have all of them.")
         made.append(Table(f"{heading(name)}, {title}", tuple(texts), tuple(labels), tuple(entries), tuple(notes)))
     return made
 
@@ -148,8 +153,9 @@ def _fullest(group: list[Line], names: list[str]) -> list[str]:
 
 
 def _places(group: list[Line]) -> tuple[list[Any], list[str]]:
-    if names := list(dict.fromkeys(name for line in group if isinstance(line, SegmentErrors) for name in line.names)):
-        return names, names
+    names = dict.fromkeys(name for line in group if isinstance(line, SegmentErrors) for name in line.names)
+    if names:
+        return list(names), list(names)
     every = np.unique(np.concatenate([line.rows for line in group if isinstance(line, Curve)]))
     if len(every) == 0:
         return [], []

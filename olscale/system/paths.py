@@ -29,7 +29,7 @@ def path_text(path: Any, what: str = "path") -> str:
     if not text.strip():
         raise ParameterError(f"{what} is an empty path: a variable that is not set?")
     if "\0" in text:
-        raise ParameterError(f"{what} has a null character, which no path holds")
+        raise ParameterError(f"no path holds a null character, {what} does")
     return text
 
 

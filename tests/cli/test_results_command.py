@@ -181,6 +181,28 @@ def test_columns_are_those_of_all_learners(tmp_path, make_record, name):
         assert [[float(count) for count in of[learner]] for learner in ("pa", "arow")] == [[0, 7, 3], [4, 2, 4]]
 
 
+def test_a_table_of_many_segments_has_some_of_each_part_of_the_stream(tmp_path, make_record):
+    """The first and the last among them; JSON has all."""
+    store = open_store(tmp_path / "store", create=True)
+    segments = [(f"s{number}", 10, number % 10) for number in range(2000)]
+    store.write(make_record(learner="pa", metrics={"cumulative_error": 0.5}, segments=segments))
+    shown = run("results", store.path, "--curve", "segment_error").stdout
+    head = next(line for line in shown.splitlines() if line.startswith("learner")).split()[1:]
+    assert (len(head), head[0], head[1], head[-1]) == (30, "s0", "s69", "s1999")
+    assert "30 segments, of 2,000; JSON and CSV have all of them." in shown
+    assert len(json.loads(run("results", store.path, "--curve", "segment_error", "--format", "json").stdout)) == 2000
+
+
+def test_segments_of_one_name_stand_beside_each_other(tmp_path, make_record):
+    """A weekday comes back: the table had the last Monday alone."""
+    store = open_store(tmp_path / "store", create=True)
+    segments = [("Mon", 10, 1), ("Tue", 10, 2), ("Mon", 10, 3)]
+    store.write(make_record(learner="pa", metrics={"cumulative_error": 0.2}, segments=segments))
+    shown = run("results", store.path, "--curve", "segment_error").stdout.splitlines()
+    assert any(line.split() == ["learner", "Mon", "Tue", "Mon", "(2)"] for line in shown)
+    assert any(line.split() == ["pa", "10.00", "20.00", "30.00"] for line in shown)
+
+
 def test_a_table_of_a_large_confusion_matrix_has_the_cells_with_the_most_rows(tmp_path, make_record):
     """Of all learners, in their order; JSON has every cell."""
     store = open_store(tmp_path / "store", create=True)
