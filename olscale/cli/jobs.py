@@ -99,7 +99,7 @@ def history(file: str, home: str | None, form: str, metric: str | None, sql: str
 def check(file: str, home: str | None) -> None:
     """Print the alarms of the last night of the job FILE as text; exits with 3 if there are any, 1 if it failed.
 
-    Before the first night it says what of the file would fail, and exits with 1 if anything does.
+    Before the first night it exits with 1, and says what of the file would fail.
     """
     from olscale.jobs.listing import check_lines
 

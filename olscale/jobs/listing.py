@@ -78,15 +78,20 @@ def text_of_table(rows: Rows, form: str) -> str:
 def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
     """Return how the last night ended, and lines on what failed, raised an alarm or changed; then series set apart.
 
-    Before the first night they are on what would fail tonight.
+    Raises
+    ------
+    StoreError
+        If no night has ended yet; it says what of the file would fail tonight.
     """
     nights = history_nights(home)[-MOST_NIGHTS:]
     if not nights:
-        faults = faults_ahead(job)
-        found = [f"would fail: {fault}" for fault in faults] or [
-            "nothing is missing for the first: olscale jobs run FILE"
-        ]
-        return "failed" if faults else "good", [f"no night has ended yet in {home.path}", *found]
+        faults = [" ".join(fault.split()) for fault in faults_ahead(job)]
+        if faults:
+            raise StoreError(f"there is no history in {home.path} yet, and a night would fail: {'; '.join(faults)}")
+        raise StoreError(
+            f"there is no history in {home.path} yet; nothing that the file names is missing: run a night first: "
+            "olscale jobs run FILE"
+        )
     begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
     [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
     lines = [f"night {last['night']}: {last['state']}"]

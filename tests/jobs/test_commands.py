@@ -81,6 +81,36 @@ def test_check_says_how_the_last_night_ended(file: Path, home: JobHome) -> None:
     )
 
 
+def test_check_says_before_the_first_night_what_would_fail(tmp_path: Path) -> None:
+    """One line for all of it: it took a night to learn of each."""
+    (tmp_path / "e.toml").write_text(
+        '[[datasets]]\npath = "made"\n[[datasets]]\npath = "gone"\n[[datasets]]\nname = "lettr"\n'
+        '[[learners]]\nname = "pa7"\n[[learners]]\nname = "pa1"\nparams = { C = -1 }\n'
+    )
+    (tmp_path / "j.toml").write_text(
+        '[[ingest]]\nsource = "absent.csv"\ndest = "made"\n[[evaluate]]\nexperiment = "e.toml"\n'
+        '[[evaluate]]\nexperiment = "none.toml"\n'
+    )
+    found = run("jobs", "check", tmp_path / "j.toml")
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (1, "", 1)
+    for said in (
+        "absent.csv does not exist",
+        "/gone does not exist",
+        "'lettr'; did you mean 'letter'?",
+        "unknown learner 'pa7'",
+        "parameter C was -1",
+        "none.toml: cannot be read",
+    ):
+        assert said in found.stderr
+    assert "/made does not exist" not in found.stderr  # the job makes it
+
+
+def test_options_of_an_ingest_are_those_there_are(tmp_path: Path) -> None:
+    (tmp_path / "j.toml").write_text('[[ingest]]\nsource = "a.csv"\ndest = "b"\noptions = { lable = "y" }\n')
+    found = run("jobs", "check", tmp_path / "j.toml")
+    assert (found.returncode, "unknown option of ingest 'lable'; did you mean 'label'?" in found.stderr) == (1, True)
+
+
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (25.9, False), (26.1, True)])
 def test_status_is_late_when_the_last_good_night_is_too_old(
     file: Path, home: JobHome, hours: float, late: bool
