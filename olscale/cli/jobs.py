@@ -101,10 +101,13 @@ def check(file: str, home: str | None) -> None:
 
     Before the first night it exits with 1, and says what of the file would fail.
     """
-    from olscale.jobs.listing import check_lines
+    from olscale.jobs.listing import check_lines, first_night_lines
 
     find_modules_here()
-    state, lines = check_lines(*_open(file, home))
+    job, where = _open(file, home)
+    for line in first_night_lines(job, where):
+        say(line)
+    state, lines = check_lines(job, where)
     for line in lines:
         say(line)
     sys.exit(_CODES[state])

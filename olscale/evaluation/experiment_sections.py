@@ -17,6 +17,20 @@ from olscale.task import Task
 EVERY = "*"
 """In place of a learner's name: all of the registry."""
 
+_LONGEST_LABEL = 200
+
+
+def _readable(label: str | None) -> str | None:
+    if label is not None and (len(label) > _LONGEST_LABEL or (label and not label.strip())):
+        raise ValueError(
+            f"label was {label[:40]!r}, expected up to {_LONGEST_LABEL} characters that are seen in a table"
+        )
+    return label
+
+
+Label = Annotated[str | None, AfterValidator(_readable)]
+"""What tables and figures call a thing."""
+
 Transforms = tuple[Annotated[str, AfterValidator(canonical_transform)], ...]
 """In canonical form, so that ``project:100`` and ``project:features=100`` are one run."""
 
@@ -53,7 +67,7 @@ class DatasetSpec(Section):
     rows: int | None = Field(default=None, ge=1)
     transforms: Transforms | None = None
     protocol: ProtocolSpec | None = None
-    label: str | None = None
+    label: Label = None
     optional: bool = False
 
     @model_validator(mode="after")
@@ -90,7 +104,7 @@ class LearnerSpec(Section):
     tune: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     datasets: tuple[str, ...] | None = None
     transforms: Transforms | None = None
-    label: str | None = None
+    label: Label = None
     optional: bool = False
 
     @model_validator(mode="after")

@@ -75,23 +75,25 @@ def text_of_table(rows: Rows, form: str) -> str:
     )
 
 
+def first_night_lines(job: JobFile, home: JobHome) -> list[str]:
+    """Return, as long as no night has ended, a line for each thing of the file of which the first would fail."""
+    if history_nights(home):
+        return []
+    faults = faults_ahead(job)
+    return [f"would fail: {fault}" for fault in faults] or ["nothing is missing for the first night"]
+
+
 def check_lines(job: JobFile, home: JobHome) -> tuple[Literal["good", "failed", "alarm"], list[str]]:
     """Return how the last night ended, and lines on what failed, raised an alarm or changed; then series set apart.
 
     Raises
     ------
     StoreError
-        If no night has ended yet; it says what of the file would fail tonight.
+        If no night has ended yet.
     """
     nights = history_nights(home)[-MOST_NIGHTS:]
     if not nights:
-        faults = [" ".join(fault.split()) for fault in faults_ahead(job)]
-        if faults:
-            raise StoreError(f"there is no history in {home.path} yet, and a night would fail: {'; '.join(faults)}")
-        raise StoreError(
-            f"there is no history in {home.path} yet; nothing that the file names is missing: run a night first: "
-            "olscale jobs run FILE"
-        )
+        raise StoreError(f"there is no history in {home.path} yet; run a night first: olscale jobs run FILE")
     begins = read_history(home, ["night", "began"], ["night"], nights).to_pylist()
     [last] = night_rows(home, [max(begins, key=lambda row: row["began"])["night"]])
     lines = [f"night {last['night']}: {last['state']}"]

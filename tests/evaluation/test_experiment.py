@@ -147,6 +147,16 @@ def test_what_toml_cannot_hold_is_one_line(tmp_path, text: str):
         load_experiment(tmp_path / "e.toml")
 
 
+@pytest.mark.parametrize("label", ["  ", "\t", "x" * 201])
+def test_a_label_is_seen_in_a_table(label: str) -> None:
+    """A row of a table had no name, or was 5,000 characters wide."""
+    for where in ("datasets", "learners"):
+        content = {"datasets": [{"path": "d"}], "learners": [{"name": "pa1"}]}
+        content[where][0]["label"] = label
+        with pytest.raises(ExperimentError, match="expected up to 200 characters that are seen in a table"):
+            parse_experiment(content)
+
+
 def test_path_with_a_null_character_is_one_line(tmp_path):
     (tmp_path / "e.toml").write_text('datasets = [{path = "a\\u0000"}]\nlearners = [{name = "pa"}]\n')
     with pytest.raises(ExperimentError, match="no path holds a null character"):
