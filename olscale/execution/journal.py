@@ -169,7 +169,14 @@ class LiveJournal:
             self._append(text)
         except Exception as fault:  # a full disk, a store that is gone: what writes results will tell if it matters
             self._broken = True
-            self._progress.note(f"the live journal is not written any more: {type(fault).__name__}")
+            if not (isinstance(fault, FileNotFoundError) and self._is_taken_back()):
+                self._progress.note(f"the live journal is not written any more: {type(fault).__name__}")
+
+    def _is_taken_back(self) -> bool:
+        """Return whether the store is gone: a new one is, where an evaluation is interrupted before it has results."""
+        with suppress(Exception):
+            return not self._files.is_file("store.json")
+        return False
 
     def _append(self, text: bytes) -> None:
         if self._files.local is not None:

@@ -27,6 +27,7 @@ from olscale.report.live_html import live_html
 from olscale.report.live_text import live_text
 from olscale.results.live import SILENT_SECONDS, LiveEvaluation, LiveReader, journal_of
 from olscale.results.store import open_store
+from olscale.results.unmake import unmake
 
 OFTEN = ExecutionSettings(report_seconds=0.0)
 
@@ -54,6 +55,24 @@ def test_an_evaluation_with_nothing_to_do_leaves_no_journal(shelf: Path, tmp_pat
     for _ in range(2):
         done = evaluate(two_learners(shelf), tmp_path / "store", in_process=True)
     assert len(LiveReader(done.store).read()) == 1
+
+
+def test_of_a_store_that_was_taken_back_nothing_is_said(tmp_path: Path) -> None:
+    """A new store without results is removed on the second Ctrl-C: there is no journal to miss."""
+    said: list[str] = []
+
+    class Notes(Silent):
+        def note(self, line: str) -> None:
+            said.append(line)
+
+    store = open_store(tmp_path / "store", create=True)
+    stream = StreamKey("dense", "f" * 64, (), None)
+    work = {"g": Work(10, 1.0, (Run(stream, "pa1", 1, {}),))}
+    with pytest.raises(KeyboardInterrupt), LiveJournal(store, Notes()) as journal:
+        journal.start("one", 1, 0, work)
+        unmake(store)
+        raise KeyboardInterrupt
+    assert (said, (tmp_path / "store").exists()) == ([], False)
 
 
 def test_where_it_cannot_be_written_nothing_but_a_note_is_different(shelf: Path, tmp_path: Path) -> None:
