@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from olscale.errors import ExecutionError, StoppedError, UnknownNameError
 from olscale.evaluation.budget import NO_BUDGET, Budget
+from olscale.evaluation.coarse_scores import coarse_score_notes
 from olscale.evaluation.experiment import Experiment
 from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.resolve import resolve
@@ -135,6 +136,8 @@ def evaluate(
         progress.note(line)
     # A fault must show before a cluster is started or a store is made.
     planned = PlannedExperiment(found, left_out)
+    for line in coarse_score_notes(found):
+        progress.note(line)
     where = ClusterOptions(workers, scheduler, None if tls is None else path_text(tls, "tls"), dashboard)
     if scheduler is not None and not in_process:
         _run_loop(_reach(where, progress, planned.learners, settings))
