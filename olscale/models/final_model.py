@@ -191,23 +191,25 @@ class FinalModel:
             raise ParameterError(f"y has the label {wrong}, which is none of the classes of the model") from None
 
     def _rows(self, X: Any) -> Rows:
-        """Return rows of an array, a sparse matrix or a data frame, whose columns go by their names."""
+        """Return rows of an array, a sparse matrix, or a data frame or table, whose columns go by their names."""
         refuse_masked(X, "X")
         names, columns = self.about.columns.names, self.n_features_in_
         if hasattr(X, "tocsr"):
             matrix = X.tocsr(copy=True)
             matrix.sum_duplicates()
+            if matrix.data.dtype.kind not in "biuf":
+                raise ParameterError(f"X cannot be read as numbers: it holds {matrix.data.dtype}")
             arrays = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float64)
             rows: Rows = CSR(*map(read_only, arrays))
             got = matrix.shape[1]
         else:
-            if names is not None and hasattr(X, "columns") and hasattr(X, "loc"):
-                odd = sorted(set(map(str, X.columns)).symmetric_difference(names))
-                if odd:
-                    raise ParameterError(f"the columns of X differ from those of the model: {', '.join(odd[:5])}")
-                X = X.loc[:, list(names)]
+            if names is not None:
+                X = _by_name(X, list(names))
             try:
-                dense = np.asarray(X, dtype=np.float64)
+                found = np.asarray(X)
+                if found.dtype.kind in "cmM":
+                    raise TypeError(f"it holds {found.dtype}")
+                dense = found.astype(np.float64, copy=False)
             except (TypeError, ValueError) as fault:
                 raise ParameterError(f"X cannot be read as numbers: {fault}") from None
             if dense.ndim != 2:
@@ -216,6 +218,19 @@ class FinalModel:
         if got != columns:
             raise ParameterError(f"X has {got} features, the model learned from {columns}")
         return rows
+
+
+def _by_name(X: Any, names: list[str]) -> Any:
+    """Return the columns `names` of a frame of pandas or polars or a table of Arrow, in this order; an array as it is."""
+    own = getattr(X, "column_names", None)  # of Arrow's tables, whose columns are arrays
+    own = getattr(X, "columns", None) if own is None else own
+    if own is None or not (hasattr(X, "loc") or hasattr(X, "select")):
+        return X
+    words = list(map(str, own))
+    odd = sorted(set(words).symmetric_difference(names)) or sorted({word for word in words if words.count(word) > 1})
+    if odd:
+        raise ParameterError(f"the columns of X differ from those of the model: {', '.join(odd[:5])}")
+    return X.loc[:, names] if hasattr(X, "loc") else X.select(names)
 
 
 def fitted_pipeline(about: About, arrays: Mapping[str, NDArray[Any]]) -> Pipeline:

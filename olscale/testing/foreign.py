@@ -58,6 +58,7 @@ def foreign_checks(name: str, params: Mapping[str, Any] | None = None) -> list[C
             check_predictions_are_classes,
             check_a_stream_that_begins_with_one_class_is_fine,
             check_a_separable_stream_is_learned,
+            check_the_class_that_is_predicted_is_the_likely_one,
         ),
         "regression": (check_predictions_are_numbers, check_a_smooth_target_is_learned),
         "novelty": (check_predictions_are_numbers, check_rows_far_from_all_others_score_lower),
@@ -171,6 +172,21 @@ def check_a_separable_stream_is_learned(make: _Make, classes: int) -> None:
     error = float(np.mean(codes_of(learner.scores(X)) != y))
     chance = 100.0 * (1.0 - 1.0 / classes)
     assert error < 0.2, f"its error is {100 * error:.0f} % where the classes lie far apart; chance has {chance:.0f} %"
+
+
+def check_the_class_that_is_predicted_is_the_likely_one(make: _Make, classes: int) -> None:
+    """Where the model gives probabilities, they stand with its classes: the likeliest is the one that it predicts."""
+    learner = start(make, classes)
+    if not learner.show_probabilities():
+        return
+    X, y = stream(classes, rows=2 * ROWS)
+    learner.learn(X, y)
+    found = learner.scores(X)
+    same = float(np.mean(codes_of(found[:, :-classes]) == np.argmax(found[:, -classes:], axis=1)))
+    assert same > 0.9, (
+        f"of {100 - 100 * same:.0f} % of the rows it predicts another class than the one that it holds to be likeliest: are "
+        "the columns of predict_proba those of classes_?"
+    )
 
 
 def check_a_smooth_target_is_learned(make: _Make, classes: int) -> None:

@@ -195,6 +195,14 @@ class InName(Silent):
         raise NotImplementedError
 
 
+class LikelyInAnotherOrder(Scored):
+    """Its probabilities have the last class first, and ``classes_`` does not say so."""
+
+    def predict_proba(self, X: Any) -> Any:
+        p = np.exp(self.decision_function(X) - self.decision_function(X).max(axis=1, keepdims=True))
+        return (p / p.sum(axis=1, keepdims=True))[:, ::-1]
+
+
 class Outer:
     class Inner(Scored):
         pass

@@ -348,6 +348,7 @@ def test_pipelines_of_river_are_learners() -> None:
         ("CannotBeCloned", {"a copy has the same parameters"}),
         ("KnowsItsProcess", {"another process gives the same predictions"}),
         ("SaysText", {"predictions are classes"}),
+        ("LikelyInAnotherOrder", {"the class that is predicted is the likely one"}),
     ],
 )
 def test_each_check_can_fail(name: str, fails: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
