@@ -58,12 +58,9 @@ def look_of(values: Sequence[str], decimal: bool = True) -> NumberLook | None:
     (None, None, None)
     """
     odd = [value for value in values if not is_number(value)]
-    looks = [value for value in odd if (match := _LOOK.fullmatch(value)) and not (match["after"] or " ")[0].isalpha()]
-    bare = {
-        match["after"] for value in odd if (match := _LOOK.fullmatch(value)) and (match["after"] or " ")[0].isalpha()
-    }
-    if len(bare) == 1:
-        looks = [value for value in odd if _LOOK.fullmatch(value)]
+    found = [(value, match["after"] or "") for value in odd if (match := _LOOK.fullmatch(value))]
+    one_unit = len({after for _, after in found if after[:1].isalpha()}) == 1
+    looks = [value for value, after in found if one_unit or not after[:1].isalpha()]
     count = len(values) - len(odd) + len(looks)
     if not looks or count < _LEAST or count <= _SHARE * len(values):
         return None
