@@ -12,10 +12,11 @@
 #   {{ cron_minute }} {{ cron_hour }} * * * bash THIS-FILE
 # repeats it every night; else a line of cron on the login node that calls sbatch.
 # bash hears of the end of its time first, and passes it on.
-night=
-trap '[ -z "$night" ] || kill -TERM "$night"' TERM
+night= asked=
+trap 'asked=1; [ -z "$night" ] || kill -TERM "$night"' TERM
 {{ command }} &
 night=$!
+[ -z "$asked" ] || kill -TERM "$night"  # heard before there was anybody to pass it on to
 wait "$night"; code=$?
 if [ "$code" -gt 128 ]; then wait "$night"; code=$?; fi
 # 75: stopped in time, to be continued; a job that was cancelled stops as well, but is no longer running.
