@@ -8,11 +8,10 @@ import numpy as np
 
 from olscale.bench import peers
 from olscale.bench.base import Contestant, Figure, compare
-from olscale.bench.kernel_limits import bare_features, bare_rows, kernel_rows, support_of
+from olscale.bench.kernel_limits import bare_features, bare_rows, kernel_rows, space_of, support_of
 from olscale.bench.linear import feed, learner, untrained
 from olscale.bench.peers import to_scipy
 from olscale.compiled.csr import CSR, read_only
-from olscale.compiled.pages import aligned_space
 from olscale.data.chunk import Chunk
 from olscale.learners.contract.fused_settings import fuse
 from olscale.learners.kernels import GAUSSIAN, Kernel
@@ -170,7 +169,7 @@ def _kernel_rows(rounds: int, rows: int = 400) -> list[Figure]:
     for d, B in product(*_SIZES):
         X, S = rng.normal(size=(rows, d)) / np.sqrt(d), rng.normal(size=(B, d)) / np.sqrt(d)
         support, sparse = support_of(_as_sparse(S), d), _as_sparse(X)
-        space = np.empty(d, np.int32), np.empty(d), aligned_space(len(support.sizes))
+        space = space_of(d, len(support.sizes))
         sizes = np.sum(S * S, axis=1)
         gemv = f"BLAS gemv and numpy.exp, d = {d}, B = {B}"
 

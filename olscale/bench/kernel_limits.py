@@ -11,7 +11,9 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.support_arrays import empty_support, grow_places
+from olscale.compiled.rows_together import borrowed_together, fill_cache, multiply_together, together_space
+from olscale.compiled.simd.row_tiles import ROWS
+from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
 from olscale.compiled.support_vectors import SupportVectors, find_places, put
 from olscale.data.chunk import Chunk
 from olscale.data.transforms.fourier import set_angles, set_features
@@ -25,7 +27,7 @@ def bare_rows(stream: Sequence[Chunk], gamma: float, B: int) -> Contestant:
     X: Any = stream[0].X
     support = support_of(CSR(X.indptr[: B + 1], *X[1:]), stream[0].columns)
     room, kernel = len(support.sizes), Kernel(GAUSSIAN, gamma, 0.0, 1)
-    space = np.empty(stream[0].columns, np.int32), np.empty(stream[0].columns), aligned_space(room)
+    space = space_of(stream[0].columns, room)
 
     def run(_: object) -> None:
         for chunk in stream:
@@ -45,13 +47,25 @@ def bare_features(stream: Sequence[Chunk], gamma: float, D: int) -> Contestant:
     return Contestant(f"bare cosines and sines, D = {D}", run, sum(map(len, stream)) / 1e6)
 
 
+def space_of(columns: int, slots: int) -> tuple[Any, ...]:
+    """Return the space in which `kernel_rows` works."""
+    return np.empty(columns, np.int32), np.empty(columns), aligned_space(slots), together_space(columns, slots)
+
+
 @compiled
-def kernel_rows(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any) -> None:
+def kernel_rows(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, together: Any) -> None:
     """Set `k` to the kernel values of one row of `X` after another."""
     X, support, at, value, k = borrowed_rows(X), borrowed_support(support), borrowed(at), borrowed(value), borrowed(k)
-    for i in range(X.indptr.shape[0] - 1):
-        found, square = find_places(support, X, i, at, value)
-        raw_row(kernel, support, at, value, found, square, k)
+    together, rows = borrowed_together(together), X.indptr.shape[0] - 1
+    begun, done = 0, 0
+    for i in range(rows):
+        if i >= done and fill_cache(support, X, i) and multiply_together(support, X, i, rows, at, together):
+            begun, done = i, i + ROWS
+        if i < done:
+            k, square = together.products[i - begun], together.squares[i - begun]
+        else:
+            found, square = find_places(support, X, i, at, value)
+            raw_row(kernel, support, at, value, found, square, k)
         finish_row(kernel, support, square, k)
 
 
@@ -77,6 +91,6 @@ def support_of(rows: CSR, columns: int) -> SupportVectors:
     """Return support vectors that are the rows."""
     count = len(rows.indptr) - 1
     arrays = grow_places(empty_support(columns, count, count), columns)
-    support = SupportVectors(*(arrays[name] for name in SupportVectors._fields))
+    support = support_vectors(arrays)
     _put_all(support, rows)
     return support

@@ -7,10 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.pages import aligned_space
-from olscale.compiled.support_vectors import WIDTH
+from olscale.compiled.simd.vectors import VECTOR
+from olscale.compiled.support_vectors import WIDTH, SupportVectors
 
 GROWING = ("values", "feature", "free", "holders", "held", "sizes", "born")
 """Arrays whose size depends on the rows."""
+
+STATE = SupportVectors._fields[:-1]
+"""Arrays that make a set what it is."""
+
+
+def support_vectors(arrays: Mapping[str, NDArray[Any]]) -> SupportVectors:
+    """Return the set of these arrays, with others or not; nothing counts as changed."""
+    changed = np.zeros(len(arrays["sizes"]) // VECTOR, np.bool_)
+    return SupportVectors(**{name: arrays[name] for name in STATE}, changed=changed)
 
 
 def empty_support(columns: int, slots: int, most: int) -> dict[str, NDArray[Any]]:

@@ -20,6 +20,7 @@ from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import lowest_bit
 from olscale.compiled.simd.columns import multiply_places
 from olscale.compiled.simd.lowest import lowest_of
+from olscale.compiled.simd.vectors import VECTOR
 
 FAINT = 1e-12
 """Share of the largest entry below which an entry of a merged vector is left out."""
@@ -50,6 +51,8 @@ class SupportVectors(NamedTuple):
         Number of the vector.
     counts : int64 array of shape (4,)
         Vectors, places with a feature, vectors there ever were, and most vectors there may be.
+    changed : bool array of shape (slots / 8,)
+        Of eight slots each, whether any has changed since somebody set this to False. It is no part of a state.
     """
 
     values: NDArray[np.float64]
@@ -61,6 +64,7 @@ class SupportVectors(NamedTuple):
     sizes: NDArray[np.float64]
     born: NDArray[np.int64]
     counts: NDArray[np.int64]
+    changed: NDArray[np.bool_]
 
 
 @inlined
@@ -131,6 +135,7 @@ def put(support: Any, slot: int, X: Any, i: int, size: float) -> None:
             hold(support, slot, place)
             values[place, column] = X.data[p]
     support.sizes[slot] = size
+    support.changed[slot // VECTOR] = True
     support.born[slot] = support.counts[2]
     support.counts[2] += 1
     support.counts[0] = max(support.counts[0], slot + 1)
@@ -154,6 +159,7 @@ def take_out(support: Any, slot: int) -> None:
             values[place, column] = 0.0
             release(support, place)
     support.sizes[slot], support.born[slot] = 0.0, -1
+    support.changed[slot // VECTOR] = True
 
 
 @inlined
@@ -186,6 +192,7 @@ def drop(support: Any, slot: int) -> int:
                 source[place, a] = 0.0
         support.sizes[slot], support.born[slot] = support.sizes[last], support.born[last]
         support.sizes[last], support.born[last] = 0.0, -1
+        support.changed[last // VECTOR] = True
     support.counts[0] = last
     return last
 
@@ -218,6 +225,7 @@ def merge(support: Any, slot: int, other: int, share: float) -> None:
                     release(support, place)
         support.held[slot, word] = kept
     support.sizes[slot] = square
+    support.changed[slot // VECTOR] = True
 
 
 @compiled

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr, rows_of, values_of
-from olscale.compiled.support_arrays import empty_support, grow_places, grow_slots
+from olscale.compiled.support_arrays import empty_support, grow_places, grow_slots, support_vectors
 from olscale.compiled.support_vectors import SupportVectors
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
@@ -110,7 +110,7 @@ class FusedVectors(FusedSettings):
                 self._shared[n] = shared._replace(at=at, born=born)
 
     def _support(self) -> SupportVectors:
-        return SupportVectors(*(self._arrays[name] for name in SupportVectors._fields))
+        return support_vectors(self._arrays)
 
     def _keep(self, values: float) -> None:
         """Keep the vectors that a setting has; where that does not pay for rows of so many values, let all go on alone."""

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows, read_only, read_only_csr
 from olscale.compiled.decorator import is_ours, uncached
 from olscale.compiled.pages import aligned_space
-from olscale.compiled.support_arrays import GROWING, check_support, empty_support, grow_places, grow_slots
-from olscale.compiled.support_vectors import SupportVectors
+from olscale.compiled.rows_together import together_space
+from olscale.compiled.support_arrays import (
+    GROWING,
+    STATE,
+    check_support,
+    empty_support,
+    grow_places,
+    grow_slots,
+    support_vectors,
+)
 from olscale.errors import ParameterError
 from olscale.learners.contract.cost import EstimatesCost
 from olscale.learners.contract.detector import OnePassDetector
@@ -147,7 +155,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
 
     def _model(self) -> Model:
         state = self.state_
-        support = SupportVectors(*(state[name] for name in SupportVectors._fields))
+        support = support_vectors(state)
         kernel = Kernel(KERNELS.index(self.kernel), float(state["gamma"][0]), float(self.coef0), int(self.degree))
         arrays = {name: state[name] for name in ("alpha", "scale", "offset", "memory", "matrix")}
         return Model(support, **arrays, kernel=kernel)
@@ -158,7 +166,8 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
         entries = max(self.state_["values"].shape[1], longest)
         f, target, margin, step = np.zeros((4, outputs))
         at, value = np.empty(entries, dtype=np.int32), np.empty(entries)
-        return Space(f, target, margin, np.zeros(outputs, np.bool_), step, at, value, np.empty(slots), np.empty(slots))
+        aims = f, target, margin, np.zeros(outputs, np.bool_), step
+        return Space(*aims, at, value, np.empty(slots), np.empty(slots), together_space(entries, slots))
 
     def _grow(self, entries: int) -> None:
         """Make room for a vector of so many entries."""
@@ -182,9 +191,7 @@ class SupportVectorLearner(WidthLearner, FusesSettings, EstimatesCost):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Continue from `state`, whose support vectors may take more room than those of now."""
-        check_support(
-            {name: state[name] for name in SupportVectors._fields if name in state}, len(self.state_["place"])
-        )
+        check_support({name: state[name] for name in STATE if name in state}, len(self.state_["place"]))
         empty = self.state_["matrix"].shape  # which may have columns beside the square of the vectors
         growing = {*GROWING, "alpha", "matrix"}
         for name in growing & state.keys() & self.state_.keys():

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
+from olscale.compiled.rows_together import fill_cache, multiply_together, renew, take_products
+from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
 from olscale.learners.kernel_aim import aim, is_known
 from olscale.learners.kernel_model import KernelRow, Model, borrowed_model, borrowed_space, combine
-from olscale.learners.kernels import finish_row, own_value, raw_row, size_of
+from olscale.learners.kernels import LAPLACIAN, finish_row, own_value, raw_row, size_of
 from olscale.learners.shared_values import borrowed_values, note_vectors, row_square, take_values
 
 
@@ -60,23 +62,31 @@ def learn_and_score(
     X, (low, high) = borrowed_rows(X), limits
     model, space = borrowed_model(model), borrowed_space(space)
     support, kernel = model.support, model.kernel
-    f, target, margin, wrong, step, at, value, k, other = space
+    f, target, margin, wrong, step, at, value, k, other, together = space
+    begun, done = first, first  # of the rows whose products were made together last
     rows, outputs = scores.shape
     shared, alone = borrowed_values(shared), shared.values.shape[0] == 0
     for i in range(first, rows):
         learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
-        if alone:
+        begins = alone and i >= done and fill_cache(support, X, i) and kernel.kind != LAPLACIAN
+        if begins and multiply_together(support, X, i, rows, at, together):
+            begun, done = i, i + ROWS
+        found, ready = 0, i < done
+        if ready:
+            square = take_products(together, i - begun, support.counts[0], k)
+        elif alone:
             found, square = find_places(support, X, i, at, value)
         else:
-            found, square = 0, row_square(X, i)
+            square = row_square(X, i)
         if not (low <= square <= high) and unusable(X, i, square, low, high):
             scores[i:] = np.nan
             break
         size = size_of(kernel, X, i, square)
         if alone:
-            raw_row(kernel, support, at, value, found, size, k)
+            if not ready:
+                raw_row(kernel, support, at, value, found, size, k)
             finish_row(kernel, support, size, k)
         else:
             take_values(shared, i, model, size, k)
@@ -106,6 +116,8 @@ def learn_and_score(
             )
             if learn_row(rule, model, row):
                 updates[0] += 1
+            if i + 1 < done:
+                renew(support, X, begun, at, together)
             if not alone:
                 note_vectors(shared, support, i)
     return int(rows)

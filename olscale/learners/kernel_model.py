@@ -9,6 +9,7 @@ from olscale.compiled.csr import CSR
 from olscale.compiled.decorator import inlined
 from olscale.compiled.dot import vector_dot
 from olscale.compiled.intrinsics import borrowed, flat
+from olscale.compiled.rows_together import RowsTogether, borrowed_together
 from olscale.compiled.support_vectors import SupportVectors, put
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.kernels import Kernel
@@ -61,6 +62,8 @@ class Space(NamedTuple):
         Space for the new coefficients.
     at, value, k, other : array
         Space for the places, the values and the kernel values of another row; `k` has those of this one.
+    together : RowsTogether
+        Space for rows whose products are made together.
     """
 
     f: FloatArray
@@ -72,10 +75,11 @@ class Space(NamedTuple):
     value: FloatArray
     k: FloatArray
     other: FloatArray
+    together: RowsTogether
 
 
 class KernelRow(NamedTuple):
-    """A row to learn, with the arrays of `Space`.
+    """A row to learn, with arrays of `Space`.
 
     Parameters
     ----------
@@ -120,6 +124,7 @@ def borrowed_support(of: Any) -> Any:
         borrowed(of.sizes),
         borrowed(of.born),
         borrowed(of.counts),
+        borrowed(of.changed),
     )
 
 
@@ -134,7 +139,8 @@ def borrowed_model(model: Any) -> Any:
 def borrowed_space(of: Any) -> Any:
     """Return the space with arrays that nobody owns."""
     aims = borrowed(of.f), borrowed(of.target), borrowed(of.margin), borrowed(of.wrong), borrowed(of.step)
-    return Space(*aims, borrowed(of.at), borrowed(of.value), borrowed(of.k), borrowed(of.other))
+    rows = borrowed(of.at), borrowed(of.value), borrowed(of.k), borrowed(of.other), borrowed_together(of.together)
+    return Space(*aims, *rows)
 
 
 @inlined

@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.row_layout import borrowed_rows
+from olscale.compiled.rows_together import RowsTogether, fill_cache, multiply_together
+from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, put, take_out
 from olscale.learners.contract.learner import FloatArray
 from olscale.learners.contract.usable_rows import unusable
-from olscale.learners.kernels import finish_row, raw_row, size_of
+from olscale.learners.kernels import LAPLACIAN, finish_row, raw_row, size_of
 
 
 class SharedValues(NamedTuple):
@@ -130,10 +132,18 @@ def set_values(
         put(support, slot, X, i, size_of(kernel, X, i, square))
         came[i] = slot
         rows += 1
+    position, squares, done = np.empty(at.shape[0], np.int32), np.empty(ROWS), 0
     for i in range(rows):
-        found, square = find_places(support, X, i, at, value)
-        size = size_of(kernel, X, i, square)
-        raw_row(kernel, support, at, value, found, size, values[i])
+        if i >= done and fill_cache(support, X, i) and kernel.kind != LAPLACIAN:
+            together = RowsTogether(position, squares, values[i : i + ROWS])
+            if multiply_together(support, X, i, rows, at, together):
+                done = i + ROWS
+        if i < done:
+            size = squares[i + ROWS - done]
+        else:
+            found, square = find_places(support, X, i, at, value)
+            size = size_of(kernel, X, i, square)
+            raw_row(kernel, support, at, value, found, size, values[i])
         if finished:
             finish_row(kernel, support, size, values[i])
     return rows

@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
+from olscale.compiled.rows_together import RowsTogether, fill_cache, multiply_together
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.compiled.simd.features import gaussian_values
-from olscale.compiled.support_arrays import check_support, empty_support, grow_places
-from olscale.compiled.support_vectors import SupportVectors, find_places, products, put
+from olscale.compiled.simd.row_tiles import ROWS
+from olscale.compiled.support_arrays import STATE, check_support, empty_support, grow_places, support_vectors
+from olscale.compiled.support_vectors import find_places, products, put
 from olscale.data.transforms.kernel_features import KernelFeatures, mark_long_rows
 from olscale.errors import ParameterError
 from olscale.system.memory import memory_bytes
@@ -34,22 +36,30 @@ def _put_rows(X: Any, support: Any) -> None:
 
 
 @compiled
-def _set_values(X: Any, first: int, support: Any, gamma: float, at: Any, value: Any, K: Any) -> None:
+def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: Any) -> None:
     """Set the rows of `K` to the kernel values of rows from `first` on with all vectors."""
+    (at, value, position, squares), done = space, 0
     for i in range(K.shape[0]):
-        found, square = find_places(support, X, first + i, at, value)
-        products(support, at, value, found, K[i])
+        if i >= done and fill_cache(support, X, first + i):
+            together = RowsTogether(position, squares, K[i : i + ROWS])
+            if multiply_together(support, X, first + i, first + K.shape[0], at, together):
+                done = i + ROWS
+        if i < done:
+            square = squares[i + ROWS - done]
+        else:
+            found, square = find_places(support, X, first + i, at, value)
+            products(support, at, value, found, K[i])
         gaussian_values(support.counts[0], gamma, square, support.sizes, K[i])
         if not np.isfinite(square):  # a distance that is no number counts as 0
             K[i, :] = np.nan
 
 
 @compiled
-def _set_features(X: Any, support: Any, gamma: float, panels: Any, at: Any, value: Any, out: Any) -> None:
+def _set_features(X: Any, support: Any, gamma: float, panels: Any, space: Any, out: Any) -> None:
     K = np.zeros((_BLOCK, support.sizes.shape[0]))
     for first in range(0, out.shape[0], _BLOCK):
         rows = min(_BLOCK, out.shape[0] - first)
-        _set_values(X, first, support, gamma, at, value, K[:rows])
+        _set_values(X, first, support, gamma, space, K[:rows])
         for n in range(panels.shape[0]):
             for i in range(rows):
                 multiply_dense(K[i], panels[n], out[first + i, n * _PANEL :])
@@ -117,11 +127,11 @@ class Nystroem(KernelFeatures):
         arrays = grow_places(
             empty_support(columns, self.features, self.features), int(rows.indptr[-1] - rows.indptr[0])
         )
-        self._support = SupportVectors(*(arrays[name] for name in SupportVectors._fields))
+        self._support = support_vectors(arrays)
         _put_rows(rows, self._support)
         count, slots = rows_of(rows), len(self._support.sizes)
         K = np.zeros((count, slots))
-        _set_values(rows, 0, self._support, self._gamma(columns), *self._space(rows), K)
+        _set_values(rows, 0, self._support, self._gamma(columns), self._space(rows), K)
         with threadpool_limits(limits=1):  # sums of several threads would have other bits
             values, vectors = np.linalg.eigh(K[:, :count])
         used = np.flatnonzero(values > _LEAST_EIGENVALUE * values.max(initial=0.0))[::-1]
@@ -132,26 +142,26 @@ class Nystroem(KernelFeatures):
     def apply(self, X: Rows, columns: int) -> Rows:
         """Return the features of each row, dense."""
         rows, out = _rows_for_loops(X), np.empty((rows_of(X), len(self._panels) * _PANEL))
-        _set_features(rows, self._support, self._gamma(columns), self._panels, *self._space(rows), out)
+        _set_features(rows, self._support, self._gamma(columns), self._panels, self._space(rows), out)
         mark_long_rows(rows, out)
         return np.ascontiguousarray(out[:, : self.features])
 
     def state(self) -> dict[str, NDArray[Any]]:
-        return {**super().state(), **self._support._asdict(), "panels": self._panels}
+        return {**super().state(), **{name: getattr(self._support, name) for name in STATE}, "panels": self._panels}
 
     def restore(self, state: Mapping[str, NDArray[Any]], columns: int) -> None:
-        own = {name: array for name, array in state.items() if name in (*SupportVectors._fields, "panels")}
+        own = {name: array for name, array in state.items() if name in (*STATE, "panels")}
         super().restore({name: array for name, array in state.items() if name not in own}, columns)
         panels = own.pop("panels", np.empty(0))
         check_support(own, columns)
         slots = len(own["sizes"])
         if (panels.shape, panels.dtype.str) != ((-(-self.features // _PANEL), slots, _PANEL), "<f8"):
             raise ValueError(f"transform {self.name} has panels of shape {panels.shape}")
-        self._support, self._panels = SupportVectors(**own), panels
+        self._support, self._panels = support_vectors(own), panels
 
-    def _space(self, X: CSR) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _space(self, X: CSR) -> tuple[NDArray[Any], ...]:
         entries = max(self._support.values.shape[1], int(np.diff(X.indptr).max(initial=0)))
-        return np.empty(entries, np.int32), np.empty(entries)
+        return np.empty(entries, np.int32), np.empty(entries), np.empty(entries, np.int32), np.empty(ROWS)
 
 
 def _rows_for_loops(X: Rows) -> CSR:

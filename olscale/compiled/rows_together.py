@@ -1,0 +1,140 @@
+"""Products of a few rows with all support vectors, each of which is then fetched once for all of these rows.
+
+The vectors of rows of many features are more than the processor's first cache holds, and to fetch them takes longer than
+to multiply. So rows that have the same features, as dense ones without zeros do, are taken four at a time. Where an update
+changes a vector, its products with the rows that are left are made anew: the bits are those of one row after another.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.intrinsics import borrowed
+from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
+from olscale.compiled.simd.vectors import VECTOR
+from olscale.compiled.support_vectors import WIDTH
+
+LEAST_PRODUCTS = 4096
+"""Products of a row and all vectors from which rows are taken together: the vectors fill the first cache, 32 kB, then."""
+
+
+class RowsTogether(NamedTuple):
+    """Space for a few rows.
+
+    Parameters
+    ----------
+    position : int32 array of shape (places,)
+        Where in a row the feature of a place is.
+    squares : float64 array of shape (rows,)
+        Squared norms.
+    products : float64 array of shape (rows, slots)
+        Products with the vectors.
+    """
+
+    position: NDArray[np.int32]
+    squares: NDArray[np.float64]
+    products: NDArray[np.float64]
+
+
+def together_space(entries: int, slots: int) -> RowsTogether:
+    """Return the space for rows and vectors of so many entries."""
+    return RowsTogether(np.empty(entries, np.int32), np.empty(ROWS), np.empty((ROWS, slots)))
+
+
+@inlined
+def borrowed_together(of: Any) -> Any:
+    """Return the space with arrays that nobody owns."""
+    return RowsTogether(borrowed(of.position), borrowed(of.squares), borrowed(of.products))
+
+
+@inlined
+def fill_cache(support: Any, X: Any, i: int) -> bool:
+    """Tell whether the vectors, as far as the row has their features, are more than the first cache."""
+    return bool((X.indptr[i + 1] - X.indptr[i]) * support.counts[0] >= LEAST_PRODUCTS)
+
+
+@compiled
+def multiply_together(support: Any, X: Any, i: int, last: int, at: Any, space: Any) -> bool:
+    """Set the squares and products of `ROWS` rows from `i` on in `space`; False if they are not taken together.
+
+    They are not where so many do not come before `last`, and where they have different features.
+    """
+    length = X.indptr[i + 1] - X.indptr[i]
+    if i + ROWS > last or not _have_same_features(X, i, length):
+        return False
+    support.changed[:] = False
+    _multiply(support, X, i, length, at, space)
+    return True
+
+
+@inlined
+def take_products(space: Any, row: int, count: int, k: Any) -> float:
+    """Set `k` to the products of one of the rows with so many vectors, in whole vectors of eight; return its square."""
+    for s in range((count + VECTOR - 1) // VECTOR * VECTOR):
+        k[s] = space.products[row, s]
+    return float(space.squares[row])
+
+
+@inlined
+def renew(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
+    """Make the products of `ROWS` rows from `i` on anew for vectors that have changed."""
+    if support.changed.any():
+        _multiply_changed(support, X, i, at, space)
+        support.changed[:] = False
+
+
+@inlined
+def _have_same_features(X: Any, i: int, length: int) -> bool:
+    first = X.indptr[i]
+    for r in range(1, ROWS):
+        if X.indptr[i + r + 1] - X.indptr[i + r] != length:
+            return False
+    features = X.indices[first : first + length]
+    for r in range(1, ROWS):
+        others, differ = X.indices[first + r * length : first + (r + 1) * length], np.int32(0)
+        if features[0] != others[0]:
+            return False
+        for p in range(length):  # to the end: so it is done sixteen at a time
+            differ |= features[p] ^ others[p]
+        if differ != 0:
+            return False
+    return True
+
+
+@inlined
+def _multiply(support: Any, X: Any, i: int, length: int, at: Any, space: Any) -> None:
+    (position, squares, K), first, found = space, X.indptr[i], 0
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for p in range(first, first + length):
+        a += X.data[p] * X.data[p]
+        b += X.data[p + length] * X.data[p + length]
+        c += X.data[p + 2 * length] * X.data[p + 2 * length]
+        d += X.data[p + 3 * length] * X.data[p + 3 * length]
+        place = support.place[X.indices[p]]
+        if place >= 0:
+            at[found], position[found] = place, p - first
+            found += 1
+    squares[0], squares[1], squares[2], squares[3] = a, b, c, d
+    count = support.counts[0]
+    for block in range((count + WIDTH - 1) // WIDTH):
+        vectors = (min(WIDTH, count - block * WIDTH) + VECTOR - 1) // VECTOR
+        values, sums = support.values[block], K[:, block * WIDTH :]
+        multiply_rows(at, position, found, X.data, first, length, values, 0, vectors, sums)
+
+
+@compiled
+def _multiply_changed(support: Any, X: Any, i: int, at: Any, space: Any) -> None:
+    (position, _, K), first, found = space, X.indptr[i], 0
+    length = X.indptr[i + 1] - first
+    for p in range(first, first + length):
+        place = support.place[X.indices[p]]
+        if place >= 0:
+            at[found], position[found] = place, p - first
+            found += 1
+    for vector in range(support.changed.shape[0]):
+        if support.changed[vector]:
+            block, column = vector * VECTOR // WIDTH, vector * VECTOR % WIDTH
+            values, sums = support.values[block], K[:, block * WIDTH :]
+            multiply_rows(at, position, found, X.data, first, length, values, column, 1, sums)
