@@ -13,6 +13,7 @@ from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.recipe import check_arguments
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.lookup import look_up
+from olscale.learners.contract.parameters import Choice
 from olscale.learners.contract.version import learner_version
 from olscale.registry import Registry
 from olscale.system.interrupts import let_interrupt_out, text_of
@@ -181,7 +182,13 @@ def _make(name: str, params: dict[str, Any]) -> Learner:
     if not is_learner(target):
         return ForeignLearner(name, target, params, str(version))
     check_arguments(name, target, params)
-    learner = target(**params)
+    domains = getattr(target, "domains", {})
+    words = {
+        key: domain.word_of(params[key])
+        for key, domain in domains.items()
+        if isinstance(domain, Choice) and key in params
+    }
+    learner = target(**params | words)
     learner.resolved_params()
     learner.version = version  # type: ignore[misc,assignment]
     return learner

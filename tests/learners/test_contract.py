@@ -153,3 +153,11 @@ def _fails(check: Callable[[], None]) -> bool:
 def test_parameters_are_finite(learner: str, parameter: str, value: float) -> None:
     with pytest.raises(ParameterError, match=f"parameter {parameter} was .*, expected a (whole )?number"):
         make_learner(learner, {parameter: value})
+
+
+def test_words_are_what_a_command_line_reads_as_values() -> None:
+    """``form=true`` is no truth value, and ``scaling=none`` not nothing: both are words."""
+    assert make_learner("projectron", {"form": True}).resolved_params()["form"] == "true"
+    assert make_learner("ridge", {"scaling": None}).resolved_params()["scaling"] == "none"
+    with pytest.raises(ParameterError, match="parameter form was False, expected one of 'true', 'budget'"):
+        make_learner("projectron", {"form": False})

@@ -93,6 +93,11 @@ class Choice:
             raise _refuse(name, value, self)
         return str(value)
 
+    def word_of(self, value: Any) -> Any:
+        """Return the word that `value` is read as where nobody quotes it (``true``, ``false``, ``none``); else `value`."""
+        word = str(value).lower()
+        return word if (value is None or isinstance(value, bool)) and word in self.words else value
+
     def __str__(self) -> str:
         return "one of " + ", ".join(repr(word) for word in self.words)
 
