@@ -11,7 +11,7 @@ from olscale.compiled.decorator import compiled
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.pages import aligned_space
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.rows_together import borrowed_together, fill_cache, multiply_together, together_space
+from olscale.compiled.rows_together import borrowed_together, may_go_together, multiply_together, together_space
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
 from olscale.compiled.support_vectors import SupportVectors, find_places, put
@@ -59,7 +59,7 @@ def kernel_rows(X: Any, support: Any, kernel: Any, at: Any, value: Any, k: Any, 
     together, rows = borrowed_together(together), X.indptr.shape[0] - 1
     begun, done = 0, 0
     for i in range(rows):
-        if i >= done and fill_cache(support, X, i) and multiply_together(support, X, i, rows, at, together):
+        if i >= done and may_go_together(support, X, i, rows) and multiply_together(support, X, i, at, together):
             begun, done = i, i + ROWS
         if i < done:
             k, square = together.products[i - begun], together.squares[i - begun]

@@ -50,19 +50,24 @@ def borrowed_together(of: Any) -> Any:
 
 
 @inlined
-def fill_cache(support: Any, X: Any, i: int) -> bool:
-    """Tell whether the vectors, as far as the row has their features, are more than the first cache."""
-    return bool((X.indptr[i + 1] - X.indptr[i]) * support.counts[0] >= LEAST_PRODUCTS)
+def may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
+    """Tell whether `ROWS` rows from `i` on, before row `last`, are worth a call: at a glance, for that takes its time.
+
+    They are where the vectors, as far as the row has their features, are more than the first cache, and where the next row
+    has as many features, the first and the last of which are the same.
+    """
+    first, second = X.indptr[i], X.indptr[i + 1]
+    length = second - first
+    if length * support.counts[0] < LEAST_PRODUCTS or i + ROWS > last or X.indptr[i + 2] - second != length:
+        return False
+    return bool(X.indices[first] == X.indices[second] and X.indices[second - 1] == X.indices[second + length - 1])
 
 
 @compiled
-def multiply_together(support: Any, X: Any, i: int, last: int, at: Any, space: Any) -> bool:
-    """Set the squares and products of `ROWS` rows from `i` on in `space`; False if they are not taken together.
-
-    They are not where so many do not come before `last`, and where they have different features.
-    """
+def multiply_together(support: Any, X: Any, i: int, at: Any, space: Any) -> bool:
+    """Set the squares and products of `ROWS` rows from `i` on in `space`; False where they have different features."""
     length = X.indptr[i + 1] - X.indptr[i]
-    if i + ROWS > last or not _have_same_features(X, i, length):
+    if not _have_same_features(X, i, length):
         return False
     support.changed[:] = False
     _multiply(support, X, i, length, at, space)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.decorator import INLINED, compiled
 from olscale.compiled.row_layout import borrowed_rows, is_tuple_of
-from olscale.compiled.rows_together import fill_cache, multiply_together, renew, take_products
+from olscale.compiled.rows_together import may_go_together, multiply_together, renew, take_products
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, has_room
 from olscale.learners.contract.learner import FloatArray
@@ -70,8 +70,8 @@ def learn_and_score(
         learns = learning and is_known(y[i])
         if learns and not has_room(support, X.indptr[i + 1] - X.indptr[i]):
             return i
-        begins = alone and i >= done and fill_cache(support, X, i) and kernel.kind != LAPLACIAN
-        if begins and multiply_together(support, X, i, rows, at, together):
+        begins = alone and i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN
+        if begins and multiply_together(support, X, i, at, together):
             begun, done = i, i + ROWS
         found, ready = 0, i < done
         if ready:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import borrowed
 from olscale.compiled.row_layout import borrowed_rows
-from olscale.compiled.rows_together import RowsTogether, fill_cache, multiply_together
+from olscale.compiled.rows_together import RowsTogether, may_go_together, multiply_together
 from olscale.compiled.simd.row_tiles import ROWS
 from olscale.compiled.support_vectors import find_places, put, take_out
 from olscale.learners.contract.learner import FloatArray
@@ -134,9 +134,9 @@ def set_values(
         rows += 1
     position, squares, done = np.empty(at.shape[0], np.int32), np.empty(ROWS), 0
     for i in range(rows):
-        if i >= done and fill_cache(support, X, i) and kernel.kind != LAPLACIAN:
+        if i >= done and may_go_together(support, X, i, rows) and kernel.kind != LAPLACIAN:
             together = RowsTogether(position, squares, values[i : i + ROWS])
-            if multiply_together(support, X, i, rows, at, together):
+            if multiply_together(support, X, i, at, together):
                 done = i + ROWS
         if i < done:
             size = squares[i + ROWS - done]

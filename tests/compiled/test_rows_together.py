@@ -10,7 +10,7 @@ import pytest
 from olscale.compiled import rows_together
 from olscale.compiled.csr import CSR, read_only_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows_together import fill_cache, multiply_together, renew, together_space
+from olscale.compiled.rows_together import may_go_together, multiply_together, renew, together_space
 from olscale.compiled.simd import row_tiles
 from olscale.compiled.simd.row_tiles import ROWS, multiply_rows
 from olscale.compiled.support_arrays import empty_support, grow_places, support_vectors
@@ -38,8 +38,8 @@ def _products(support: Any, X: Any, i: int, at: Any, value: Any, k: Any) -> floa
 
 
 @compiled
-def _fill_cache(support: Any, X: Any, i: int) -> bool:
-    return fill_cache(support, X, i)
+def _may_go_together(support: Any, X: Any, i: int, last: int) -> bool:
+    return may_go_together(support, X, i, last)
 
 
 @compiled
@@ -91,7 +91,7 @@ def test_products_are_those_of_each_row(count: int, share: float) -> None:
     """For rows with all features and rows that share some, of which vectors lack some."""
     support, X, space = vectors(count), rows(9, 1, share), together_space(COLUMNS, SLOTS)
     for first in (0, 5):
-        assert multiply_together(support, X, first, 9, np.empty(COLUMNS, np.int32), space)
+        assert multiply_together(support, X, first, np.empty(COLUMNS, np.int32), space)
         check(support, X, first, space)
 
 
@@ -104,13 +104,15 @@ def test_rows_of_other_features_go_alone(odd: int, all_lack: list[int], one_lack
     X[:, all_lack] = 0.0
     X[odd] = rows(1, 3).data
     X[odd, one_lacks] = 0.0
-    assert not multiply_together(support, read_only_csr(X), 0, 8, at, space)
-    assert multiply_together(support, read_only_csr(X), 4, 8, at, space)
-    assert not multiply_together(support, read_only_csr(X), 5, 8, at, space)  # that is three
+    found = read_only_csr(X)
+    assert not multiply_together(support, found, 0, at, space)
+    assert multiply_together(support, found, 4, at, space)
+    assert _may_go_together(support, found, 4, 8)
+    assert not _may_go_together(support, found, 5, 8)  # that is three
 
 
 def test_rows_are_taken_together_where_the_vectors_fill_the_cache() -> None:
-    assert [_fill_cache(vectors(n), rows(1, 3), 0) for n in (58, 59)] == [False, True]
+    assert [_may_go_together(vectors(n), rows(4, 3), 0, 4) for n in (58, 59)] == [False, True]
     assert 58 * COLUMNS < rows_together.LEAST_PRODUCTS <= 59 * COLUMNS
 
 
@@ -118,7 +120,7 @@ def test_vectors_may_change_between_the_rows() -> None:
     """One that is put in, in a slot and behind the last, one replaced, one dropped for the last, two merged."""
     support, X, space = vectors(60), rows(4, 4), together_space(COLUMNS, SLOTS)
     at, others = np.empty(COLUMNS, np.int32), rows(8, 5)
-    assert multiply_together(support, X, 0, 4, at, space)
+    assert multiply_together(support, X, 0, at, space)
 
     def replace(slot: int, row: int) -> None:
         _take_out(support, slot)

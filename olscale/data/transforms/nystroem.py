@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, read_only, rows_of, to_csr
 from olscale.compiled.decorator import compiled
-from olscale.compiled.rows_together import RowsTogether, fill_cache, multiply_together
+from olscale.compiled.rows_together import RowsTogether, may_go_together, multiply_together
 from olscale.compiled.simd.columns import multiply_dense
 from olscale.compiled.simd.features import gaussian_values
 from olscale.compiled.simd.row_tiles import ROWS
@@ -40,9 +40,9 @@ def _set_values(X: Any, first: int, support: Any, gamma: float, space: Any, K: A
     """Set the rows of `K` to the kernel values of rows from `first` on with all vectors."""
     (at, value, position, squares), done = space, 0
     for i in range(K.shape[0]):
-        if i >= done and fill_cache(support, X, first + i):
+        if i >= done and may_go_together(support, X, first + i, first + K.shape[0]):
             together = RowsTogether(position, squares, K[i : i + ROWS])
-            if multiply_together(support, X, first + i, first + K.shape[0], at, together):
+            if multiply_together(support, X, first + i, at, together):
                 done = i + ROWS
         if i < done:
             square = squares[i + ROWS - done]
