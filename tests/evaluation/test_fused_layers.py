@@ -83,6 +83,7 @@ def test_settings_of_the_same_sums_are_one_group(tmp_path: Path) -> None:
     assert [run.params["forget"] for group in groups if not group.summed for run in group.runs] == [0.1]
 
 
+@pytest.mark.long
 def test_workers_share_the_sums_to_the_same_bytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cluster: Cluster
 ) -> None:

@@ -123,6 +123,7 @@ def test_the_model_can_be_made_again_and_kept(stream: Path, tmp_path: Path) -> N
         np.testing.assert_array_equal(kept.learner.state()[name], array)
 
 
+@pytest.mark.long
 def test_workers_and_this_process_write_the_same_bytes(stream: Path, tmp_path: Path, cluster: Cluster) -> None:
     """The folds of a permuted order too, and a learner beside it that knows no sums."""
     protocol = {"test_only": True, "split": "kfold", "folds": 2}

@@ -115,6 +115,7 @@ def ends(path: Path, *learners: str, **protocol: Any) -> dict[str, set[tuple[str
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_missing_values_end_every_learner_in_the_same_words(spoil: Any, value: float) -> None:
     said = {("diverged", f"diverged at row 150: {MISSING if np.isnan(value) else INFINITE}")}
@@ -137,6 +138,7 @@ def test_training_rows_that_are_predicted_again_have_the_numbers_of_the_stream(s
     assert (outcome, reason[:28]) == ("diverged", "diverged at training row 150")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("scale", "how"), [(1e160, "overflows: its length is"), (1e-170, "underflows: its length is")])
 def test_rows_whose_squared_norm_leaves_the_range_end_our_learners(spoil: Any, scale: float, how: str) -> None:
     """Predictions were constant, and the runs ok; the first row, of zeros, is fine."""
