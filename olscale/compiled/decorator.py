@@ -1,5 +1,6 @@
 """The decorator of compiled loops, and a cache that notices every change."""
 
+import gc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -11,6 +12,7 @@ from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numba.extending import register_jitable
 
+from olscale.compiled.inlining import InlinedCompiler
 from olscale.compiled.machine_code import begin_machine_code, end_machine_code, tell_it_is_made
 from olscale.system.source_digest import package_digest
 from olscale.system.user_source import source_digest
@@ -27,7 +29,7 @@ _STAMP = package_digest("compiled", "data", "learners", "bench")
 NO_C_ENTRY = {"no_cfunc_wrapper": True}
 """Options without which numba makes an entry for C that nobody calls, and optimizes the loop once more in it."""
 
-INLINED = {"forceinline": True, **NO_C_ENTRY}
+INLINED = {"forceinline": True, "pipeline_class": InlinedCompiler, **NO_C_ENTRY}
 """Options of code that is to stand where it is called."""
 
 
@@ -78,14 +80,25 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             super().save_overload(sig, data)
 
 
+_SELDOM = (20_000, 50, 1_000)
+"""Thresholds of the garbage collector while numba compiles, which makes many objects that stay: an eighth less time."""
+
+
 class _Compilation(event.Listener):  # type: ignore[misc]
-    """Counts the time of compilation."""
+    """Counts the time of compilation, and has the garbage collector look seldom meanwhile."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[int, int, int]] = []
 
     def on_start(self, event: Any) -> None:
         begin_machine_code()
         tell_it_is_made()
+        self._before.append(gc.get_threshold())
+        if self._before[0][0]:  # else whoever runs this has turned it off
+            gc.set_threshold(*_SELDOM)
 
     def on_end(self, event: Any) -> None:
+        gc.set_threshold(*self._before.pop())
         end_machine_code()
 
 

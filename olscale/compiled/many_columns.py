@@ -21,6 +21,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows
+from olscale.compiled.decorator import INLINED
 from olscale.compiled.row_layout import FOUR, ONE, THREE, TWO, by_layout, prefetch_rows
 from olscale.compiled.simd.columns import move_csr, move_multiply_dense, multiply_csr, multiply_dense
 
@@ -67,7 +68,7 @@ def move_multiply(X: Rows, before: int, a: NDArray[Any], i: int, W: NDArray[Any]
     return dense, csr
 
 
-@overload(csr_scores)
+@overload(csr_scores, jit_options=INLINED)
 def _csr_scores(indices, data, start, stop, W, f):
     def double(indices, data, start, stop, W, f):
         multiply_csr(indices, data, start, stop, W, f)

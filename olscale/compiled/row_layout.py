@@ -10,7 +10,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows
-from olscale.compiled.decorator import NO_C_ENTRY, inlined
+from olscale.compiled.decorator import INLINED, inlined
 from olscale.compiled.intrinsics import borrowed, prefetch
 
 # All of these are unsigned, as positions and features of nonzeros are: a signed one would be asked at each use whether it
@@ -50,7 +50,7 @@ def by_layout(loops: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError("for compiled loops only")
 
     # Strict, it would have the loops name their arguments as `primitive` does.
-    @overload(primitive, strict=False, jit_options=NO_C_ENTRY)
+    @overload(primitive, strict=False, jit_options=INLINED)
     def choose(X: types.Type, *others: types.Type) -> Callable[..., Any]:
         dense, csr = loops(X, *others)
         loop: Callable[..., Any] = csr if is_csr(X) else dense
