@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 from olscale.errors import ParameterError
-from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import ask, is_ours, make_learner
 

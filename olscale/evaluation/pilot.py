@@ -10,9 +10,9 @@ from olscale.compiled.csr import stack_rows, take_rows, values_of
 from olscale.data.chunk import Chunk
 from olscale.data.stream import Stream, open_streams
 from olscale.evaluation.forecast import seconds_of
-from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.stream_transforms import StreamTransforms
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.contract.look_ahead import looks_ahead

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any
@@ -23,61 +22,19 @@ from olscale.evaluation.protocol import ProtocolSpec, check_stream, check_task
 from olscale.evaluation.roster import Roster
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.search import Search
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.cost import check_row_numbers, cost_of
 from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.start_size import check_start_size
 from olscale.learners.registry import ask, make_learner
-from olscale.results.plans import TUNING, LeftOut, PlannedDataset, PlannedLearner
+from olscale.results.plans import TUNING, LeftOut, PlannedDataset
 from olscale.results.selections import Selection
 from olscale.storage.open import absolute_path
 
 ROW_NUMBERS = 100
 """A row takes as long as so many numbers beside those of the learner: it is passed on, and its score counted."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunPlan:
-    """The runs of an experiment.
-
-    Attributes
-    ----------
-    name : str
-        The experiment's name.
-    runs : tuple of Run
-        Every run once.
-    sources : dict of str to StreamSource
-        The datasets, by fingerprint.
-    left_out : tuple of LeftOut
-        Optional datasets and learners that could not be had, and why.
-    searches : tuple of Search
-        What its runs are to choose, where they are those of tuning.
-    costs : dict of str to float
-        How many numbers each run goes through, by its id; see `EstimatesCost.stream_numbers`.
-    held_costs : dict of str to float
-        How many of them it goes through to predict held-out rows.
-    datasets : tuple of PlannedDataset
-        In the order of the experiment.
-    learners : tuple of PlannedLearner
-        Likewise.
-    state_bytes : dict of str to int
-        How large the model of each run is that may fill the memory, by its id; see `EstimatesCost.state_bytes`.
-    kept : set of str
-        Ids of the runs whose final models are kept.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
-    sources: dict[str, StreamSource]
-    left_out: tuple[LeftOut, ...] = ()
-    searches: tuple[Search, ...] = ()
-    costs: Mapping[str, float] = field(default_factory=dict)
-    held_costs: Mapping[str, float] = field(default_factory=dict)
-    datasets: tuple[PlannedDataset, ...] = ()
-    learners: tuple[PlannedLearner, ...] = ()
-    state_bytes: Mapping[str, int] = field(default_factory=dict)
-    kept: AbstractSet[str] = frozenset()
 
 
 def make_plan(

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from olscale.errors import StoreError
 from olscale.evaluation.forecast import NUMBERS_A_SECOND, RUN_SECONDS, seconds_of
-from olscale.evaluation.plan import RunPlan
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.progress import Work
 from olscale.measures import headline_of
 from olscale.results.store import Store

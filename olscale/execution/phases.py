@@ -10,9 +10,10 @@ from olscale.evaluation.class_shards import cut_shards
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.forecast import check_workers, long_runs, short_seconds
 from olscale.evaluation.pilot import with_pilots
-from olscale.evaluation.plan import PlannedExperiment, RunPlan
+from olscale.evaluation.plan import PlannedExperiment
 from olscale.evaluation.run import Run
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.summed_rows import cut_sums
 from olscale.execution.checkpoints import resumable_groups
 from olscale.execution.expected import Measured, measured, work_of

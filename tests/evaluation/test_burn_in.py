@@ -16,8 +16,9 @@ from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run import Run
+from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.learner import codes_of
 from olscale.learners.registry import make_learner
 from olscale.results.record import Record

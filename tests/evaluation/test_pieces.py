@@ -15,8 +15,9 @@ from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import check_workers, long_runs
 from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.merge_shards import merge_shards
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.on_worker import StreamActor, run_as_task
 from olscale.execution.settings import ExecutionSettings
 from olscale.learners.passive_aggressive import PA1

@@ -12,8 +12,9 @@ from olscale.data.ingest.ingest import ingest
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.forecast import NUMBERS_A_SECOND
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_plan import RunPlan
 from olscale.learners.contract.cost import cost_of
 from olscale.learners.registry import learner_names, make_learner
 from olscale.task import TASKS

@@ -15,9 +15,10 @@ from olscale.data.stream import Part, Shuffle
 from olscale.errors import DatasetError, ExperimentError, ParameterError, UnknownNameError
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, cut_groups
 from olscale.evaluation.experiment import Experiment, parse_experiment
-from olscale.evaluation.plan import ROW_NUMBERS, RunPlan, make_plan
+from olscale.evaluation.plan import ROW_NUMBERS, make_plan
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.settings import settings
 
 

@@ -14,9 +14,10 @@ from olscale.data.transforms.projection import RandomProjection
 from olscale.evaluation.cut_groups import GROUP_NUMBERS, PROJECTED_RUNS, cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import PlannedExperiment, RunPlan, make_plan
+from olscale.evaluation.plan import PlannedExperiment, make_plan
 from olscale.evaluation.run import Run, StreamKey
 from olscale.evaluation.run_group import StreamSource
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.settings import settings
 from olscale.execution.evaluate import evaluate
 from olscale.results import open_store

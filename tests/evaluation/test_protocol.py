@@ -23,9 +23,10 @@ from olscale.evaluation.group_pass import GroupPass
 from olscale.evaluation.label_delay import Schedule
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.online_folds import ONLINE_FOLDS, OnlineFolds
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.protocol import ProtocolSpec, Scoring
 from olscale.evaluation.run import Run, StreamKey
+from olscale.evaluation.run_plan import RunPlan
 from olscale.evaluation.run_state import RunState
 from olscale.evaluation.streams import stream_keys
 from olscale.learners.contract.learner import codes_of

@@ -18,8 +18,9 @@ from olscale.errors import ExecutionError
 from olscale.evaluation.cut_groups import cut_groups
 from olscale.evaluation.experiment import parse_experiment
 from olscale.evaluation.group_pass import GroupPass
-from olscale.evaluation.plan import RunPlan, make_plan
+from olscale.evaluation.plan import make_plan
 from olscale.evaluation.run_group import RunGroup
+from olscale.evaluation.run_plan import RunPlan
 from olscale.execution.checkpoints import Checkpoints, resumable_groups, sweep_checkpoints
 from olscale.results.checked_json import json_bytes
 from olscale.results.rows import run_bytes
