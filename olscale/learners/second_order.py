@@ -37,6 +37,8 @@ from olscale.learners.second_order_rule import FINE, STEP_NOT_FINITE, VARIANCE_O
 from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
+_NEAR_BYTES = 2.5e6  # of half a covariance, up to which a row costs by its numbers alone
+
 
 class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
     """Base of the second-order learners; a subclass gives its parameters and `_rule`."""
@@ -66,9 +68,13 @@ class SecondOrderLearner(Classifier, ShardsClasses, EstimatesCost):
         return (columns * outputs + each * self._covariances(outputs)) * np.dtype(self.dtype).itemsize
 
     def row_numbers(self, columns: int, classes: int, values: float) -> float:
-        """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors."""
+        """Return how many numbers are gone through for a row: a full covariance is half a matrix, in vectors.
+
+        Beyond what a cache near the processor holds, it takes up to seven times as long to go through.
+        """
         outputs = score_columns(classes)
-        each = columns * columns / 10 if self.covariance == "full" else values
+        beyond = columns * columns / 2 * np.dtype(self.dtype).itemsize / _NEAR_BYTES
+        each = columns * columns / 10 * min(7.0, max(1.0, beyond)) if self.covariance == "full" else values
         return values * outputs + each * self._covariances(outputs)
 
     def score_numbers(self, columns: int, classes: int, values: float) -> float:
