@@ -5,13 +5,15 @@ An ingest parses, hashes the source and the rows, and writes chunks with checksu
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pyarrow as pa
 
 from olscale.bench.base import Contestant, Figure, compare
 from olscale.bench.peers import missing
@@ -21,7 +23,7 @@ MEGABYTES = 500
 _NARROW_ROW = 165
 _CELLS = 1_000_000  # that differ: more than a compressor or a dictionary looks back
 _ROUNDS = 3
-_PYARROW, _PANDAS = "pyarrow.csv on one thread + write_table", "pandas C engine + to_parquet"
+_PYARROW, _PANDAS = "pyarrow.csv on one thread + write_table", "pandas C engine on one thread + to_parquet"
 _WORDS = ("tcp", "udp", "icmp"), ("http", "smtp", "private", "ecr_i", "domain_u", "other"), ("SF", "S0", "REJ", "RSTR")
 
 
@@ -75,15 +77,27 @@ def figures(rows: int | None = None) -> list[Figure]:
     """Return the speed of ingests of tables of 500 MB, or as large as one of `rows` rows and nine columns."""
     megabytes = MEGABYTES if rows is None else rows * _NARROW_ROW / 1e6
     found = missing(_PANDAS, "pandas")
-    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder:
+    with_pandas = not found
+    with tempfile.TemporaryDirectory(prefix="olscale-bench-") as folder, _one_thread_of_arrow():
         for what, text, target in (
             ("9 columns", text_of_numbers(9, _CELLS // 9), ">= 0.8"),
             ("257 columns", text_of_numbers(257, _CELLS // 257), ">= 0.8"),
             ("like kdd99", text_like_kdd99(_CELLS // 41), ">= 0.5"),
         ):
             with_arff = what == "9 columns"
-            found += _table(what, Path(folder), text, megabytes, target, arff=with_arff, pandas=not found)
+            found += _table(what, Path(folder), text, megabytes, target, arff=with_arff, pandas=with_pandas)
     return found
+
+
+@contextmanager
+def _one_thread_of_arrow() -> Iterator[None]:
+    """Keep to one thread what Arrow does for pandas, and for our own ingest."""
+    before = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        yield
+    finally:
+        pa.set_cpu_count(before)
 
 
 def _table(
