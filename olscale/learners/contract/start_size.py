@@ -13,12 +13,15 @@ from olscale.system.memory import memory_bytes
 from olscale.system.sizes import size_text
 
 _SMALL = 512
+_MEMORIES = 16
+"""So many times this machine's memory may be asked for: workers may have more, and pages that no row touches take none."""
+
 _MANY_WEIGHTS = 1 << 24
 """Features with classes below which weights are small whatever a learner keeps of each."""
 
 
 def check_start_size(learner: Learner, columns: int, classes: int) -> None:
-    """Refuse a learner of which one array is larger than all memory, before anything runs.
+    """Refuse a learner of which one array is far larger than all memory, before anything runs.
 
     Raises
     ------
@@ -31,7 +34,7 @@ def check_start_size(learner: Learner, columns: int, classes: int) -> None:
         return
     sizes = _start_bytes(learner, params, large, columns, classes)
     needed, there = max(sizes.values(), default=0.0), memory_bytes()
-    if needed > there:
+    if needed > _MEMORIES * there:
         name = max(sizes, key=lambda array: sizes[array])
         words = [f"{name} was {value:g}" for name, value in large.items()] or [f"columns were {columns:,}"]
         raise ParameterError(
