@@ -41,7 +41,7 @@ class Kernel(nbclient.NotebookClient):  # type: ignore[misc]
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(40_000, 20))
+    X = rng.normal(size=(200_000, 20))  # seconds of work, so that there is something to see
     np.savez(folder / "rows.npz", X=X, y=(X[:, 0] * X[:, 1] > 0).astype(int))
     olscale.ingest([str(folder / "rows.npz")], str(folder / "d"))
     return folder / "d"
