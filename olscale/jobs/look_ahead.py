@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from olscale.data.catalogue.entries import find_entry
@@ -19,7 +20,7 @@ def faults_ahead(job: JobFile) -> list[str]:
     """Return a line for each source, experiment, dataset or learner that is not there or cannot be."""
     faults: list[str] = []
     for step in job.ingest:
-        faults += _fault(f"ingest of {step.dest}", lambda step=step: expand([*step.sources, *step.tests]))
+        faults += _fault(f"ingest of {step.dest}", partial(expand, [*step.sources, *step.tests]))
     made = {step.dest for step in job.ingest}
     for evaluation in job.evaluate:
         faults += list(_faults_of(evaluation, made))
@@ -34,10 +35,10 @@ def _faults_of(step: EvaluateStep, made: set[str]) -> Iterator[str]:
         return
     for dataset in experiment.datasets:
         if not dataset.optional:
-            yield from _fault(f"{step.experiment}", lambda dataset=dataset: _look_for(dataset, made))
+            yield from _fault(str(step.experiment), partial(_look_for, dataset, made))
     for learner in experiment.learners:
         if not learner.optional and learner.name != EVERY:
-            yield from _fault(f"{step.experiment}", lambda learner=learner: _make(learner))
+            yield from _fault(str(step.experiment), partial(_make, learner))
 
 
 def _look_for(dataset: DatasetSpec, made: set[str]) -> None:
@@ -53,8 +54,8 @@ def _make(learner: LearnerSpec) -> None:
             make_learner(learner.name, settings | point)
 
 
-def _fault(what: str, look: object) -> Iterator[str]:
+def _fault(what: str, look: Callable[[], object]) -> Iterator[str]:
     try:
-        look()  # type: ignore[operator]
+        look()
     except OlscaleError as fault:
         yield f"{what}: {fault}"

@@ -1,6 +1,6 @@
 """The time left, from what has been done and how long it took."""
 
-from math import nan
+from math import isnan, nan
 
 COMPILING = "making machine code"
 """What is said where nothing else goes on, for seconds, once for each version of the sources."""
@@ -74,12 +74,12 @@ class Pace:
 
     def worked(self, now: float) -> float:
         """Return the seconds since the first step or note, without those in which machine code is made."""
-        since = max(0.0, now - self._looked) if self._looked == self._looked else 0.0
+        since = 0.0 if isnan(self._looked) else max(0.0, now - self._looked)
         return self._clock + since * (1.0 - self._idle)
 
     def step(self, share: float, now: float) -> None:
         """Note that `share` of the work is done; the clock starts with the first one noted."""
-        if self._looked != self._looked:
+        if isnan(self._looked):
             self._looked = now
         clock = self.worked(now)
         if self._at != self._at:
@@ -108,7 +108,7 @@ class Pace:
         """Return the time left at this pace; NaN while nothing is known of it."""
         if self._share >= 1.0:
             return 0.0
-        left = 1.0 - (self._share if self._share == self._share else 0.0)
+        left = 1.0 - (0.0 if isnan(self._share) else self._share)
         if self._done > 0.0:
             waited = self._pause(self.worked(now)) if self._share > 0.0 else 0.0
             return left / self._done * (self._seconds + waited)

@@ -35,9 +35,9 @@ def path_text(path: Any, what: str = "path") -> str:
 
 def _cure(given: Any) -> str:
     """Return what to do with rows in memory, where `given` is some."""
-    for method, call in (("to_parquet", "to_parquet"), ("write_parquet", "write_parquet")):
+    for method in ("to_parquet", "write_parquet"):
         if hasattr(given, method):
-            return f" to files: write it to one, rows.{call}('rows.parquet'), and give that"
+            return f" to files: write it to one, rows.{method}('rows.parquet'), and give that"
     if hasattr(given, "schema"):
         return " to files: write it to one, pyarrow.parquet.write_table(rows, 'rows.parquet'), and give that"
     if hasattr(given, "__array__") or hasattr(given, "tocsr"):

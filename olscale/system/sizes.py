@@ -1,6 +1,7 @@
 """Sizes in bytes: one parser and one printer for options, experiments and messages."""
 
 import re
+from math import isnan
 
 _SIZE = re.compile(r"\s*((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(?:([kmgtp])(i?))?b?\s*")
 _UNITS = ("", "k", "m", "g", "t", "p")
@@ -83,7 +84,7 @@ def left_text(seconds: float) -> str:
     >>> left_text(61.0), left_text(float("nan"))
     (', 1:01 left', '')
     """
-    return "" if seconds != seconds else f", {duration_text(seconds)} left"
+    return "" if isnan(seconds) else f", {duration_text(seconds)} left"
 
 
 def duration_text(seconds: float) -> str:

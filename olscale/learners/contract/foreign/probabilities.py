@@ -56,16 +56,11 @@ def _by_key(answer: Any, classes: int) -> NDArray[np.float64]:
 
 
 def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDArray[np.float64]:
-    known = None
-    with contextlib.suppress(Exception):  # whatever a model has by that name
-        known = np.asarray(model.classes_)
-    codes = range(classes)
-    named = known is not None and known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known)
+    known = _codes_of(model)
     if (
-        named
-        and known is not None
-        and all(code in codes for code in known.tolist())
+        known is not None
         and found.shape == (count, len(known))
+        and all(code in range(classes) for code in known.tolist())
     ):
         placed = np.zeros((count, classes))
         placed[:, known.astype(np.int64)] = _floats(found, "predict_proba")
@@ -73,6 +68,15 @@ def _by_class(found: NDArray[Any], model: Any, count: int, classes: int) -> NDAr
     if found.shape != (count, classes):
         raise ValueError(f"predict_proba gave an array of shape {found.shape}, expected ({count}, {classes})")
     return _floats(found, "predict_proba")
+
+
+def _codes_of(model: Any) -> NDArray[Any] | None:
+    """Return the codes that a model names in ``classes_``, each once; None where it has no such codes."""
+    with contextlib.suppress(Exception):  # whatever a model has by that name
+        known = np.asarray(model.classes_)
+        if known.ndim == 1 and known.dtype.kind in "biuf" and len(np.unique(known)) == len(known):
+            return known
+    return None
 
 
 def _floats(found: NDArray[Any], method: str) -> NDArray[np.float64]:
