@@ -81,6 +81,12 @@ def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
         else:
             value *= _EXACT_POWERS[power]
         return value, True
+    return nearest(digits, power)
+
+
+@compiled
+def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
+    """Return the same of `digits` that are not 0, by Eisel and Lemire's algorithm: without a division."""
     if power < _SMALLEST or power > _LARGEST:
         return 0.0, False
     zeros = _leading_zeros(digits)

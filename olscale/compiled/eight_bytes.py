@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from olscale.compiled.decorator import compiled
+from olscale.compiled.decorator import compiled, inlined
 from olscale.compiled.intrinsics import intrinsic
 
 _ZEROS = np.uint64(0x3030303030303030)
@@ -68,8 +68,20 @@ def digit_run(buffer: NDArray[np.uint8], pos: int) -> tuple[int, int]:
     bits = trailing_zeros(others) & ~np.uint64(7)
     if bits == _U0:
         return 0, 0
-    digits <<= _U64 - bits
+    return int(np.int64(_value(digits << _U64 - bits))), int(np.int64(bits >> _U3))
+
+
+@inlined
+def digits_of(buffer: NDArray[np.uint8], pos: int, count: int) -> np.uint64:
+    """Return the value of `count` bytes from `pos` on, at most eight, all digits."""
+    digits = word_at(buffer, pos) ^ _ZEROS
+    # A word is not shifted by all its bits: that would be no zero.
+    return _value(digits << _U64 - _U8 * np.uint64(count)) if count > 0 else _U0
+
+
+@inlined
+def _value(digits: np.uint64) -> np.uint64:
+    """Return the value of eight digits, the first in the lowest byte of a word."""
     digits = (digits * _TEN + (digits >> _U8)) & _PAIRS
     digits = (digits * _HUNDRED + (digits >> _U16)) & _QUADS
-    digits = (digits * _MYRIAD + (digits >> _U32)) & _HALF
-    return int(np.int64(digits)), int(np.int64(bits >> _U3))
+    return (digits * _MYRIAD + (digits >> _U32)) & _HALF

@@ -10,13 +10,20 @@ normal doubles are left to Python's ``float``: they are hard.
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.decimal import scaled
-from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at, digit_run
+from olscale.compiled.decimal import nearest, scaled
+from olscale.compiled.decorator import compiled, inlined
+from olscale.compiled.eight_bytes import byte_at, digit_run, digits_of, trailing_zeros
+from olscale.compiled.many_bytes import other_than_digits
 
 EXACT, HARD, NOT_A_NUMBER = range(3)
 
+_MOST_DIGITS = 19
+"""Digits of which any fit into 64 bits."""
+_POWERS = np.array([10**n for n in range(_MOST_DIGITS + 1)], dtype=np.uint64)
+_EXACT_DIGITS = 15
+"""Digits of which any are a double, as is their power of ten: their quotient is rounded once."""
 _INT_POWERS = np.array([10**n for n in range(9)])
+_FLOAT_POWERS = np.array([float(10**n) for n in range(_EXACT_DIGITS + 1)])
 _PLUS, _MINUS, _ZERO = (ord(c) for c in "+-0")
 _E, _N, _A, _I, _F, _T, _Y = (ord(c) for c in "enaifty")
 
@@ -54,9 +61,51 @@ def digits_at(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, 
             return mantissa, pos
 
 
-@compiled
+@inlined
+def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int]:
+    """Return the number at `pos` and where it ends, which is 0 where it is not what most numbers are.
+
+    They begin with a digit, have no exponent, up to eight digits before the point and up to `_MOST_DIGITS` in all. No
+    branch depends on how many digits there are, only on whether they are few.
+    """
+    others = other_than_digits(buffer, pos)
+    whole = int(np.int64(trailing_zeros(others)))
+    if whole == 0 or whole > 8:
+        return 0.0, 0
+    mantissa, count = digits_of(buffer, pos, whole), 0
+    end = pos + whole
+    if byte_at(buffer, end) == mark:
+        first = end + 1
+        count = int(np.int64(trailing_zeros(others >> np.uint64(whole + 1))))
+        end = first + count
+        if whole + count > _MOST_DIGITS:
+            return 0.0, 0
+        if count > 8:
+            second, third = min(count - 8, 8), max(count - 16, 0)
+            mantissa = mantissa * _POWERS[8] + digits_of(buffer, first, 8)
+            mantissa = mantissa * _POWERS[second] + digits_of(buffer, first + 8, second)
+            mantissa = mantissa * _POWERS[third] + digits_of(buffer, first + 16, third)
+        else:
+            mantissa = mantissa * _POWERS[count] + digits_of(buffer, first, count)
+    if whole + count <= _EXACT_DIGITS:
+        value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
+    else:
+        value = nearest(mantissa, -count)[0] if mantissa != 0 else 0.0
+    return value, (end if byte_at(buffer, end) | 32 != _E else 0)
+
+
+@inlined
 def number_at(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int, int]:
     """Return the number at `pos`, where it ends and how far it can be trusted; `mark` is its decimal point."""
+    byte = byte_at(buffer, pos)
+    value, end = _plain_number(buffer, pos + (byte == _MINUS), mark)
+    if end:
+        return -value if byte == _MINUS else value, end, EXACT
+    return _any_number(buffer, pos, mark)
+
+
+@compiled
+def _any_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, int, int]:
     byte = byte_at(buffer, pos)
     negative = byte == _MINUS
     if negative or byte == _PLUS:
@@ -89,12 +138,12 @@ def number_at(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float, in
         if pos - first > 8:
             return 0.0, pos, HARD
         power += -exponent if byte == _MINUS else exponent
-    if digits > 19:
+    if digits > _MOST_DIGITS:
         # Leading zeros do not count; 19 digits fit into 64 bits.
         while byte_at(buffer, start) == _ZERO or byte_at(buffer, start) == mark:
             digits -= byte_at(buffer, start) == _ZERO
             start += 1
-        if digits > 19:
+        if digits > _MOST_DIGITS:
             return 0.0, pos, HARD
     value, done = scaled(np.uint64(mantissa), power)
     if not done:

@@ -1,7 +1,7 @@
 """The byte loop over LIBSVM/SVMlight text.
 
 Every buffer ends with a newline at ``stop - 1``, so no inner loop needs a bounds check of its own: whatever it scans,
-a newline stops it. Behind it there is room for one more word, see `olscale.compiled.eight_bytes`.
+a newline stops it. Behind it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -47,7 +47,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with eight more bytes behind it.
+        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     max_rows, max_nonzeros : int

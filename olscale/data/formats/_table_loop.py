@@ -4,7 +4,7 @@ It takes a row only where nothing is open to question: the number of cells, plai
 quotes as Python's csv reads them. At any other row it stops, and the slow path reads that row or says what is wrong.
 
 Every buffer ends with a newline at ``stop - 1``, so that what scans a cell without quotes needs no bounds check. Behind
-it there is room for one more word, see `olscale.compiled.eight_bytes`.
+it there is room for `many_bytes.BYTES` more.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at
-from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
+from olscale.compiled.eight_bytes import byte_at, trailing_zeros
+from olscale.compiled.many_bytes import BYTES, bytes_like
+from olscale.compiled.number import EXACT, HARD, NOT_A_NUMBER, number_at
 
 NUMBER, TARGET, TEXT, SKIP, EMPTY = range(5)
 """What becomes of a column: a number, one that may not be missing, text, nothing, and nothing as it must be empty."""
@@ -24,7 +25,7 @@ MOST_HARD = 4096
 """Numbers of a call that may be left to ``float``, beside those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT, _ZERO = (ord(c) for c in "\n \t\r-\\{%0")
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _POINT, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-.\\{%")
 _SINGLE, _DOUBLE = ord("'"), ord('"')
 _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
 
@@ -85,6 +86,11 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff
 @compiled
 def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) -> int:
     """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
+    while delimiter != _SPACE and not arff:
+        ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
+        if ends:
+            return pos + int(np.int64(trailing_zeros(ends)))
+        pos += BYTES
     while True:
         byte = byte_at(buffer, pos)
         if byte == delimiter or byte == _NEWLINE or byte == _RETURN:
@@ -126,6 +132,19 @@ def _number(
 
 
 @compiled
+def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool) -> int:
+    """Return where the cell or line behind a cell that ends at `pos` begins, 0 if there is none, or one too many."""
+    if delimiter == _SPACE:
+        pos = _after_blanks(buffer, pos, delimiter)
+    after = _end_of_line(buffer, pos)
+    if (after != 0) != at_end:
+        return 0
+    if after or delimiter == _SPACE:
+        return after or pos
+    return pos + 1 if byte_at(buffer, pos) == delimiter else 0
+
+
+@compiled
 def _is_plain_arff(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> bool:
     """Return whether the row at `pos` is neither a comment nor sparse nor without a first cell."""
     byte = byte_at(buffer, pos)
@@ -160,7 +179,7 @@ def parse_rows(
     Parameters
     ----------
     buffer : ndarray of uint8
-        Text whose byte ``stop - 1`` is a newline, with eight more bytes behind it.
+        Text whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
     pos, stop : int
         Where to begin (a line's first byte) and to end.
     row, rows : int
@@ -196,58 +215,69 @@ def parse_rows(
         if arff and not _is_plain_arff(buffer, pos, delimiter):
             return begin, lines, row, hards, True
         for column in range(columns):
-            kind = kinds[column]
+            kind, at_end = kinds[column], column == columns - 1
+            is_number = kind == NUMBER or kind == TARGET
+            value, after, state = np.nan, 0, NOT_A_NUMBER
             first = _after_blanks(buffer, pos, delimiter)
-            start = _after_blanks(buffer, pos, _TAB) if arff else pos  # ARFF's quotes may follow spaces, not tabs
-            if byte_at(buffer, start) == quote:
-                end, passed = _quoted_end(buffer, start, stop, quote, arff)
-                if not end:
-                    return begin, lines, row, hards, True
-                new_lines += passed
-                first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
+            if is_number and byte_at(buffer, first) != quote:
+                value, after, state = number_at(buffer, first, mark)
+            # Most cells are a number and a delimiter; what else there may be takes many more comparisons.
+            if state == EXACT and value == value and byte_at(buffer, after) == (_NEWLINE if at_end else delimiter):
+                after = _next_cell(buffer, after, delimiter, at_end) if delimiter == _SPACE else after + 1
             else:
+                start = _after_blanks(buffer, pos, _TAB) if arff else pos  # ARFF's quotes may follow spaces, not tabs
                 end, last = -1, -1
-            if kind == NUMBER or kind == TARGET:
-                # A lone digit is what codes and counts consist of.
-                value, pos = float(byte_at(buffer, first) - _ZERO), first + 1
-                if end >= 0 or value < 0 or value > 9 or byte_at(buffer, pos) != delimiter:
-                    value, pos, last, hard_one = _number(buffer, first, last, delimiter, mark, arff)
-                    if pos < 0 or (kind == TARGET and value != value):
+                if byte_at(buffer, start) == quote:
+                    end, passed = _quoted_end(buffer, start, stop, quote, arff)
+                    if not end:
+                        return begin, lines, row, hards, True
+                    new_lines += passed
+                    first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
+                if is_number:
+                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark, arff)
+                    if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
                         hard[new_hards, 0], hard[new_hards, 1] = slots[column], row
                         hard[new_hards, 2], hard[new_hards, 3] = first, last
                         new_hards += 1
+                else:
+                    after = _plain_end(buffer, start, delimiter, arff) if end < 0 else end
+                    if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
+                        return begin, lines, row, hards, True
+                    if kind == TEXT:
+                        cells[slots[column], row, 0], cells[slots[column], row, 1] = start, after
+                if end >= 0:
+                    after = end
+                if after - start > _MOST_BYTES:
+                    return begin, lines, row, hards, True
+                after = _next_cell(buffer, after, delimiter, at_end)
+            if not after:
+                return begin, lines, row, hards, True
+            if is_number:
                 slot = slots[column]
                 if slot < width:
                     numbers[row, slot] = value
                 else:
                     others[slot - width, row] = value
-            else:
-                pos = _plain_end(buffer, start, delimiter, arff) if end < 0 else end
-                if pos < 0 or (kind == EMPTY and (end >= 0 or first < pos)):
-                    return begin, lines, row, hards, True
-                if kind == TEXT:
-                    cells[slots[column], row, 0], cells[slots[column], row, 1] = start, pos
-            if end >= 0:
-                pos = end
-            if pos - start > _MOST_BYTES:
-                return begin, lines, row, hards, True
-            if delimiter == _SPACE:
-                pos = _after_blanks(buffer, pos, delimiter)
-            after = _end_of_line(buffer, pos)
-            if (after != 0) != (column == columns - 1):
-                return begin, lines, row, hards, True
-            if after:
-                pos = after
-            elif delimiter != _SPACE:
-                if byte_at(buffer, pos) != delimiter:
-                    return begin, lines, row, hards, True
-                pos += 1
+            pos = after
         row += 1
         lines += new_lines + 1
         hards = new_hards
     return pos, lines, row, hards, False
+
+
+@compiled
+def parse_numbers(buffer: NDArray[np.uint8], stop: int, numbers: NDArray[np.float64]) -> bool:
+    """Parse a plain number on each line, and nothing else, to fill `numbers`; return whether `buffer` holds just that."""
+    pos = 0
+    for i in range(len(numbers)):
+        value, pos, state = number_at(buffer, pos, _POINT)
+        if state != EXACT or value != value or byte_at(buffer, pos) != _NEWLINE:
+            return False
+        numbers[i] = value
+        pos += 1
+    return pos == stop
 
 
 @compiled

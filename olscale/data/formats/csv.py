@@ -40,7 +40,7 @@ from olscale.data.formats._guess import (
     text_lines,
 )
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import Line, checked_rows, numbers_of
+from olscale.data.formats.cells import Line, checked_rows
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -53,7 +53,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.table_parser import Dialect, TableParser, table_text
+from olscale.data.formats.table_parser import Dialect, TableParser, column_of, table_text
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 
@@ -144,7 +144,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         if not body:
             raise FormatError(source, "no rows")
         named = [cell.strip() for cell in sample[0][1]] if header else []
-        columns, empty, first = _columns(source, named, body, options, beside=beside, commas=sniffed != ",")
+        columns, empty, first = _columns(text, named, body, options, beside=beside, commas=sniffed != ",")
         encoder = TableEncoder(
             source,
             columns,
@@ -168,12 +168,13 @@ def _cell_of(quote: str | None) -> Callable[[int, str], str]:
 
 
 def _columns(
-    source: str, named: Sequence[str], body: Sequence[Line], options: ReadOptions, *, beside: bool, commas: bool
+    blocks: TextBlocks, named: Sequence[str], body: Sequence[Line], options: ReadOptions, *, beside: bool, commas: bool
 ) -> tuple[TableColumns, int | None, list[Column]]:
     """Return the columns of a table whose first rows are `body`, the position of one that is always empty, and the cells.
 
     Columns whose cells are all plain numbers come as these.
     """
+    source = blocks.source
     cells = list(zip(*(row for _, row in body), strict=True))
     names = unique_names(named) if named else [f"x{position}" for position in range(len(cells))]
     dropped = columns_named(source, names, options.drop)
@@ -184,7 +185,7 @@ def _columns(
     fits, coded = _fits(options.decimal or "."), parse_codings(options.encode)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(cells))]
-    numbers = [numbers_of(column) if is_read else None for is_read, column in zip(read, cells, strict=True)]
+    numbers = [column_of(column, blocks) if is_read else None for is_read, column in zip(read, cells, strict=True)]
     text = [
         is_read and (name in coded or (known is None and not all(map(fits, column))))
         for name, is_read, known, column in zip(names, read, numbers, cells, strict=True)

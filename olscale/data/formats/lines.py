@@ -18,8 +18,8 @@ MAX_CELLS = 4_000_000
 BLOCK_BYTES = 1 << 20
 """Bytes of text parsed at a time."""
 
-ROOM_BYTES = 16
-"""Behind the text of a block, so that compiled loops can look at a word where it ends."""
+ROOM_BYTES = 32
+"""Behind the text of a block: compiled loops look at so many bytes at once, see `olscale.compiled.many_bytes`."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cells import Line
-from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.cells import Line, numbers_of
+from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import NO_LABEL, Column, TableEncoder
 from olscale.errors import FormatError
@@ -49,6 +49,18 @@ def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
 def pays(text: TextBlocks) -> bool:
     """Return whether there is so much text, or the loop there already, that it is worth while to have it."""
     return not text.ended or _LOOP in sys.modules
+
+
+def column_of(cells: Sequence[str], text: TextBlocks) -> NDArray[np.float64] | None:
+    """Return `cells` of `text` as a column of numbers, or None where one is none."""
+    if pays(text):
+        from olscale.data.formats._table_loop import parse_numbers
+
+        lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
+        numbers = np.empty(len(cells))
+        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, numbers):
+            return numbers
+    return numbers_of(cells)
 
 
 class TableParser:
