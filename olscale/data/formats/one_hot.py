@@ -82,7 +82,9 @@ class OneHot:
             Of each text column: its different cells, stripped, in order of first appearance in all rows so far; in those
             of `codings` in these rows.
         """
-        rows, width = numbers.shape
+        from olscale.data.formats._one_hot_loop import fill_rows
+
+        rows = len(numbers)
         for j in self._bounds:
             self._codes[j] = self._codes[j][:0]
         self._learn(ids, values)
@@ -94,14 +96,12 @@ class OneHot:
             else:
                 codes[:, j] = self._codes[j][column]
                 missing[:, j] = codes[:, j] == _ABSENT
-        codes.sort(axis=1)
-        used = np.hstack([numbers != 0, codes != _ABSENT])
-        indices = np.hstack([np.broadcast_to(np.arange(width, dtype=np.int32), numbers.shape), codes])[used]
-        data = np.hstack([numbers, np.ones(codes.shape)])[used]
+        entries = np.count_nonzero(numbers) + np.count_nonzero(codes != _ABSENT)
         indptr = np.zeros(rows + 1, dtype=np.int64)
-        np.cumsum(used.sum(axis=1), out=indptr[1:])
+        indices, data = np.empty(entries + 1, dtype=np.int32), np.empty(entries + 1)
+        fill_rows(numbers, codes, _ABSENT, indptr, indices, data)
         parts = [self._in_code(j, ids[j], values[j]) for j in self._coded]
-        return _side_by_side([CSR(indptr, indices, data), *parts]), missing
+        return _side_by_side([CSR(indptr, indices[:-1], data[:-1]), *parts]), missing
 
     def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[str]) -> CSR:
         """Return the features of the cells of a column that has a coding; raise `CodingError` at one that has none."""

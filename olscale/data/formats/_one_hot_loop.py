@@ -1,0 +1,51 @@
+"""The loop that writes numbers and one-hot columns as sparse rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+
+
+@compiled
+def fill_rows(
+    numbers: NDArray[np.float64],
+    codes: NDArray[np.int32],
+    absent: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+) -> None:
+    """Write the numbers that are not 0, and behind those of a row a 1 for each code, in ascending order.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (rows, width)
+    codes : ndarray of shape (rows, text columns)
+        Columns of the ones, from `width` on; `absent` where there is none.
+    absent : int
+        Greater than any column.
+    indptr : ndarray of shape (rows + 1,)
+        Its first is given.
+    indices, data : ndarray
+        Have room for all entries and one more.
+    """
+    width, texts = numbers.shape[1], codes.shape[1]
+    end = indptr[0]
+    for row in range(len(numbers)):
+        for column in range(width):
+            # Written in any case and then kept or not: a branch would be mispredicted at every other number.
+            value = numbers[row, column]
+            indices[end], data[end] = column, value
+            end += value != 0
+        first = end
+        for j in range(texts):
+            code = codes[row, j]
+            if code == absent:
+                continue
+            place = end
+            while place > first and indices[place - 1] > code:
+                indices[place] = indices[place - 1]
+                place -= 1
+            indices[place], data[end] = code, 1.0
+            end += 1
+        indptr[row + 1] = end
