@@ -15,6 +15,7 @@ added in one fixed order. So the bits are again the same for dense and sparse ro
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -113,15 +114,20 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 accumulate(builder, squares, values, values)
             for w, sums in products:
                 accumulate(builder, sums, values, convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE))
-        with cgutils.for_range(builder, size, start=whole) as loop:
-            j = loop.index
-            value = builder.load(builder.gep(x.data, [j]))
-            if copied:
-                builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
-                accumulate(builder, _group(builder, squares, j), value, value)
-            for w, sums in products:
-                accumulate(builder, _group(builder, sums, j), value, _double(builder, w, j))
-        return _totals(context, builder, signature, [squares] * copied + [sums for _, sums in products])
+        # The last few go to their groups one by one, in registers: a slot that a number finds by its index is in memory, and
+        # a load of the whole vector behind it waits until the numbers have left the processor.
+        columns = [(None, _groups(builder, squares))] * copied
+        columns += [(w, _groups(builder, sums)) for w, sums in products]
+        with ExitStack() as further:
+            for n in range(_GROUPS - 1):
+                j = builder.add(whole, INT64(n))
+                further.enter_context(builder.if_then(builder.icmp_unsigned("<", j, size)))
+                value = builder.load(builder.gep(x.data, [j]))
+                if copied:
+                    builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
+                for w, groups in columns:
+                    accumulate(builder, groups[n], value, value if w is None else _double(builder, w, j))
+        return _totals(context, builder, signature, [groups for _, groups in columns])
 
     return codegen
 
@@ -140,7 +146,8 @@ def _sum_csr(weighted: int, squared: bool) -> Callable[..., Any]:
                 accumulate(builder, _group(builder, squares, j), value, value)
             for w, sums in products:
                 accumulate(builder, _group(builder, sums, j), value, _double(builder, w, j))
-        return _totals(context, builder, signature, [squares] * squared + [sums for _, sums in products])
+        columns = [squares] * squared + [sums for _, sums in products]
+        return _totals(context, builder, signature, [_groups(builder, sums) for sums in columns])
 
     return codegen
 
@@ -189,11 +196,19 @@ def _group(builder: Any, sums: Any, j: Any) -> Any:
     return builder.gep(groups, [builder.and_(j, INT64(_GROUPS - 1))])
 
 
-def _totals(context: Any, builder: Any, signature: Any, slots: list[Any]) -> Any:
-    """Return the sum of the groups of each slot, neighbours first."""
+def _groups(builder: Any, sums: Any) -> list[Any]:
+    """Return slots of their own for the eight sums in a slot."""
+    vector, slots = builder.load(sums), [zero_slot(builder, DOUBLE) for _ in range(_GROUPS)]
+    for n, slot in enumerate(slots):
+        builder.store(builder.extract_element(vector, INT32(n)), slot)
+    return slots
+
+
+def _totals(context: Any, builder: Any, signature: Any, columns: list[list[Any]]) -> Any:
+    """Return the sum of the groups of each column, neighbours first."""
     totals = []
-    for slot in slots:
-        groups = [builder.extract_element(builder.load(slot), INT32(n)) for n in range(_GROUPS)]
+    for slots in columns:
+        groups = [builder.load(slot) for slot in slots]
         while len(groups) > 1:
             groups = [builder.fadd(groups[n], groups[n + 1]) for n in range(0, len(groups), 2)]
         totals.append(groups[0])

@@ -13,7 +13,7 @@ from olscale.compiled.prototypes import PROTOTYPES
 from olscale.learners.contract.fused_settings import FusedSettings
 from olscale.learners.contract.learner import FloatArray, Learner
 
-_NUMBERS = 1 << 17  # of rows that stay in the cache while all settings go through them
+_NUMBERS = 1 << 19  # of rows that stay in the last cache while all settings go through them
 
 Rule = TypeVar("Rule")
 

@@ -95,7 +95,7 @@ class _Local(OnePassLearner, LooksAhead, ShardsClasses, FusesSettings, Estimates
             )
         counts = (state["seen"], state["updates"])
         prototypes = open_prototypes(state, X, self._existing(state))
-        planes, places, rule = Hyperplanes(state["W"], state["U"]), open_places(_ROWS), self._rule()
+        planes, places, rule = Hyperplanes(state["W"], state["U"]), open_places(_ROWS, scores.shape[1]), self._rule()
         learn_and_score(X, y, planes, prototypes, places, rule, self.norm_limits(), *counts, learning, scores)
 
     def _rule(self) -> LOLRule:
