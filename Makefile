@@ -36,14 +36,15 @@ $(OUT)/%/manifest.json: | .venv/installed
 # Bytecode is kept whatever the environment says: hundreds of processes would each compile olscale, and pytest the tests.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
-# Three processes on two cores: while one waits for a cluster, the others compute.
+# Three processes on two cores: while one waits for a cluster, the others compute. A test that crashes its process ends the
+# run: with another process in its place, pytest-xdist may wait for ever for tests that it has given to nobody.
 test: .venv/dev
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses 3 --max-worker-restart 0 --dist loadfile --no-loadscope-reorder --durations 25
 
 FAST := $(addprefix tests/,analysis data evaluation results testing)
 
 test-fast: .venv/dev
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow and not chaos and not long" $(FAST)
+	$(BIN)/python -m pytest --numprocesses 2 --max-worker-restart 0 --dist worksteal -m "not slow and not chaos and not long" $(FAST)
 
 lint: .venv/dev
 	$(BIN)/ruff check .
