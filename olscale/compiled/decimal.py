@@ -86,7 +86,7 @@ def scaled(digits: np.uint64, power: int) -> tuple[float, bool]:
 
 @compiled
 def nearest(digits: np.uint64, power: int) -> tuple[float, bool]:
-    """Return the same of `digits` that are not 0, by Eisel and Lemire's algorithm: without a division."""
+    """Return what `scaled` does, for `digits` other than 0, by Eisel and Lemire's algorithm: without a division."""
     if power < _SMALLEST or power > _LARGEST:
         return 0.0, False
     zeros = _leading_zeros(digits)

@@ -114,10 +114,10 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 accumulate(builder, squares, values, values)
             for w, sums in products:
                 accumulate(builder, sums, values, convert(builder, load_vector(builder, w, j, _GROUPS), DOUBLE))
-        # The last few go to their groups one by one, in registers: a slot that a number finds by its index is in memory, and
-        # a load of the whole vector behind it waits until the numbers have left the processor.
-        columns = [(None, _groups(builder, squares))] * copied
-        columns += [(w, _groups(builder, sums)) for w, sums in products]
+        # The last few go one by one, each to a slot of its own: one number stored within a vector and then loaded with it
+        # makes the load wait until the number is in the cache.
+        sums_of = [(None, _groups(builder, squares))] * copied
+        sums_of += [(w, _groups(builder, sums)) for w, sums in products]
         with ExitStack() as further:
             for n in range(_GROUPS - 1):
                 j = builder.add(whole, INT64(n))
@@ -125,9 +125,9 @@ def _sum_dense(weighted: int, copied: bool) -> Callable[..., Any]:
                 value = builder.load(builder.gep(x.data, [j]))
                 if copied:
                     builder.store(convert(builder, value, copy.data.type.pointee), builder.gep(copy.data, [j]))
-                for w, groups in columns:
+                for w, groups in sums_of:
                     accumulate(builder, groups[n], value, value if w is None else _double(builder, w, j))
-        return _totals(context, builder, signature, [groups for _, groups in columns])
+        return _totals(context, builder, signature, [groups for _, groups in sums_of])
 
     return codegen
 
@@ -197,7 +197,7 @@ def _group(builder: Any, sums: Any, j: Any) -> Any:
 
 
 def _groups(builder: Any, sums: Any) -> list[Any]:
-    """Return slots of their own for the eight sums in a slot."""
+    """Split a slot of eight sums into eight slots of one."""
     vector, slots = builder.load(sums), [zero_slot(builder, DOUBLE) for _ in range(_GROUPS)]
     for n, slot in enumerate(slots):
         builder.store(builder.extract_element(vector, INT32(n)), slot)

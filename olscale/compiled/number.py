@@ -19,10 +19,10 @@ EXACT, HARD, NOT_A_NUMBER = range(3)
 
 _MOST_DIGITS = 19
 """Digits of which any fit into 64 bits."""
-_POWERS = np.array([10**n for n in range(_MOST_DIGITS + 1)], dtype=np.uint64)
+_UNSIGNED_POWERS = np.array([10**n for n in range(_MOST_DIGITS + 1)], dtype=np.uint64)
 _EXACT_DIGITS = 15
 """Digits of which any are a double, as is their power of ten: their quotient is rounded once."""
-_INT_POWERS = np.array([10**n for n in range(9)])
+_SIGNED_POWERS = np.array([10**n for n in range(9)])
 _FLOAT_POWERS = np.array([float(10**n) for n in range(_EXACT_DIGITS + 1)])
 _PLUS, _MINUS, _ZERO = (ord(c) for c in "+-0")
 _E, _N, _A, _I, _F, _T, _Y = (ord(c) for c in "enaifty")
@@ -55,7 +55,7 @@ def digits_at(buffer: NDArray[np.uint8], pos: int, mantissa: int) -> tuple[int, 
     """Append the digits at `pos` to `mantissa` (it may overflow: count them); return it and where they end."""
     while True:
         value, count = digit_run(buffer, pos)
-        mantissa = mantissa * _INT_POWERS[count] + value
+        mantissa = mantissa * _SIGNED_POWERS[count] + value
         pos += count
         if count < 8:
             return mantissa, pos
@@ -82,15 +82,15 @@ def _plain_number(buffer: NDArray[np.uint8], pos: int, mark: int) -> tuple[float
             return 0.0, 0
         if count > 8:
             second, third = min(count - 8, 8), max(count - 16, 0)
-            mantissa = mantissa * _POWERS[8] + digits_of(buffer, first, 8)
-            mantissa = mantissa * _POWERS[second] + digits_of(buffer, first + 8, second)
-            mantissa = mantissa * _POWERS[third] + digits_of(buffer, first + 16, third)
+            mantissa = mantissa * _UNSIGNED_POWERS[8] + digits_of(buffer, first, 8)
+            mantissa = mantissa * _UNSIGNED_POWERS[second] + digits_of(buffer, first + 8, second)
+            mantissa = mantissa * _UNSIGNED_POWERS[third] + digits_of(buffer, first + 16, third)
         else:
-            mantissa = mantissa * _POWERS[count] + digits_of(buffer, first, count)
+            mantissa = mantissa * _UNSIGNED_POWERS[count] + digits_of(buffer, first, count)
     if whole + count <= _EXACT_DIGITS:
         value = np.float64(np.int64(mantissa)) / _FLOAT_POWERS[count]
     else:
-        value = nearest(mantissa, -count)[0] if mantissa != 0 else 0.0
+        value = nearest(mantissa, -count)[0] if mantissa != 0 else 0.0  # such powers are exact: it is always done
     return value, (end if byte_at(buffer, end) | 32 != _E else 0)
 
 

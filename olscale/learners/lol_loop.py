@@ -47,10 +47,10 @@ class LOLRule(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The nearest prototype of each row, and its squared norm: what hyperplanes need to know of prototypes.
+    """The prototype nearest to each row, and the row's squared norm: what hyperplanes need to know of prototypes.
 
-    `local` and `step` are space for a row, a number of each output. To arrays that are arguments no references are counted,
-    which for two arrays made in the loop took half of the time of a row of 22 features.
+    `local` and `step` are scratch for one row of several outputs, a number an output. The caller makes them: numba counts
+    references to arrays that a loop makes, but none to arguments.
     """
 
     nearest: NDArray[np.int64]
@@ -66,7 +66,7 @@ def open_places(rows: int, outputs: int) -> Places:
 
 @inlined
 def _one_vs_all_step(f: float, positive: bool, C: float, square: float) -> tuple[float, bool]:
-    """Return the step ``eta y`` of one class's own binary problem, and whether it has a loss."""
+    """Return the step ``eta y`` of the binary problem of one class, and whether the row has a loss in it."""
     target = 1.0 if positive else -1.0
     loss = max(0.0, 1.0 - target * f)
     return target * min(C, loss / square), loss > 0.0
@@ -77,7 +77,7 @@ def _set_one_vs_all_steps(f: FloatArray, label: int, C: float, square: float, st
     """Set the step of each class's own binary problem; False if none has a loss."""
     active = False
     for c in range(f.shape[0]):
-        true = c if f.shape[0] > 1 else 1
+        true = c if f.shape[0] > 1 else 1  # one output: a class alone in its shard, whose label there is 1
         step[c], has_loss = _one_vs_all_step(f[c], label == true, C, square)
         active = active or has_loss
     return active
@@ -98,7 +98,7 @@ def _set_max_score_steps(f: FloatArray, label: int, C: float, square: float, ste
 
 
 @inlined
-def _stacked(square: float, rule: LOLRule) -> float:
+def _stacked_square(square: float, rule: LOLRule) -> float:
     """Return the squared norm of the row as W and U together see it: ``x / sqrt(lam)`` above x."""
     return (1.0 + rule.inverse_lam) * square
 
@@ -107,32 +107,32 @@ def _stacked(square: float, rule: LOLRule) -> float:
 def _set_steps(f: FloatArray, label: int, square: float, rule: LOLRule, step: FloatArray) -> bool:
     """Set the steps ``eta y`` of all outputs (eq. 17); False if the row has no loss."""
     if rule.max_score:
-        return bool(_set_max_score_steps(f, label, rule.C, _stacked(square, rule), step))
-    return bool(_set_one_vs_all_steps(f, label, rule.C, _stacked(square, rule), step))
+        return bool(_set_max_score_steps(f, label, rule.C, _stacked_square(square, rule), step))
+    return bool(_set_one_vs_all_steps(f, label, rule.C, _stacked_square(square, rule), step))
 
 
 @inlined
 def _learn_binary(
     X: Any, i: int, label: int, planes: Hyperplanes, p: int, square: float, rule: LOLRule, learns: bool
 ) -> tuple[float, bool]:
-    """Return the score of a row of two classes, and whether it moved the hyperplanes, which it does if it `learns`.
+    """Return the score of a row of two classes, and whether it moves the hyperplanes, which it may if the model `learns`.
 
-    What is done for one output needs no arrays of outputs: numbers that go through memory wait there at every step. One
-    class of many, alone in its shard, is not binary: its bits must not depend on those beside it.
+    Score and step stay in registers: an array of one output would be stored and loaded again for every row. A class alone
+    in its shard is not binary: its bits must not depend on the classes beside it.
     """
-    common, local = flat(planes.W), flat(planes.U[p])
+    w, u = flat(planes.W), flat(planes.U[p])
     if rule.inverse_lam > 0.0:
-        f, around = dot_both(X, i, common, local)
-        f += around
+        f, local = dot_both(X, i, w, u)
+        f += local
     else:
-        f = dot(X, i, local)
+        f = dot(X, i, u)
     if not (learns and square > 0.0):
         return f, False
-    step, moves = _one_vs_all_step(f, label == 1, rule.C, _stacked(square, rule))
+    step, moves = _one_vs_all_step(f, label == 1, rule.C, _stacked_square(square, rule))
     if moves:
-        add_column(X, i, local, 0, step)
+        add_column(X, i, u, 0, step)
         if rule.inverse_lam > 0.0:
-            add_column(X, i, common, 0, step * rule.inverse_lam)
+            add_column(X, i, w, 0, step * rule.inverse_lam)
     return f, moves
 
 
@@ -228,18 +228,18 @@ def _learn(
     scores: Any,
 ) -> None:
     """Score the rows from `first` to `stop` by the hyperplanes of their prototypes and, when `learning`, move these."""
-    step = places.step
     for i in range(first, stop):
         f, p, square = scores[i], places.nearest[i - first], places.squares[i - first]
-        learns = learning and y[i] != UNKNOWN
+        label = y[i] if learning else UNKNOWN  # without learning `y` is empty
+        learns = label != UNKNOWN
         seen[0] += learns
         if rule.binary:
-            f[0], moves = _learn_binary(X, i, y[i], planes, p, square, rule, learns)
+            f[0], moves = _learn_binary(X, i, label, planes, p, square, rule, learns)
         else:
             _score(X, i, planes, p, rule, places.local, f)
-            moves = learns and square > 0.0 and _set_steps(f, y[i], square, rule, step)
+            moves = learns and square > 0.0 and _set_steps(f, label, square, rule, places.step)
             if moves:
-                _move_planes(X, i, planes, p, rule, step)
+                _move_planes(X, i, planes, p, rule, places.step)
         if moves:
             count_update(updates, i)
 

@@ -29,6 +29,7 @@ from olscale.testing.small_streams import (
     stream,
     variants,
 )
+from olscale.testing.unread_labels import check_scoring_reads_no_label
 
 
 def learner_checks(learner: type[Learner]) -> list[Check]:
@@ -47,6 +48,7 @@ def learner_checks(learner: type[Learner]) -> list[Check]:
         check_a_sample_of_no_rows_breaks_nothing,
         check_the_stream_is_left_as_it_was,
         check_scoring_learns_nothing,
+        check_scoring_reads_no_label,
     )
     others = [check_dense_and_csr_make_the_same_mistakes, check_state_is_plain_arrays, check_parameters_are_checked]
     if learner.task == "novelty":

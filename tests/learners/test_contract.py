@@ -91,6 +91,12 @@ def test_a_broken_learner_fails_its_checks() -> None:
             scores[:, 0] = 0.0
             scores[: len(y), 0] = y
 
+    class ScoresByLabels(LooksAtLabels):
+        name = "scores-by-labels"
+
+        def _pass(self, X, y, state, learning, scores):  # type: ignore[no-untyped-def]
+            scores[:, 0] = np.lib.stride_tricks.as_strided(y, (1,))[0]  # behind the last label there is none
+
     class Rests(OnePassRegressor):
         name = "rests"
 
@@ -123,6 +129,7 @@ def test_a_broken_learner_fails_its_checks() -> None:
         (CountsApart, "sums go on from copies"),
         (SumsByItsPenalty, "sums go on from copies"),
         (LooksAtLabels, "labels do not matter"),
+        (ScoresByLabels, "scoring reads no label"),
         (LooksAtLabels, "rows far from all others"),
         (Rests, "a smooth target is learned"),
         (HidesItsCost, "capabilities are declared"),

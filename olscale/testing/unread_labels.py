@@ -1,0 +1,43 @@
+"""Where there are no labels none is read: a loop that reads one may end the process, or may not, as memory lies."""
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import read_only
+from olscale.learners.contract.estimator import OnePass
+from olscale.learners.contract.learner import Learner, no_labels
+from olscale.testing.small_streams import start, stream
+
+_PAGEMAP = Path("/proc/self/pagemap")
+_PRESENT = 1 << 63
+"""Bit of a page's entry there: the page was touched."""
+
+
+def check_scoring_reads_no_label(learner: type[Learner], classes: int, kind: str) -> None:
+    """A loop that scores without learning reads no label, as there is none (checked under Linux)."""
+    chunk = stream(classes, kind)
+    fresh = start(learner, classes)
+    fresh.learn(chunk.X, chunk.y)
+    if not isinstance(fresh, OnePass) or not _PAGEMAP.exists():
+        return
+    with mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as pages:
+        labels = _none_before_the_second_page(pages, no_labels(fresh.task))
+        fresh._run(chunk.X, labels, learning=False)
+        touched = _is_touched(labels.ctypes.data)
+        del labels  # or the pages could not be given back
+    assert not touched, "it reads a label although it does not learn: labels have no rows then"
+
+
+def _none_before_the_second_page(pages: mmap.mmap, none: NDArray[Any]) -> NDArray[Any]:
+    """Return an array like `none`, behind which lies a page that nothing has touched."""
+    return read_only(np.ndarray(none.shape, none.dtype, pages, mmap.PAGESIZE))
+
+
+def _is_touched(address: int) -> bool:
+    with _PAGEMAP.open("rb") as file:
+        file.seek(address // mmap.PAGESIZE * 8)
+        return bool(int.from_bytes(file.read(8), "little") & _PRESENT)
