@@ -48,6 +48,8 @@ class TableColumns:
         Those of them that have a feature for each of the first values -> these values.
     more : tuple of int
         Positions of the targets after the first.
+    owners : dict of str to str
+        Features whose name another column may also make -> their columns, in all sources so far.
     """
 
     names: tuple[str, ...]
@@ -60,6 +62,7 @@ class TableColumns:
     coded: dict[str, str] = field(default_factory=dict)
     kept: dict[str, list[str]] = field(default_factory=dict)
     more: tuple[int, ...] = ()
+    owners: dict[str, str] = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[int, ...]:

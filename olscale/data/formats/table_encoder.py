@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
+from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
@@ -87,10 +88,13 @@ class TableEncoder:
         self._codings = {self._position(name): coding for name, coding in codings.items()}
         columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
+        columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
         kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
-        text = self.places.categorical
-        self._one_hot = OneHot(self._names, self.places.numeric, text, values or {}, self._codings, kept)
+        numeric, text = self.places.numeric, self.places.categorical
+        numbers, words = ([self._names[position] for position in positions] for positions in (numeric, text))
+        owners = FeatureOwners(source, numbers, words, columns.owners)
+        self._one_hot = OneHot(self._names, numeric, text, values or {}, self._codings, kept, owners)
         self._feature_names: tuple[str, ...] = ()
         self._last: NDArray[np.float64] | None = None
 

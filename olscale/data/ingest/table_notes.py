@@ -95,7 +95,7 @@ class TableNotes:
         numeric = [i for i in table.features if not table.text[i]]
         categorical = {names[i]: 0 for i in table.features if table.text[i]}
         for name in feature_names[len(numeric) :]:
-            categorical[value_of(name, categorical)[0]] += 1
+            categorical[table.owners.get(name) or value_of(name, categorical)[0]] += 1
         sources = [table, *self._others]
         places = [{name: i for i, name in enumerate(source.names)} for source in sources]
         growing = []
