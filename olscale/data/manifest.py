@@ -118,6 +118,8 @@ class TableEntry(_Entry):
     coded : dict of str to str, optional
         Columns of text whose features are hashes or parts of dates, and not values -> their codings, as ``--encode`` takes
         them, empty where it is not known; None where there are none.
+    decimal : {','}, optional
+        Mark between whole part and fraction of a number; a point when None.
     """
 
     numeric: Count
@@ -127,6 +129,7 @@ class TableEntry(_Entry):
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
     coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
+    decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

@@ -50,6 +50,8 @@ class TableColumns:
         Positions of the targets after the first.
     owners : dict of str to str
         Features whose name another column may also make -> their columns, in all sources so far.
+    decimal : str
+        The mark between whole part and fraction of a number.
     """
 
     names: tuple[str, ...]
@@ -63,6 +65,7 @@ class TableColumns:
     kept: dict[str, list[str]] = field(default_factory=dict)
     more: tuple[int, ...] = ()
     owners: dict[str, str] = field(default_factory=dict)
+    decimal: str = "."
 
     @property
     def labels(self) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
-from olscale.data.formats.cells import is_missing, is_number, numbers_of
+from olscale.data.formats.cells import is_missing, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.one_hot import OneHot
@@ -77,7 +77,7 @@ class TableEncoder:
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
-        self._decimal, self.empty = decimal, empty
+        self.empty, columns.decimal = empty, decimal
         texts = [self._names[label] for label in columns.labels if columns.text[label]]
         if texts and columns.more:
             raise FormatError(source, f"label {texts[0]!r} holds text, and of several labels each must be a number")
@@ -260,24 +260,22 @@ class TableEncoder:
     def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         if isinstance(cells, np.ndarray):
             return cells
-        if self._decimal != ".":
-            cells = [cell.replace(self._decimal, ".") for cell in cells]
-        known = numbers_of(cells)
+        mark = self.columns.decimal
+        known = numbers_of(cells, mark)
         if known is not None:
             return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
             if is_missing(cell):
                 numbers[i] = np.nan
-            elif is_number(cell):
-                numbers[i] = float(cell)
+            elif is_number(cell, mark):
+                numbers[i] = float(cell.replace(mark, "."))
             else:
                 what = "label" if position in self.columns.labels else "column"
-                raise FormatError(
-                    self._source,
-                    f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows",
-                    lines[i],
-                )
+                problem = f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows"
+                cure = None if mark == "." else point_cure(cell)
+                problem += "" if cure is None else f"; with --decimal , {cure}"
+                raise FormatError(self._source, problem, lines[i])
         return numbers
 
 

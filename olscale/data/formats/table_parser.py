@@ -51,16 +51,16 @@ def pays(text: TextBlocks) -> bool:
     return not text.ended or _LOOP in sys.modules
 
 
-def column_of(cells: Sequence[str], text: TextBlocks) -> NDArray[np.float64] | None:
-    """Return `cells` of `text` as a column of numbers, or None where one is none."""
+def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.float64] | None:
+    """Return `cells` of `text` as a column of numbers with the decimal mark `mark`, or None where one is none."""
     if pays(text):
         from olscale.data.formats._table_loop import parse_numbers
 
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
-        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, numbers):
+        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers):
             return numbers
-    return numbers_of(cells)
+    return numbers_of(cells, mark)
 
 
 class TableParser:

@@ -1,10 +1,10 @@
 """Columns of a table that are probably no features, and what to do about each."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from olscale.data.formats.cells import is_number
+from olscale.data.formats.cells import is_number, point_cure
 from olscale.data.formats.table_columns import value_of
 from olscale.data.ingest.number_looks import has_thousands, look_of
 from olscale.data.manifest import Manifest
@@ -54,12 +54,15 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     for name in (manifest.feature_names or ())[table.numeric :]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
-    asks = not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
+    mark = table.decimal or "."
+    asks = mark == "." and not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
         count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
-        numbers, looks = sum(map(is_number, found)), look_of(found, asks)
+        plain = [is_number(value, mark) for value in found]
+        points = [value for value in found if mark == "," and point_cure(value)]
+        numbers, looks = sum(plain), look_of(_pointed(found, mark), asks)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = f" (--segments {_quoted(column)} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
             encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
@@ -67,10 +70,15 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
                 f"ones: {cure}{encode}{also}"
             )
+        elif points and 2 * (numbers + len(points)) > len(found):
+            yield (
+                f"column {column!r} is text because of {points[0][:40]!r}; each of its {count} values became a column. With "
+                f"--decimal , {point_cure(points[0])}, or {cure}"
+            )
         elif looks is not None:
             yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
         elif 2 * numbers > len(found) and (_LEAST_NUMBERS <= numbers < len(found) or numbers > _FEW_NUMBERS):
-            word = next(value for value in found if not is_number(value)) if numbers < len(found) else None
+            word = found[plain.index(False)] if numbers < len(found) else None
             why = "" if word is None else f" because of {word[:40]!r}"
             yield (
                 f"column {column!r} is text{why}, but {numbers:,} of its {count} values are numbers; each became a column: "
@@ -81,6 +89,11 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} has {count} values in {rows:,} rows; each became a column, which says nothing about "
                 f"other rows: {cure} or --encode {quote(f'{column}=hash')}"
             )
+
+
+def _pointed(values: Sequence[str], mark: str) -> list[str]:
+    """Return `values` with points for the decimal mark in numbers."""
+    return [value.replace(mark, ".") if is_number(value, mark) else value for value in values]
 
 
 def _of_numbers(growing: tuple[str, ...], distinct: tuple[str, ...]) -> Iterator[str]:

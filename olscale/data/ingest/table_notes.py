@@ -113,6 +113,7 @@ class TableNotes:
             growing=tuple(growing),
             distinct=tuple(distinct),
             coded=table.coded or None,
+            decimal="," if table.decimal == "," else None,
         )
 
 

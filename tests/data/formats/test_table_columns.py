@@ -145,6 +145,39 @@ def test_a_decimal_comma_is_asked_about_and_then_read(tmp_path: Path, text: str)
     assert table(tmp_path, text, dest="text", decimal=".").kind == "sparse"
 
 
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+@pytest.mark.parametrize(("odd", "said"), [("31.310", "thousands: write the number without"), ("1.5", "write a comma")])
+def test_a_point_is_no_number_beside_a_decimal_comma(tmp_path: Path, mark: str, odd: str, said: str) -> None:
+    def text(first: str, last: str, rows: int = 40) -> str:
+        cells = [first, *(f"{i},5" for i in range(rows)), last]
+        lines = [mark.join((f'"{cell}"', f'"{i % 5},25"', "uv"[i % 2])) for i, cell in enumerate(cells)]
+        return "\n".join([mark.join(("a", "b", "y")), *lines]) + "\n"
+
+    made = table(tmp_path, text(odd, "7"), decimal=",")
+    assert made.manifest.feature_names is not None
+    assert made.manifest.feature_names[:2] == ("b", f"a={odd}")
+    (hint,) = column_hints(made.manifest)
+    assert f"column 'a' is text because of '{odd}'" in hint
+    assert said in hint
+    for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
+        with pytest.raises(FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"):
+            table(tmp_path, text("7", odd, rows), dest="late", decimal=",")
+    assert table(tmp_path, text("7", "8"), dest="plain", decimal=",").manifest.table is not None
+
+
+def test_numbers_with_a_decimal_comma_have_the_bits_of_float(tmp_path: Path) -> None:
+    cells = ["1,5", "-0,1", "+17,89e52", "12345678901234567890,5", "1e400", "  3,25 ", "inf", "7"] * 300
+    made = table(tmp_path, "a;y\n" + "".join(f"{cell};{i % 2}\n" for i, cell in enumerate(cells)), decimal=",")
+    assert [row[0] for row in dense(made)] == [float(cell.replace(",", ".")) for cell in cells]
+
+
+def test_only_a_decimal_comma_is_kept_in_the_manifest(tmp_path: Path) -> None:
+    assert '"decimal"' not in table(tmp_path, "a;y\n1.5;0\n2.5;1\n").manifest.to_json().decode()
+    made = table(tmp_path, "a;y\n1,5;0\n2,5;1\n", dest="comma", decimal=",")
+    assert made.manifest.table is not None
+    assert made.manifest.table.decimal == ","
+
+
 FAULTS = {
     "wrong": ({"drop": "wrong"}, UnknownNameError, "unknown column of .*'wrong'"),
     "position": ({"drop": "7"}, FormatError, "there is no column 7 to drop, there are 3 cells"),
