@@ -120,6 +120,8 @@ class TableEntry(_Entry):
         them, empty where it is not known; None where there are none.
     decimal : {','}, optional
         Mark between whole part and fraction of a number; a point when None.
+    rounded : tuple of str, optional
+        Columns of whole numbers of which some are so large that float64 may have rounded them; None where there are none.
     """
 
     numeric: Count
@@ -130,6 +132,7 @@ class TableEntry(_Entry):
     distinct: tuple[str, ...] = ()
     coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
     decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
+    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

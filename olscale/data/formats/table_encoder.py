@@ -17,15 +17,13 @@ from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
+from olscale.data.formats.number_watch import NumberWatch
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
-
-_FEW_ROWS = 100
-"""Rows below which it says nothing that a column's values are all different."""
 
 NO_LABEL = ("", "?")
 """Text that is no label."""
@@ -96,7 +94,7 @@ class TableEncoder:
         owners = FeatureOwners(source, numbers, words, columns.owners)
         self._one_hot = OneHot(self._names, numeric, text, values or {}, self._codings, kept, owners)
         self._feature_names: tuple[str, ...] = ()
-        self._last: NDArray[np.float64] | None = None
+        self._watch = NumberWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:
         """Return how many rows, at most `chunk_rows`, have no more than `most_cells` cells (as numbers: 32 MB)."""
@@ -156,7 +154,7 @@ class TableEncoder:
         """
         places, rows = self.places, cells.rows
         numbers, ids = cells.numbers[:rows], cells.ids[:, :rows]
-        self._watch(numbers, first_rows)
+        self._watch.add(numbers, first_rows)
         missing = _Missing(rows, len(self._names))
         missing.add(places.numeric, np.isnan(numbers))
         X: Any = numbers
@@ -219,36 +217,6 @@ class TableEncoder:
                     "name it, or empty it",
                     line,
                 )
-
-    def _watch(self, numbers: NDArray[np.float64], first_rows: int | None) -> None:
-        """Note which numeric columns never fall: a row's number or time says when it came, not what it is."""
-        columns = self.columns
-        if self._last is None:
-            columns.rises.update(dict.fromkeys(self.places.numeric, 0))
-            begin = numbers[:first_rows]
-            if len(begin) >= _FEW_ROWS:
-                columns.distinct |= {
-                    position
-                    for j, position in enumerate(self.places.numeric)
-                    if (begin[:, j] == np.trunc(begin[:, j])).all() and len(np.unique(begin[:, j])) == len(begin)
-                }
-        place = (
-            [j for j, position in enumerate(self.places.numeric) if position in columns.rises] if columns.rises else []
-        )
-        if place:
-            watched = numbers[:, place]
-            if self._last is not None:
-                watched = np.vstack([self._last[place], watched])
-            with np.errstate(over="ignore", invalid="ignore"):  # of infinities: no step
-                steps = np.diff(watched, axis=0)
-            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
-            rises = np.count_nonzero(steps > 0, axis=0)
-            for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
-                if fell:
-                    del columns.rises[self.places.numeric[j]]
-                else:
-                    columns.rises[self.places.numeric[j]] += rose
-        self._last = numbers[-1].copy()
 
     def _check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
         if True in absent:

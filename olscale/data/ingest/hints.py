@@ -7,7 +7,7 @@ from shlex import quote
 from olscale.data.formats.cells import is_missing, is_number, point_cure
 from olscale.data.formats.table_columns import value_of
 from olscale.data.ingest.number_looks import has_thousands, look_of
-from olscale.data.manifest import Manifest
+from olscale.data.manifest import Manifest, TableEntry
 
 _FEW = 50
 """Values up to which a column is not worth a word."""
@@ -27,14 +27,14 @@ def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
     Told are labels and columns of text that looks like numbers, of dates, and of numbers with a word among them; text with
-    more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different; and labels
-    that mean most often that there is none.
+    more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different or
+    from 2^53 on; and labels that mean most often that there is none.
     """
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]
     if table is None:
         return found
-    return [*found, *_of_text(manifest), *_of_numbers(table.growing, table.distinct)]
+    return [*found, *_of_text(manifest), *_of_numbers(table)]
 
 
 def label_hint(manifest: Manifest) -> str | None:
@@ -130,14 +130,22 @@ def _pointed(values: Sequence[str], mark: str) -> list[str]:
     return [value.replace(mark, ".") if is_number(value, mark) else value for value in values]
 
 
-def _of_numbers(growing: tuple[str, ...], distinct: tuple[str, ...]) -> Iterator[str]:
-    for column in growing:
+def _of_numbers(table: TableEntry) -> Iterator[str]:
+    rounded = table.rounded or ()
+    for column in table.growing:
         yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {_quoted(column)}"
-    for column in distinct:
-        yield (
-            f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
-            f"--drop {_quoted(column)}"
-        )
+    for column in rounded:
+        if column not in table.growing:
+            yield (
+                f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
+                f"now; if they are identifiers: --drop {_quoted(column)}"
+            )
+    for column in table.distinct:
+        if column not in rounded:
+            yield (
+                f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
+                f"--drop {_quoted(column)}"
+            )
 
 
 def _quoted(name: str) -> str:

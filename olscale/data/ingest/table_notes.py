@@ -105,6 +105,7 @@ class TableNotes:
             if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
+        large = {source.names[i] for source in sources for i in source.rounded}
         return TableEntry(
             numeric=len(numeric),
             categorical=categorical,
@@ -114,6 +115,7 @@ class TableNotes:
             distinct=tuple(distinct),
             coded=table.coded or None,
             decimal="," if table.decimal == "," else None,
+            rounded=tuple(name for name in names if name in large) or None,
         )
 
 

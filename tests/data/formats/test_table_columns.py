@@ -178,6 +178,48 @@ def test_only_a_decimal_comma_is_kept_in_the_manifest(tmp_path: Path) -> None:
     assert made.manifest.table.decimal == ","
 
 
+@pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
+def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> None:
+    """Only whole ones, also where some are missing or infinite, negative, or come late; 2^53 - 1 is exact."""
+    rows, path = 30_000, tmp_path / f"t.{kind}"
+    columns: dict[str, list[float | int | str | None]] = {
+        "id": [2**60 + 7 * (i % 1000) for i in range(rows)],
+        "late": [i % 9 if i < rows - 2 else -(2**53) - 1 for i in range(rows)],
+        "gaps": [None if i % 2 else 2**54 for i in range(rows)],
+        "exact": [(2**53 - 1) * (-1) ** i for i in range(rows)],
+        "wave": [1e20 if i % 3 else 0.5 for i in range(rows)],
+        "far": [float("inf") if i % 3 else 1.0 for i in range(rows)],
+        "y": ["uv"[i % 2] for i in range(rows)],
+    }
+    if kind == "parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        lines = [
+            ",".join("?" if cell is None else str(cell) for cell in row) for row in zip(*columns.values(), strict=True)
+        ]
+        head = [",".join(columns)]
+        if kind == "arff":
+            kinds = [f"@attribute {name} {'{u,v}' if name == 'y' else 'numeric'}" for name in columns]
+            head = ["@relation r", *kinds, "@data"]
+        path.write_text("\n".join([*head, *lines]) + "\n")
+    made = ingest(path, tmp_path / "d").manifest
+    assert made.table is not None
+    assert made.table.rounded == ("id", "late", "gaps")
+    told = [hint for hint in column_hints(made) if "2^53" in hint]
+    assert [hint.partition(" holds")[0] for hint in told] == ["column 'id'", "column 'late'", "column 'gaps'"]
+    assert told[0].endswith(
+        "which float64 rounds: different ones may be the same now; if they are identifiers: --drop id"
+    )
+
+
+def test_numbers_that_are_rounded_in_the_test_split_alone_are_told(tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("a,y\n1,0\n12345678901234567891,1\n")
+    made = table(tmp_path, "a,y\n2,0\n1,1\n", test=tmp_path / "test.csv").manifest
+    assert made.table is not None
+    assert made.table.rounded == ("a",)
+    assert b'"rounded"' not in table(tmp_path, "a,y\n2,0\n1,1\n", dest="plain").manifest.to_json()
+
+
 FAULTS = {
     "wrong": ({"drop": "wrong"}, UnknownNameError, "unknown column of .*'wrong'"),
     "position": ({"drop": "7"}, FormatError, "there is no column 7 to drop, there are 3 cells"),
