@@ -118,6 +118,10 @@ class TableEntry(_Entry):
     coded : dict of str to str, optional
         Columns of text whose features are hashes or parts of dates, and not values -> their codings, as ``--encode`` takes
         them, empty where it is not known; None where there are none.
+    decimal : {','}, optional
+        Mark between whole part and fraction of a number; a point when None.
+    rounded : tuple of str, optional
+        Columns of whole numbers of which some are so large that float64 may have rounded them; None where there are none.
     """
 
     numeric: Count
@@ -127,6 +131,8 @@ class TableEntry(_Entry):
     growing: tuple[str, ...] = ()
     distinct: tuple[str, ...] = ()
     coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
+    decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
+    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

@@ -34,11 +34,15 @@ def read_cells(folder: Path) -> None:
         raise FormatError("rows", f"is not UTF-8 text ({error.reason})") from error
     for form in FORMS:
         _read(text, form)
-    numbers = marked(text.count(b"\n"), np.float64)
-    plain = loop.parse_numbers(guarded_text(text), len(text), numbers)
-    check_marks([numbers])
-    if plain and numbers.tolist() != list(map(float, text.split(b"\n")[:-1])):
-        raise Broken("numbers differ from those of float")
+    for mark in b".,":
+        numbers = marked(text.count(b"\n"), np.float64)
+        plain = loop.parse_numbers(guarded_text(text), len(text), mark, numbers)
+        check_marks([numbers])
+        if plain and mark != ord(".") and b"." in text:
+            raise Broken("a point counts as a decimal mark beside a comma")
+        points = text.replace(bytes([mark]), b".")
+        if plain and numbers.tolist() != list(map(float, points.split(b"\n")[:-1])):
+            raise Broken("numbers differ from those of float")
 
 
 def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:

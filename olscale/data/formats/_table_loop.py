@@ -25,7 +25,7 @@ MOST_HARD = 4096
 """Numbers of a call that may be left to ``float``, beside those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _POINT, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-.\\{%")
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-\\{%")
 _SINGLE, _DOUBLE = ord("'"), ord('"')
 _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
 
@@ -268,11 +268,11 @@ def parse_rows(
 
 
 @compiled
-def parse_numbers(buffer: NDArray[np.uint8], stop: int, numbers: NDArray[np.float64]) -> bool:
+def parse_numbers(buffer: NDArray[np.uint8], stop: int, mark: int, numbers: NDArray[np.float64]) -> bool:
     """Parse a plain number on each line, and nothing else, to fill `numbers`; return whether `buffer` holds just that."""
     pos = 0
     for i in range(len(numbers)):
-        value, pos, state = number_at(buffer, pos, _POINT)
+        value, pos, state = number_at(buffer, pos, mark)
         if state != EXACT or value != value or byte_at(buffer, pos) != _NEWLINE:
             return False
         numbers[i] = value

@@ -1,14 +1,14 @@
 """ARFF, the format of Weka and OpenML: declared attributes, then rows of cells.
 
-Numeric attributes are numeric columns. A nominal attribute whose values are all numbers (``{1,2,3}``) is one too; the
-others become one-hot columns, one a declared value, after the numeric ones, and the rows are then sparse. String and
-date attributes are text columns whose values are numbered as they appear. ``?`` is NaN, or no value at all. Sparse rows
-(``{1 0.5, 7 red}``) are read. The target is the last attribute or `ReadOptions.label`.
+Numeric attributes are numeric columns. A nominal attribute whose values are all numbers (``{1,2,3}``) is one too, in which
+no other number may stand. Other nominal ones become one-hot columns, one a declared value, after the numeric ones, and the
+rows are then sparse. String and date attributes are text columns whose values are numbered as they appear. ``?`` is NaN, or
+no value at all. Sparse rows (``{1 0.5, 7 red}``) are read. The target is the last attribute or `ReadOptions.label`.
 """
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,16 +36,36 @@ _TEXT = ("string", "date")
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A declared attribute; `values` is None when it is not nominal."""
+    """A declared attribute and its line; `values` is None when it is not nominal."""
 
     name: str
     numeric: bool
     values: tuple[str, ...] | None
+    line: int
 
     @property
     def default(self) -> str:
         """What a sparse row means by leaving the attribute out."""
         return self.values[0] if self.values else "0"
+
+    @property
+    def numbers(self) -> frozenset[float]:
+        """The declared values where these are numbers."""
+        return frozenset(map(float, self.values)) if self.values and self.numeric else frozenset()
+
+    def check(self, source: str) -> None:
+        """Refuse two declared values that are read as one."""
+        known: dict[str | float, str] = {}
+        for value in self.values or ():
+            read = float(value) if self.numeric else value.strip()
+            if read in known:
+                raise FormatError(
+                    source,
+                    f"attribute {self.name!r} declares {known[read][:40]!r} and {value[:40]!r}, which are the same "
+                    f"{'number' if self.numeric else 'value'}; declare one of them, or leave the attribute out with --drop",
+                    self.line,
+                )
+            known[read] = value
 
 
 class ArffFormat:
@@ -69,8 +89,9 @@ class ArffFormat:
         Raises
         ------
         FormatError
-            Names file and line of a malformed declaration, a row with another number of cells, a cell that is no number
-            or not among the declared values, a missing label. Names the file when it has no rows.
+            Names file and line of a malformed declaration, two declared values that are read as one, a row with another
+            number of cells, a cell that is no number or not among the declared values, a missing label. Names the file when
+            it has no rows.
         """
         with open_text(source, options.stream) as stream:
             yield from _read(table_text(source, stream), options)
@@ -98,12 +119,16 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         codings=codings,
         before=options.table,
     )
+    for i, attribute in enumerate(attributes):
+        if i not in dropped:
+            attribute.check(source)
     allowed = [
         frozenset(a.values) if a.values and not a.numeric and i not in dropped else None
         for i, a in enumerate(attributes)
     ]
-    rows = checked_rows(source, _cells(source, lines, attributes, allowed), len(attributes))
-    parser = TableParser(text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(allowed))
+    numbers = {i: a.numbers for i, a in enumerate(attributes) if a.numbers and i not in dropped}
+    rows = checked_rows(source, _cells(source, lines, attributes, allowed, numbers), len(attributes))
+    parser = TableParser(text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(allowed), numbers)
     empty = True
     for batch in parser.batches(options.chunk_rows):
         empty = False
@@ -143,13 +168,13 @@ def _attribute(source: str, line: str, number: int) -> Attribute:
         values = tuple(_unquoted(cell) for cell in cells)
         if not values:
             raise FormatError(source, f"attribute {name!r} declares no values", number)
-        return Attribute(name, all(map(is_number, values)), values)
+        return Attribute(name, all(map(is_number, values)), values, number)
     word = kind.split()[0].lower()
     if word not in _NUMERIC + _TEXT:
         raise FormatError(
             source, f"attribute {name!r} has type {kind[:40]!r}, expected numeric, {{a,b,...}} or string", number
         )
-    return Attribute(name, word in _NUMERIC, None)
+    return Attribute(name, word in _NUMERIC, None, number)
 
 
 def _cell_of(allowed: Sequence[frozenset[str] | None]) -> Callable[[int, str], str | None]:
@@ -164,7 +189,11 @@ def _cell_of(allowed: Sequence[frozenset[str] | None]) -> Callable[[int, str], s
 
 
 def _cells(
-    source: str, lines: TextLines, attributes: Sequence[Attribute], allowed: Sequence[frozenset[str] | None]
+    source: str,
+    lines: TextLines,
+    attributes: Sequence[Attribute],
+    allowed: Sequence[frozenset[str] | None],
+    numbers: Mapping[int, frozenset[float]],
 ) -> Iterator[Line]:
     rows = ("\n" if line.startswith("%") else line for line in lines)
     reader = csv.reader(rows, quotechar="'", escapechar="\\", skipinitialspace=True, strict=True)
@@ -179,11 +208,19 @@ def _cells(
                 row = _filled(source, row, attributes, number)
             for cell, values, attribute in zip(row, allowed, attributes, strict=False):
                 if values is not None and cell not in values and not is_missing(cell):
-                    problem = f"attribute {attribute.name!r} is {cell[:40]!r}, which is not among its declared values"
-                    raise FormatError(source, problem, number)
+                    raise _undeclared(source, attribute, cell, number)
+            for i, known in numbers.items():
+                cell = row[i] if i < len(row) else ""
+                if is_number(cell) and not is_missing(cell) and float(cell) not in known:
+                    raise _undeclared(source, attributes[i], cell, number)
             yield number, row
     except csv.Error as error:
         raise FormatError(source, cells_problem(error), lines.number) from error
+
+
+def _undeclared(source: str, attribute: Attribute, cell: str, line: int) -> FormatError:
+    problem = f"attribute {attribute.name!r} is {cell[:40]!r}, which is not among its declared values"
+    return FormatError(source, problem, line)
 
 
 def _filled(source: str, cells: Sequence[str], attributes: Sequence[Attribute], number: int) -> list[str]:

@@ -1,5 +1,6 @@
 """Cells of a table, as text: which mean that there is no value, and which are numbers."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -11,6 +12,8 @@ from olscale.errors import FormatError
 MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 """Cells that mean "no value", in lower case."""
 
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
+
 Line: TypeAlias = tuple[int, list[str]]
 """A row of cells with its one-based line."""
 
@@ -20,8 +23,18 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in MISSING
 
 
-def is_number(cell: str) -> bool:
-    """Return whether `cell` is a decimal number."""
+def is_number(cell: str, mark: str = ".") -> bool:
+    """Return whether `cell` is a number with the decimal mark `mark`, a point or a comma; no other one counts.
+
+    Examples
+    --------
+    >>> is_number("1.5"), is_number("1,5"), is_number("1,5", ","), is_number("1.500", ",")
+    (True, False, True, False)
+    """
+    if mark != ".":
+        if "." in cell:
+            return False
+        cell = cell.replace(mark, ".")
     try:
         float(cell)
     except ValueError:
@@ -29,14 +42,35 @@ def is_number(cell: str) -> bool:
     return "_" not in cell
 
 
-def numbers_of(cells: Sequence[str]) -> NDArray[np.float64] | None:
-    """Return `cells` as numbers, or None where one is none."""
+def numbers_of(cells: Sequence[str], mark: str = ".") -> NDArray[np.float64] | None:
+    """Return `cells` as numbers with the decimal mark `mark`, or None where one is none."""
+    if mark != ".":
+        if "." in "".join(cells):
+            return None
+        cells = [cell.replace(mark, ".") for cell in cells]
     if "_" in "".join(cells):
         return None
     try:
         return np.array(cells, dtype=np.float64)
     except ValueError:
         return None
+
+
+def point_cure(cell: str) -> str | None:
+    """Return what a point in `cell` looks like, and the cure, where numbers have a decimal comma; None for any other cell.
+
+    Examples
+    --------
+    >>> point_cure("31.310")
+    'a point looks like one between thousands: write the number without it'
+    >>> point_cure("1.5"), point_cure("1,5"), point_cure("a.b")
+    ('a point is no decimal mark: write a comma', None, None)
+    """
+    if "." not in cell or not is_number(cell.replace(".", ""), ","):
+        return None
+    if _THOUSANDS.fullmatch(cell.strip()):
+        return "a point looks like one between thousands: write the number without it"
+    return "a point is no decimal mark: write a comma"
 
 
 def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:

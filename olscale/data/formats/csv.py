@@ -13,7 +13,8 @@ all in text columns. Tables with text columns become sparse one-hot rows, see `o
 others are dense. Text that first shows up in a numeric column later is an error. Columns that are dropped are not looked
 at. A last column without a name and empty in the first rows comes from a delimiter at the end of each row: it is left out.
 
-*Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`).
+*Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`). With a
+decimal comma a cell with a point is no number: ``31.310`` may well be thousands.
 
 *Limits*: a line of `olscale.data.formats.lines.MAX_LINE` bytes, a cell of 131,072 characters.
 
@@ -40,7 +41,7 @@ from olscale.data.formats._guess import (
     text_lines,
 )
 from olscale.data.formats.base import Batch, ReadOptions
-from olscale.data.formats.cells import Line, checked_rows
+from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -182,10 +183,11 @@ def _columns(
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
-    fits, coded = _fits(options.decimal or "."), parse_codings(options.encode)
+    mark = options.decimal or "."
+    fits, coded = _fits(mark), parse_codings(options.encode)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(len(cells))]
-    numbers = [column_of(column, blocks) if is_read else None for is_read, column in zip(read, cells, strict=True)]
+    numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
     text = [
         is_read and (name in coded or (known is None and not all(map(fits, column))))
         for name, is_read, known, column in zip(names, read, numbers, cells, strict=True)
@@ -213,7 +215,7 @@ def _columns(
 
 
 def _fits(decimal: str) -> Callable[[str], bool]:
-    return fits_number if decimal == "." else lambda cell: fits_number(cell.replace(decimal, "."))
+    return fits_number if decimal == "." else lambda cell: is_number(cell, decimal) or is_missing(cell)
 
 
 def _refuse_commas(source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]) -> None:

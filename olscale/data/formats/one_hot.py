@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, take_rows
 from olscale.data.formats.cells import is_missing
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
+from olscale.data.formats.feature_owners import FeatureOwners
 
 _ABSENT = np.iinfo(np.int32).max
 
@@ -28,6 +29,8 @@ class OneHot:
         Text columns whose cells become features otherwise; these are numbered before all values.
     kept : mapping of int to list of str, optional
         For each column of `FirstValues` those that are features by now, to which new ones are added.
+    owners : FeatureOwners, optional
+        Refuses features of two columns that have one name.
 
     Attributes
     ----------
@@ -50,7 +53,9 @@ class OneHot:
         values: Mapping[int, Sequence[str]],
         codings: Mapping[int, Coding | FirstValues] = MappingProxyType({}),
         kept: Mapping[int, list[str]] = MappingProxyType({}),
+        owners: FeatureOwners | None = None,
     ) -> None:
+        self._owners = owners if owners else None
         self.feature_names = [names[position] for position in numeric]
         chosen = {j: codings[position] for j, position in enumerate(text) if position in codings}
         self._coded = {j: coding for j, coding in chosen.items() if isinstance(coding, Coding)}
@@ -59,7 +64,8 @@ class OneHot:
         self._first: dict[int, int] = {}
         for j, coding in self._coded.items():
             self._first[j] = len(self.feature_names)
-            self.feature_names += [f"{names[text[j]]}={part}" for part in coding.parts]
+            for part in coding.parts:
+                self._add(names[text[j]], part)
         self._names = [names[position] for position in text]
         self._declared: list[dict[str, int]] = [{} for _ in text]
         # The feature of each value by its number.
@@ -146,8 +152,14 @@ class OneHot:
         return value
 
     def _number(self, j: int, value: str) -> int:
-        self.feature_names.append(f"{self._names[j]}={value}")
+        self._add(self._names[j], value)
         return len(self.feature_names) - 1
+
+    def _add(self, column: str, value: str) -> None:
+        feature = f"{column}={value}"
+        if self._owners is not None:
+            self._owners.claim(column, feature)
+        self.feature_names.append(feature)
 
 
 def _side_by_side(parts: Sequence[CSR]) -> CSR:

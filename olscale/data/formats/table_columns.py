@@ -42,12 +42,18 @@ class TableColumns:
         Numeric features that never fell so far -> how often their value rose from a row to the next.
     distinct : set of int
         Numeric features of whole numbers, all different in the first rows.
+    rounded : set of int
+        Numeric features of whole numbers of which some are so large that float64 may have rounded them.
     coded : dict of str to str
         Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
     kept : dict of str to list of str
         Those of them that have a feature for each of the first values -> these values.
     more : tuple of int
         Positions of the targets after the first.
+    owners : dict of str to str
+        Features whose name another column may also make -> their columns, in all sources so far.
+    decimal : str
+        The mark between whole part and fraction of a number.
     """
 
     names: tuple[str, ...]
@@ -57,9 +63,12 @@ class TableColumns:
     segments: int | None = None
     rises: dict[int, int] = field(default_factory=dict)
     distinct: set[int] = field(default_factory=set)
+    rounded: set[int] = field(default_factory=set)
     coded: dict[str, str] = field(default_factory=dict)
     kept: dict[str, list[str]] = field(default_factory=dict)
     more: tuple[int, ...] = ()
+    owners: dict[str, str] = field(default_factory=dict)
+    decimal: str = "."
 
     @property
     def labels(self) -> tuple[int, ...]:

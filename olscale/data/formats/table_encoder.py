@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
-from olscale.data.formats.cells import is_missing, is_number, numbers_of
+from olscale.data.formats.cells import is_missing, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
+from olscale.data.formats.feature_owners import FeatureOwners
+from olscale.data.formats.number_watch import NumberWatch
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[str] | NDArray[np.float64]
-
-_FEW_ROWS = 100
-"""Rows below which it says nothing that a column's values are all different."""
 
 NO_LABEL = ("", "?")
 """Text that is no label."""
@@ -76,7 +75,7 @@ class TableEncoder:
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
-        self._decimal, self.empty = decimal, empty
+        self.empty, columns.decimal = empty, decimal
         texts = [self._names[label] for label in columns.labels if columns.text[label]]
         if texts and columns.more:
             raise FormatError(source, f"label {texts[0]!r} holds text, and of several labels each must be a number")
@@ -87,12 +86,15 @@ class TableEncoder:
         self._codings = {self._position(name): coding for name, coding in codings.items()}
         columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
+        columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
         kept = {self._position(name): columns.kept.setdefault(name, []) for name in bounded}
-        text = self.places.categorical
-        self._one_hot = OneHot(self._names, self.places.numeric, text, values or {}, self._codings, kept)
+        numeric, text = self.places.numeric, self.places.categorical
+        numbers, words = ([self._names[position] for position in positions] for positions in (numeric, text))
+        owners = FeatureOwners(source, numbers, words, columns.owners)
+        self._one_hot = OneHot(self._names, numeric, text, values or {}, self._codings, kept, owners)
         self._feature_names: tuple[str, ...] = ()
-        self._last: NDArray[np.float64] | None = None
+        self._watch = NumberWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:
         """Return how many rows, at most `chunk_rows`, have no more than `most_cells` cells (as numbers: 32 MB)."""
@@ -152,7 +154,7 @@ class TableEncoder:
         """
         places, rows = self.places, cells.rows
         numbers, ids = cells.numbers[:rows], cells.ids[:, :rows]
-        self._watch(numbers, first_rows)
+        self._watch.add(numbers, first_rows)
         missing = _Missing(rows, len(self._names))
         missing.add(places.numeric, np.isnan(numbers))
         X: Any = numbers
@@ -216,36 +218,6 @@ class TableEncoder:
                     line,
                 )
 
-    def _watch(self, numbers: NDArray[np.float64], first_rows: int | None) -> None:
-        """Note which numeric columns never fall: a row's number or time says when it came, not what it is."""
-        columns = self.columns
-        if self._last is None:
-            columns.rises.update(dict.fromkeys(self.places.numeric, 0))
-            begin = numbers[:first_rows]
-            if len(begin) >= _FEW_ROWS:
-                columns.distinct |= {
-                    position
-                    for j, position in enumerate(self.places.numeric)
-                    if (begin[:, j] == np.trunc(begin[:, j])).all() and len(np.unique(begin[:, j])) == len(begin)
-                }
-        place = (
-            [j for j, position in enumerate(self.places.numeric) if position in columns.rises] if columns.rises else []
-        )
-        if place:
-            watched = numbers[:, place]
-            if self._last is not None:
-                watched = np.vstack([self._last[place], watched])
-            with np.errstate(over="ignore", invalid="ignore"):  # of infinities: no step
-                steps = np.diff(watched, axis=0)
-            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
-            rises = np.count_nonzero(steps > 0, axis=0)
-            for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
-                if fell:
-                    del columns.rises[self.places.numeric[j]]
-                else:
-                    columns.rises[self.places.numeric[j]] += rose
-        self._last = numbers[-1].copy()
-
     def _check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
         if True in absent:
             name = self._names[position] if self.columns.more else self._label_name
@@ -256,24 +228,22 @@ class TableEncoder:
     def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
         if isinstance(cells, np.ndarray):
             return cells
-        if self._decimal != ".":
-            cells = [cell.replace(self._decimal, ".") for cell in cells]
-        known = numbers_of(cells)
+        mark = self.columns.decimal
+        known = numbers_of(cells, mark)
         if known is not None:
             return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
             if is_missing(cell):
                 numbers[i] = np.nan
-            elif is_number(cell):
-                numbers[i] = float(cell)
+            elif is_number(cell, mark):
+                numbers[i] = float(cell.replace(mark, "."))
             else:
                 what = "label" if position in self.columns.labels else "column"
-                raise FormatError(
-                    self._source,
-                    f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows",
-                    lines[i],
-                )
+                problem = f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows"
+                cure = None if mark == "." else point_cure(cell)
+                problem += "" if cure is None else f"; with --decimal , {cure}"
+                raise FormatError(self._source, problem, lines[i])
         return numbers
 
 

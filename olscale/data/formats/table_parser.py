@@ -6,9 +6,10 @@ turns at one text: the loop stops before a row that it leaves to the other.
 
 import io
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -51,16 +52,16 @@ def pays(text: TextBlocks) -> bool:
     return not text.ended or _LOOP in sys.modules
 
 
-def column_of(cells: Sequence[str], text: TextBlocks) -> NDArray[np.float64] | None:
-    """Return `cells` of `text` as a column of numbers, or None where one is none."""
+def column_of(cells: Sequence[str], text: TextBlocks, mark: str) -> NDArray[np.float64] | None:
+    """Return `cells` of `text` as a column of numbers with the decimal mark `mark`, or None where one is none."""
     if pays(text):
         from olscale.data.formats._table_loop import parse_numbers
 
         lines = bytearray("\n".join([*cells, ""]).encode() + bytes(ROOM_BYTES))
         numbers = np.empty(len(cells))
-        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, numbers):
+        if parse_numbers(np.frombuffer(lines, dtype=np.uint8), len(lines) - ROOM_BYTES, ord(mark), numbers):
             return numbers
-    return numbers_of(cells)
+    return numbers_of(cells, mark)
 
 
 class TableParser:
@@ -76,6 +77,8 @@ class TableParser:
     cell_of : callable
         Returns a text cell of a column given by its position, from what is written in the file; None where it may not
         stand there.
+    declared : mapping of int to collection of float
+        Columns of numbers, by position, in which no others may stand.
     """
 
     def __init__(
@@ -85,9 +88,10 @@ class TableParser:
         encoder: TableEncoder,
         dialect: Dialect,
         cell_of: Callable[[int, str], str | None],
+        declared: Mapping[int, Collection[float]] = MappingProxyType({}),
     ) -> None:
         self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
-        self._dialect = dialect
+        self._dialect, self._declared = dialect, declared
         self._loop: _Loop | None = None
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
         self._odd_rows = 1
@@ -122,7 +126,7 @@ class TableParser:
             if same_mark or not pays(self._text):
                 self._put(cells, self._few_rows)
                 return
-            self._loop = _Loop(self._encoder, self._dialect)
+            self._loop = _Loop(self._encoder, self._dialect, self._declared)
         before = cells.rows
         if self._loop.parse(self._text, cells, self._cell_of):
             return
@@ -150,7 +154,7 @@ class TableParser:
 class _Loop:
     """The compiled loop, and what it must know of the columns."""
 
-    def __init__(self, encoder: TableEncoder, dialect: Dialect) -> None:
+    def __init__(self, encoder: TableEncoder, dialect: Dialect, declared: Mapping[int, Collection[float]]) -> None:
         from olscale.data.formats import _table_loop as loop
 
         self._loop, self._encoder = loop, encoder
@@ -166,6 +170,9 @@ class _Loop:
         self._form = ord(dialect.delimiter), quote, ord(dialect.decimal), dialect.arff, kinds, slots
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
+        sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
+        ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
+        self._declared = slots[np.array([*declared], dtype=np.int64)], ends, np.concatenate([np.empty(0), *sets])
 
     def parse(self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], str | None]) -> bool:
         """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
@@ -192,6 +199,11 @@ class _Loop:
                 cells.numbers[row, slot] = number
             else:
                 cells.others[slot - width, row] = number
+        if len(self._declared[0]):
+            from olscale.data.formats._declared_loop import all_declared
+
+            if not all_declared(cells.numbers, cells.others, before, rows, *self._declared):
+                return False
         for j, position in enumerate(self._encoder.places.text):
             if rows > before and not self._put_text(buffer, spans[j, before:rows], j, position, cells, cell_of):
                 return False

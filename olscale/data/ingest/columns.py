@@ -46,7 +46,7 @@ class Columns:
         Raises
         ------
         DatasetError
-            When `batch` is of another kind or width than the batches before it.
+            When `batch` is of another kind or width than the batches before it, or two of its features have one name.
         """
         kind: Literal["dense", "sparse"] = "sparse" if isinstance(batch.X, CSR) else "dense"
         first = self.kind is None
@@ -83,11 +83,11 @@ class Columns:
             return X
         if self._names is None:
             raise DatasetError(f"{source} names its columns but the sources before it did not")
-        target = self._placed(batch.feature_names, self._names)
+        target = self._placed(batch.feature_names, self._names, source)
         self.width = len(self._names)
         return X if bool((target == np.arange(len(target))).all()) else _renumber(X, target)
 
-    def _placed(self, names: tuple[str, ...], known: dict[str, int]) -> NDArray[np.int32]:
+    def _placed(self, names: tuple[str, ...], known: dict[str, int], source: str) -> NDArray[np.int32]:
         """Return the dataset's column of each of `names`: a source only ever adds to those it had."""
         seen = len(self._seen)
         if names[:seen] != self._seen:
@@ -96,6 +96,10 @@ class Columns:
             new = np.array([known.setdefault(name, len(known)) for name in names[seen:]], dtype=np.int32)
             self._target = np.concatenate([self._target[:seen], new])
             self._seen = names
+            counts = np.bincount(self._target)
+            if counts.max() > 1:  # the two would be one column, and a row may have it twice
+                twice = names[int(np.flatnonzero(self._target == counts.argmax())[0])]
+                raise DatasetError(f"{source} has two features {twice!r}; rename one of them, or leave one out")
         return self._target[: len(names)]
 
 

@@ -1,13 +1,13 @@
 """Columns of a table that are probably no features, and what to do about each."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 
-from olscale.data.formats.cells import is_number
+from olscale.data.formats.cells import is_missing, is_number, point_cure
 from olscale.data.formats.table_columns import value_of
 from olscale.data.ingest.number_looks import has_thousands, look_of
-from olscale.data.manifest import Manifest
+from olscale.data.manifest import Manifest, TableEntry
 
 _FEW = 50
 """Values up to which a column is not worth a word."""
@@ -26,24 +26,46 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 def column_hints(manifest: Manifest) -> list[str]:
     """Return a line for each column that is hardly a feature, with the cure.
 
-    Told are labels and columns of text that looks like numbers; text columns of dates, of numbers with a word among them,
-    and with more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different.
+    Told are labels and columns of text that looks like numbers, of dates, and of numbers with a word among them; text with
+    more values than half the rows; numbers that never fall, as a row's number; whole numbers, all different or
+    from 2^53 on; and labels that mean most often that there is none.
     """
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]
     if table is None:
         return found
-    return [*found, *_of_text(manifest), *_of_numbers(table.growing, table.distinct)]
+    return [*found, *_of_text(manifest), *_of_numbers(table)]
 
 
 def label_hint(manifest: Manifest) -> str | None:
-    """Return a line for labels that are text and look like numbers: they are classes then."""
+    """Return a line for labels that are text and look like something else: each is a class then."""
     found = [str(label) for label in manifest.label_names or ()]
-    looks = look_of(found)
-    if looks is None:
-        return None
+    mark = (manifest.table and manifest.table.decimal) or "."
     where = "the label" if manifest.label_column is None else f"the label, column {manifest.label_column!r},"
-    return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
+    absent, word, points = (
+        [label for label in found if is_missing(label)],
+        _word_among(found, mark),
+        _points(found, mark),
+    )
+    looks = look_of(_pointed(found, mark), mark == ".")
+    if len(found) > 1 and all(map(_TIME.fullmatch, found)):
+        return f"{where} holds dates or times, {len(found):,} of them; each is a class now: name another column with --label"
+    if points:
+        cure = point_cure(points[0])
+        return f"{where} is text because of {points[0][:40]!r}; each is a class now. With --decimal , {cure}"
+    if looks is not None:
+        return f"{where} is text, {looks.told}; each is a class now: {looks.cure}"
+    if word is not None:
+        numbers = sum(is_number(label, mark) for label in found)
+        return (
+            f"{where} is text because of {word[:40]!r}, but {numbers:,} of its {len(found):,} values are numbers; each is a "
+            "class now: take the rows out whose label is none"
+        )
+    if absent:
+        which = "which is a class" if len(absent) == 1 else "which are classes"
+        named = ", ".join(map(repr, absent[:3]))
+        return f"{where} is {named} in some rows, {which} now; if that means that there is none, take these rows out"
+    return None
 
 
 def _of_text(manifest: Manifest) -> Iterator[str]:
@@ -54,12 +76,14 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     for name in (manifest.feature_names or ())[table.numeric :]:
         column, value = value_of(name, table.categorical)
         values[column].append(value)
-    asks = not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
+    mark = table.decimal or "."
+    asks = mark == "." and not any(map(has_thousands, values.values()))  # --decimal would take 1,000 for 1
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
         count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
-        numbers, looks = sum(map(is_number, found)), look_of(found, asks)
+        numbers, looks = sum(is_number(value, mark) for value in found), look_of(_pointed(found, mark), asks)
+        points, word = _points(found, mark), _word_among(found, mark)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
             also = f" (--segments {_quoted(column)} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
             encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
@@ -67,10 +91,14 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
                 f"ones: {cure}{encode}{also}"
             )
+        elif points:
+            yield (
+                f"column {column!r} is text because of {points[0][:40]!r}; each of its {count} values became a column. With "
+                f"--decimal , {point_cure(points[0])}, or {cure}"
+            )
         elif looks is not None:
             yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
-        elif 2 * numbers > len(found) and (_LEAST_NUMBERS <= numbers < len(found) or numbers > _FEW_NUMBERS):
-            word = next(value for value in found if not is_number(value)) if numbers < len(found) else None
+        elif word is not None or numbers == len(found) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
             yield (
                 f"column {column!r} is text{why}, but {numbers:,} of its {count} values are numbers; each became a column: "
@@ -83,14 +111,41 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _of_numbers(growing: tuple[str, ...], distinct: tuple[str, ...]) -> Iterator[str]:
-    for column in growing:
+def _word_among(values: Sequence[str], mark: str) -> str | None:
+    """Return the first of `values` that is no number, where most are."""
+    plain = [is_number(value, mark) for value in values]
+    told = _LEAST_NUMBERS <= sum(plain) < len(values) < 2 * sum(plain)
+    return values[plain.index(False)] if told else None
+
+
+def _points(values: Sequence[str], mark: str) -> list[str]:
+    """Return those of `values` that are numbers but for their points, where most are numbers beside a decimal comma."""
+    points = [value for value in values if mark == "," and point_cure(value)]
+    numbers = sum(is_number(value, mark) for value in values)
+    return points if 2 * (numbers + len(points)) > len(values) else []
+
+
+def _pointed(values: Sequence[str], mark: str) -> list[str]:
+    """Return `values` with points for the decimal mark in numbers."""
+    return [value.replace(mark, ".") if is_number(value, mark) else value for value in values]
+
+
+def _of_numbers(table: TableEntry) -> Iterator[str]:
+    rounded = table.rounded or ()
+    for column in table.growing:
         yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {_quoted(column)}"
-    for column in distinct:
-        yield (
-            f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
-            f"--drop {_quoted(column)}"
-        )
+    for column in rounded:
+        if column not in table.growing:
+            yield (
+                f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
+                f"now; if they are identifiers: --drop {_quoted(column)}"
+            )
+    for column in table.distinct:
+        if column not in rounded:
+            yield (
+                f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
+                f"--drop {_quoted(column)}"
+            )
 
 
 def _quoted(name: str) -> str:

@@ -95,7 +95,7 @@ class TableNotes:
         numeric = [i for i in table.features if not table.text[i]]
         categorical = {names[i]: 0 for i in table.features if table.text[i]}
         for name in feature_names[len(numeric) :]:
-            categorical[value_of(name, categorical)[0]] += 1
+            categorical[table.owners.get(name) or value_of(name, categorical)[0]] += 1
         sources = [table, *self._others]
         places = [{name: i for i, name in enumerate(source.names)} for source in sources]
         growing = []
@@ -105,6 +105,7 @@ class TableNotes:
             if len(known) == len(sources) and sum(known) > _SHARE * sum(self._rows.values()):
                 growing.append(name)
         distinct = [names[i] for i in sorted(table.distinct) if names[i] not in growing]
+        large = {source.names[i] for source in sources for i in source.rounded}
         return TableEntry(
             numeric=len(numeric),
             categorical=categorical,
@@ -113,6 +114,8 @@ class TableNotes:
             growing=tuple(growing),
             distinct=tuple(distinct),
             coded=table.coded or None,
+            decimal="," if table.decimal == "," else None,
+            rounded=tuple(name for name in names if name in large) or None,
         )
 
 

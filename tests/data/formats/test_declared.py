@@ -66,6 +66,9 @@ def test_an_arff_label_can_be_a_number(tmp_path: Path) -> None:
         ("1,red,2\n", 9, "has 3 cells, expected 4 as declared"),
         ("1,pink,2,yes\n", 9, "'the color' is 'pink', which is not among its declared values"),
         ("1,red,2,maybe\n", 9, "'class' is 'maybe'"),
+        ("1,red,3.0,yes\n1,red,7,yes\n", 10, "'day' is '7', which is not among its declared values"),
+        ("1,red,inf,yes\n", 9, "'day' is 'inf', which is not among its declared values"),
+        ("{2 4, 3 yes}\n", 9, "'day' is '4', which is not among its declared values"),
         ("1,red,2,yes\nx,red,2,yes\n", 10, "column 'size' is 'x'"),
         ("1,red,2,?\n", 9, "label is missing"),
         ("{9 1}\n", 9, "expected POSITION VALUE"),
@@ -86,12 +89,44 @@ def test_faults_in_arff_rows_are_named(tmp_path: Path, row: str, line: int | Non
         ("@relation r\n1,2\n", 2),
         ("@relation r\n@data\n", 2),
         ("@relation r\n@attribute a real\n", 2),
+        ("@relation r\n@attribute a {01,1,2}\n@attribute y {0,1}\n@data\n1,1\n", 2),
+        ("@relation r\n@attribute a {u,v}\n@attribute y {0,0.0}\n@data\nu,0\n", 3),
+        ("@relation r\n@attribute a {u,' u'}\n@attribute y {0,1}\n@data\nu,0\n", 2),
     ],
 )
 def test_faults_in_arff_declarations_are_named(tmp_path: Path, head: str, line: int) -> None:
     with pytest.raises(FormatError) as caught:
         read_arff(tmp_path, head)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize("rows", [40, 500_000])
+@pytest.mark.parametrize(("row", "column"), [("7,0,u", "k"), ("1,5,u", "class"), ("1,-0.5,u", "class")])
+def test_numbers_that_are_not_declared_are_named(tmp_path: Path, rows: int, row: str, column: str) -> None:
+    """500,000 rows are more than the first block, so that the compiled loop reads them."""
+    head = "@relation r\n@attribute k {3,1,2}\n@attribute class {0,1}\n@attribute text {u,v}\n@data\n"
+    good = "".join(f"{i % 3 + 1},{i % 2},u\n" for i in range(rows))
+    text = head + good + "?,1.0,v\n"
+    assert sum(len(batch) for batch in read_arff(tmp_path, text, label="class")) == rows + 1
+    problem = f"attribute '{column}' is '{row.split(',')[column == 'class']}', which is not among its declared values"
+    with pytest.raises(FormatError, match=problem) as caught:
+        read_arff(tmp_path, f"{text}{row}\n{good}", label="class")
+    assert caught.value.line == 5 + rows + 2
+
+
+def test_declared_numbers_with_gaps_and_fractions(tmp_path: Path) -> None:
+    head = "@relation r\n@attribute k {5,0.5,-1,1e3}\n@attribute j {0,2}\n@attribute y {u,v}\n@data\n"
+    good = "5,2,u\n.5,0,v\n-1.0,2,u\n1000,?,u\n?,0,v\n" * 100_000
+    assert sum(map(len, read_arff(tmp_path, head + good))) == 500_000
+    for row, cell in (("1,0,u", "1"), ("1001,0,u", "1001"), ("-2,0,u", "-2"), ("5,1,u", "1")):
+        with pytest.raises(FormatError, match=f"line 500006: attribute '[kj]' is '{cell}', which is not among"):
+            read_arff(tmp_path, f"{head}{good}{row}\n")
+
+
+def test_a_dropped_attribute_may_declare_and_hold_anything(tmp_path: Path) -> None:
+    text = "@relation r\n@attribute a {01,1}\n@attribute b real\n@attribute y {0,1}\n@data\n7,2,0\n"
+    (batch,) = read_arff(tmp_path, text, drop=("a",))
+    assert batch.X.tolist() == [[2]]
 
 
 def test_electricity_has_eight_columns(shared_data) -> None:  # type: ignore[no-untyped-def]

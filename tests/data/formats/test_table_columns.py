@@ -145,6 +145,81 @@ def test_a_decimal_comma_is_asked_about_and_then_read(tmp_path: Path, text: str)
     assert table(tmp_path, text, dest="text", decimal=".").kind == "sparse"
 
 
+@pytest.mark.parametrize("mark", [";", "\t", ","])
+@pytest.mark.parametrize(("odd", "said"), [("31.310", "thousands: write the number without"), ("1.5", "write a comma")])
+def test_a_point_is_no_number_beside_a_decimal_comma(tmp_path: Path, mark: str, odd: str, said: str) -> None:
+    def text(first: str, last: str, rows: int = 40) -> str:
+        cells = [first, *(f"{i},5" for i in range(rows)), last]
+        lines = [mark.join((f'"{cell}"', f'"{i % 5},25"', "uv"[i % 2])) for i, cell in enumerate(cells)]
+        return "\n".join([mark.join(("a", "b", "y")), *lines]) + "\n"
+
+    made = table(tmp_path, text(odd, "7"), decimal=",")
+    assert made.manifest.feature_names is not None
+    assert made.manifest.feature_names[:2] == ("b", f"a={odd}")
+    (hint,) = column_hints(made.manifest)
+    assert f"column 'a' is text because of '{odd}'" in hint
+    assert said in hint
+    for rows in (5_000, 400_000):  # the second is beyond the first block of the compiled loop
+        with pytest.raises(FormatError, match=f"line {rows + 3}: column 'a' is '{odd}', expected a number.*{said}"):
+            table(tmp_path, text("7", odd, rows), dest="late", decimal=",")
+    assert table(tmp_path, text("7", "8"), dest="plain", decimal=",").manifest.table is not None
+
+
+def test_numbers_with_a_decimal_comma_have_the_bits_of_float(tmp_path: Path) -> None:
+    cells = ["1,5", "-0,1", "+17,89e52", "12345678901234567890,5", "1e400", "  3,25 ", "inf", "7"] * 300
+    made = table(tmp_path, "a;y\n" + "".join(f"{cell};{i % 2}\n" for i, cell in enumerate(cells)), decimal=",")
+    assert [row[0] for row in dense(made)] == [float(cell.replace(",", ".")) for cell in cells]
+
+
+def test_only_a_decimal_comma_is_kept_in_the_manifest(tmp_path: Path) -> None:
+    assert '"decimal"' not in table(tmp_path, "a;y\n1.5;0\n2.5;1\n").manifest.to_json().decode()
+    made = table(tmp_path, "a;y\n1,5;0\n2,5;1\n", dest="comma", decimal=",")
+    assert made.manifest.table is not None
+    assert made.manifest.table.decimal == ","
+
+
+@pytest.mark.parametrize("kind", ["csv", "arff", "parquet"])
+def test_whole_numbers_that_are_rounded_are_told(tmp_path: Path, kind: str) -> None:
+    """Only whole ones, also where some are missing or infinite, negative, or come late; 2^53 - 1 is exact."""
+    rows, path = 30_000, tmp_path / f"t.{kind}"
+    columns: dict[str, list[float | int | str | None]] = {
+        "id": [2**60 + 7 * (i % 1000) for i in range(rows)],
+        "late": [i % 9 if i < rows - 2 else -(2**53) - 1 for i in range(rows)],
+        "gaps": [None if i % 2 else 2**54 for i in range(rows)],
+        "exact": [(2**53 - 1) * (-1) ** i for i in range(rows)],
+        "wave": [1e20 if i % 3 else 0.5 for i in range(rows)],
+        "far": [float("inf") if i % 3 else 1.0 for i in range(rows)],
+        "y": ["uv"[i % 2] for i in range(rows)],
+    }
+    if kind == "parquet":
+        pq.write_table(pa.table(columns), path)
+    else:
+        lines = [
+            ",".join("?" if cell is None else str(cell) for cell in row) for row in zip(*columns.values(), strict=True)
+        ]
+        head = [",".join(columns)]
+        if kind == "arff":
+            kinds = [f"@attribute {name} {'{u,v}' if name == 'y' else 'numeric'}" for name in columns]
+            head = ["@relation r", *kinds, "@data"]
+        path.write_text("\n".join([*head, *lines]) + "\n")
+    made = ingest(path, tmp_path / "d").manifest
+    assert made.table is not None
+    assert made.table.rounded == ("id", "late", "gaps")
+    told = [hint for hint in column_hints(made) if "2^53" in hint]
+    assert [hint.partition(" holds")[0] for hint in told] == ["column 'id'", "column 'late'", "column 'gaps'"]
+    assert told[0].endswith(
+        "which float64 rounds: different ones may be the same now; if they are identifiers: --drop id"
+    )
+
+
+def test_numbers_that_are_rounded_in_the_test_split_alone_are_told(tmp_path: Path) -> None:
+    (tmp_path / "test.csv").write_text("a,y\n1,0\n12345678901234567891,1\n")
+    made = table(tmp_path, "a,y\n2,0\n1,1\n", test=tmp_path / "test.csv").manifest
+    assert made.table is not None
+    assert made.table.rounded == ("a",)
+    assert b'"rounded"' not in table(tmp_path, "a,y\n2,0\n1,1\n", dest="plain").manifest.to_json()
+
+
 FAULTS = {
     "wrong": ({"drop": "wrong"}, UnknownNameError, "unknown column of .*'wrong'"),
     "position": ({"drop": "7"}, FormatError, "there is no column 7 to drop, there are 3 cells"),

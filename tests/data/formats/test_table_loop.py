@@ -126,5 +126,5 @@ def test_what_is_common_is_read_by_the_loop(tmp_path: Path, case: str) -> None:
 
 
 def _only_by_the_loop(parser: table_parser.TableParser, cells: Any) -> None:
-    parser._loop = parser._loop or table_parser._Loop(parser._encoder, parser._dialect)
+    parser._loop = parser._loop or table_parser._Loop(parser._encoder, parser._dialect, parser._declared)
     assert parser._loop.parse(parser._text, cells, parser._cell_of)

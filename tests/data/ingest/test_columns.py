@@ -52,3 +52,12 @@ def test_sources_that_do_not_go_together(second: Batch, message: str):
 def test_types_that_float64_cannot_hold_become_float64():
     columns = Columns()
     assert columns.align(Batch(np.ones((1, 2), np.int64), np.zeros(1), 2), "a").dtype == np.float64
+
+
+def test_two_features_of_a_source_with_one_name_are_refused():
+    with pytest.raises(DatasetError, match=r"^a has two features 'x'; rename"):
+        Columns().align(sparse([[1, 2, 3]], ("x", "y", "x")), "a")
+    columns = Columns()
+    columns.align(sparse([[1, 2]], ("x", "y")), "a")
+    with pytest.raises(DatasetError, match=r"^a has two features 'y'; rename"):
+        columns.align(sparse([[1, 2, 3]], ("x", "y", "y")), "a")

@@ -96,3 +96,44 @@ def test_the_decimal_comma_is_offered_unless_it_would_misread_thousands(tmp_path
     hints = column_hints(ingest(tmp_path / "both.csv", tmp_path / "both").manifest)
     assert [hint.partition(" is ")[0] for hint in hints] == ["column 'a'", "column 'b'"]
     assert not any("--decimal" in hint for hint in hints)
+
+
+LABELS: dict[str, tuple[Callable[[int], str], str]] = {
+    "a word among numbers": (
+        lambda i: "missing" if i == 7 else f"{i}.25",
+        "is text because of 'missing', but 39 of its 40 values are numbers; each is a class now: take the rows out",
+    ),
+    "dates": (lambda i: f"2024-01-{i % 28 + 1:02}", "holds dates or times, 28 of them; each is a class now"),
+    "one that is missing": (
+        lambda i: "NA" if i == 3 else "uv"[i % 2],
+        "is 'NA' in some rows, which is a class now; if",
+    ),
+    "several": (lambda i: ("none", "n/a", "yes")[i % 3], "is 'none', 'n/a' in some rows, which are classes now; if"),
+    "missing beside a number": (
+        lambda i: ("null", "0", "x")[i % 3],
+        "is 'null' in some rows, which is a class now; if",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_labels_that_are_hardly_classes_are_told(tmp_path: Path, case: str, kind: str) -> None:
+    cell, told = LABELS[case]
+    made = ingest(rows(tmp_path, cell, kind), tmp_path / "d", label="odd").manifest
+    assert [hint for hint in column_hints(made) if hint.startswith(f"the label, column 'odd', {told}")]
+    assert set(made.classes or ()) == {cell(i) for i in range(40)}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_labels_that_are_words_are_not_told(tmp_path: Path, case: str) -> None:
+    made = ingest(rows(tmp_path, OTHERS[case], "csv"), tmp_path / "d", label="odd").manifest
+    assert not [hint for hint in column_hints(made) if "the label" in hint]
+
+
+def test_a_label_with_points_beside_decimal_commas_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;y\n" + "".join(f"{i % 5};{i},5\n" for i in range(40)) + "1;31.310\n")
+    (hint,) = column_hints(ingest(tmp_path / "t.csv", tmp_path / "d", decimal=",").manifest)
+    assert hint.startswith(
+        "the label, column 'y', is text because of '31.310'; each is a class now. With --decimal , a "
+    )

@@ -1,0 +1,73 @@
+"""Which column a feature is of, where the features of two columns may have one name.
+
+A value of a text column ``a`` is the feature ``a=VALUE``, which a column of numbers may be called, and so may a value of
+a text column ``a=b``. Most tables have no such names; then nothing is kept and nothing is looked up.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from olscale.errors import FormatError
+
+
+class FeatureOwners:
+    """Notes the column of each feature whose name another column may also make.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    numeric, text : sequence of str
+        Names of the columns of numbers, each a feature, and of those of text, which make features.
+    known : dict of str to str
+        Features -> their columns, of sources before this one; those of this one are added.
+
+    Examples
+    --------
+    >>> owners = FeatureOwners("t.csv", ["size", "color=red"], ["color", "shape"], {})
+    >>> owners.claim("color", "color=blue")
+    >>> owners.claim("color", "color=red")
+    Traceback (most recent call last):
+    ...
+    olscale.errors.FormatError: t.csv: columns 'color=red' and 'color' both make a feature 'color=red'; rename one of \
+them in the file, or leave one out with --drop
+    """
+
+    def __init__(self, source: str, numeric: Sequence[str], text: Sequence[str], known: dict[str, str]) -> None:
+        self._source, self._known = source, known
+        self._watched = _watched([*numeric, *text], set(text))
+        for name in self._watched.intersection(numeric):
+            self.claim(name, name)
+
+    def __bool__(self) -> bool:
+        """Whether two columns may make features of one name at all."""
+        return bool(self._watched)
+
+    def claim(self, column: str, feature: str) -> None:
+        """Note that `feature` is one of `column`.
+
+        Raises
+        ------
+        FormatError
+            When it is one of another column.
+        """
+        if column not in self._watched:
+            return
+        other = self._known.setdefault(feature, column)
+        if other != column:
+            raise FormatError(
+                self._source,
+                f"columns {other!r} and {column!r} both make a feature {feature[:60]!r}; rename one of them in the file, or "
+                "leave one out with --drop",
+            )
+
+
+def _watched(names: Iterable[str], text: set[str]) -> set[str]:
+    """Return those of `names` that begin as the features of one of the columns `text` do, and these columns."""
+    lengths, found = {len(column) for column in text}, set[str]()
+    for name in names:
+        if "=" not in name:
+            continue
+        for length in lengths:
+            if name[length : length + 1] == "=" and name[:length] in text:
+                found |= {name, name[:length]}
+    return found

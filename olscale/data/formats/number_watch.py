@@ -1,0 +1,93 @@
+"""What is noted of columns of numbers as their rows come: which are hardly features."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.table_columns import TableColumns
+
+_FEW_ROWS = 100
+"""Rows below which it says nothing that a column's values are all different."""
+_SAME_WHOLE = 2.0**53
+"""From here on float64 has not every whole number."""
+
+
+class NumberWatch:
+    """Notes in `columns` which numbers never fall, are all different, or are too large to be told apart.
+
+    Parameters
+    ----------
+    columns : TableColumns
+    numeric : sequence of int
+        Positions of the columns of numbers.
+
+    Examples
+    --------
+    >>> columns = TableColumns(("id", "size", "y"), 2, (False, False, False))
+    >>> NumberWatch(columns, [0, 1]).add(np.array([[2.0**60, 0.5], [2.0**59, 1e20]]))
+    >>> columns.rises, columns.rounded
+    ({1: 1}, {0})
+    """
+
+    def __init__(self, columns: TableColumns, numeric: Sequence[int]) -> None:
+        self._columns, self._numeric = columns, list(numeric)
+        self._last: NDArray[np.float64] | None = None
+        self._whole = np.empty(0, dtype=np.int64)
+
+    def add(self, numbers: NDArray[np.float64], first_rows: int | None = None) -> None:
+        """Note the next rows; so many of the first tell whether the values of a column are all different."""
+        columns, numeric = self._columns, self._numeric
+        if self._last is None:
+            columns.rises.update(dict.fromkeys(numeric, 0))
+            begin = numbers[:first_rows]
+            self._whole = np.flatnonzero(_are_whole(begin).all(axis=0))
+            if len(begin) >= _FEW_ROWS:
+                columns.distinct |= {
+                    position
+                    for j, position in enumerate(numeric)
+                    if (begin[:, j] == np.trunc(begin[:, j])).all() and len(np.unique(begin[:, j])) == len(begin)
+                }
+        place = [j for j, position in enumerate(numeric) if position in columns.rises] if columns.rises else []
+        if place:
+            watched = numbers[:, place]
+            if self._last is not None:
+                watched = np.vstack([self._last[place], watched])
+            with np.errstate(over="ignore", invalid="ignore"):  # of infinities: no step
+                steps = np.diff(watched, axis=0)
+            falls = np.any(~(steps >= 0), axis=0)  # so that a step to or from NaN is one
+            rises = np.count_nonzero(steps > 0, axis=0)
+            for j, fell, rose in zip(place, falls.tolist(), rises.tolist(), strict=True):
+                if fell:
+                    del columns.rises[numeric[j]]
+                else:
+                    columns.rises[numeric[j]] += rose
+        self._note_large(numbers)
+        self._last = numbers[-1].copy()
+
+    def _note_large(self, numbers: NDArray[np.float64]) -> None:
+        """Note columns of whole numbers of which some may have been rounded, as identifiers are."""
+        if not len(self._whole):
+            return
+        few = 4 * len(self._whole) < numbers.shape[1]
+        if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
+            return
+        found = numbers[:, self._whole]
+        whole = _are_whole(found).all(axis=0)
+        large = ((np.abs(found) >= _SAME_WHOLE) & np.isfinite(found)).any(axis=0)
+        self._columns.rounded -= {self._numeric[j] for j in self._whole[~whole].tolist()}
+        self._columns.rounded |= {self._numeric[j] for j in self._whole[whole & large].tolist()}
+        self._whole = self._whole[whole]
+
+
+def _are_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
+    return found
+
+
+def _largest(numbers: NDArray[np.float64]) -> float:
+    """Return the largest absolute value; NaN is none."""
+    high, low = numbers.max(), numbers.min()
+    if np.isnan(high):
+        high, low = np.fmax.reduce(numbers, axis=None), np.fmin.reduce(numbers, axis=None)
+    return float(max(high, -low, 0.0))
