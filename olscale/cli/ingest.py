@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
@@ -20,6 +21,7 @@ _LABELS = ("class", "label", "target", "y")
 _FEW_CLASSES = 20
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5
+_FLAGS = ("--header", "--no-header")
 
 
 class _SeveralTests(click.Command):
@@ -35,7 +37,7 @@ class _SeveralTests(click.Command):
                 greedy = False
             elif greedy and previous != "--test":
                 spread.append("--test")
-            elif not greedy and not previous.startswith("--"):
+            elif not greedy and (previous in _FLAGS or not previous.startswith("--")):
                 words += 1
             spread.append(arg)
             previous = arg
@@ -91,6 +93,17 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="Mark between whole part and fraction of numbers in CSV and TSV; default a point.",
 )
 @click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first row of CSV and TSV names the columns; guessed when left out.",
+)
+@click.option(
+    "--delimiter",
+    metavar="CHAR",
+    callback=delimiter_option,
+    help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
+)
+@click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
@@ -111,6 +124,8 @@ def ingest(
     drop: tuple[str, ...],
     encode: tuple[str, ...],
     decimal: str | None,
+    header: bool | None,
+    delimiter: str | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
@@ -138,6 +153,8 @@ def ingest(
             novel=novel,
             encode=encode,
             decimal=decimal,
+            header=header,
+            delimiter=delimiter,
             train_rows=train_rows,
             progress=progress,
         )

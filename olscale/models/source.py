@@ -20,7 +20,7 @@ from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.selection import drop_columns
+from olscale.data.ingest.selection import check_form, drop_columns
 from olscale.data.ingest.sources import expand
 from olscale.data.manifest import MANIFEST
 from olscale.errors import ModelError, UnknownNameError
@@ -114,6 +114,7 @@ class ModelSource:
             )
             options = replace(options, table=table, encode=encode)
         format = find_format(path, self._format)
+        check_form(path, format.name, options)
         if format.name in TABLE_FORMATS:
             self._check_codings(model.coded)
         bare = replace(options, label=None, labelled=False)

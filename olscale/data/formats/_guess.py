@@ -1,6 +1,5 @@
-"""What a table does not say of itself: its delimiter, whether its first row is a header, where its label is."""
+"""What a table does not say of itself: whether its first row is a header, where its label is."""
 
-import csv
 import re
 from collections.abc import Callable, Sequence
 
@@ -9,48 +8,7 @@ from olscale.data.formats.cells import is_missing, is_number
 MOST_LABELS = 100
 """Different values up to which a first column of whole numbers can be taken for the label."""
 
-WHITESPACE = " "
-_DELIMITERS = ",\t;|"
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-
-
-def text_lines(head: bytes) -> list[str]:
-    """Return the first whole lines of `head`, or none when it is no text."""
-    if b"\0" in head:
-        return []
-    lines = head.decode("utf-8-sig", "replace").splitlines()
-    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-    return [line for line in whole if line.strip()][:20]
-
-
-def delimiter_of(lines: Sequence[str]) -> str | None:
-    """Return what splits `lines` into equally many cells, or None."""
-    if not lines:
-        return None
-    for delimiter in _DELIMITERS:
-        if _widths(_split(lines, delimiter)):
-            return _beside_decimal_commas(lines) or delimiter if delimiter == "," else delimiter
-    if _widths([line.split() for line in lines]):
-        return WHITESPACE
-    # A ragged row among the first: the reader will name it.
-    return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    return [next(csv.reader([line], delimiter=delimiter)) for line in lines]
-
-
-def _widths(rows: Sequence[Sequence[str]]) -> bool:
-    return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-
-
-def _beside_decimal_commas(lines: Sequence[str]) -> str | None:
-    """Return the delimiter of lines such as ``1,5;2,5``, all numbers with a comma for a point."""
-    for delimiter in "\t;":
-        rows = _split(lines, delimiter)
-        if _widths(rows) and all(has_decimal_commas(row) or all(map(fits_number, row)) for row in rows):
-            return delimiter
-    return None
 
 
 def has_decimal_commas(cells: Sequence[str]) -> bool:

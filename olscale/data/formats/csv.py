@@ -1,7 +1,7 @@
 """CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
 
 *Delimiter*: the first of comma, tab, semicolon, bar that splits the first lines into equally many cells, else white
-space; always a tab for ``tsv``.
+space; always a tab for ``tsv``. `ReadOptions.delimiter` overrides this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
 and none of its cells comes back in its column. `ReadOptions.header` overrides this. A column without a name is called as
@@ -31,17 +31,15 @@ from typing import ClassVar
 
 from olscale.data.formats._guess import (
     MOST_LABELS,
-    WHITESPACE,
-    delimiter_of,
     fits_number,
     has_decimal_commas,
     is_header,
     label_is_first,
-    text_lines,
 )
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows
 from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.delimiter import WHITESPACE, delimiter_of, text_lines
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     UNLABELLED,
@@ -103,7 +101,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     options : ReadOptions
         All but `zero_based` are used.
     delimiter : str, optional
-        Character between cells (a space means any white space); found out when left out.
+        Character between cells (a space means any white space) where `options` name none; found out when left out.
 
     Yields
     ------
@@ -118,9 +116,9 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     UnknownNameError
         When no column has the name `options.label`, or one of `options.drop`.
     """
-    with open_text(source, options.stream) as stream:
-        head = text_lines(stream.peek(1 << 16))
-        sniffed = delimiter_of(head) if delimiter is None else delimiter
+    given = options.delimiter or delimiter
+    with open_text(source, options.stream, options.delimiter) as stream:
+        sniffed = given or delimiter_of(text_lines(stream.peek(1 << 16)))
         if sniffed is None:
             if not stream.peek().strip():
                 raise FormatError(source, "no rows: the file is empty")

@@ -9,7 +9,7 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.members import SVMLIGHT, Member, read_member, spill_archive
 from olscale.data.ingest.resume import Earlier, Journal
-from olscale.data.ingest.selection import drop_columns
+from olscale.data.ingest.selection import check_form, drop_columns
 from olscale.data.ingest.sources import Source, segment_name
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import FormatError
@@ -75,6 +75,7 @@ class Reader:
         self.formats.add(format.name)
         if self._options.encode and format.name not in TABLE_FORMATS:
             raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
+        check_form(member.name, format.name, self._options)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         batches = read_member(member, format, replace(self._options, chunk_rows=rows))
