@@ -136,6 +136,7 @@ def ingest(
 
     from olscale.data.ingest.ingest import ingest as run
 
+    notes: list[str] = []
     start = time.perf_counter()
     with ExitStack() as stack:
         progress = stack.enter_context(meter("reading"))
@@ -157,6 +158,7 @@ def ingest(
             delimiter=delimiter,
             train_rows=train_rows,
             progress=progress,
+            note=notes.append,
         )
     seconds = time.perf_counter() - start
     manifest = dataset.manifest
@@ -166,6 +168,10 @@ def ingest(
     if manifest.label_column is not None or manifest.classes is None:
         other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
         say(f"label: {_where(manifest)}{kind}{_values(manifest, target)}{other}")
+    for line in notes[:_MOST_HINTS]:
+        say(f"note: {line}")
+    if len(notes) > _MOST_HINTS:
+        say(f"note: so are those of {len(notes) - _MOST_HINTS:,} more sources; --header or --no-header decides for all")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")

@@ -68,7 +68,8 @@ def predict(
         header=header,
         delimiter=delimiter,
     )
-    done = run(loaded, ModelSource(loaded.about.columns, source, split, format, options), out, scores, labels)
+    rows = ModelSource(loaded.about.columns, source, split, format, options)
+    done = run(loaded, rows, out, scores, labels)
     said = f"{done.rows:,} rows"
     if done.labels:
         said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
@@ -77,5 +78,7 @@ def predict(
         named = zip(loaded.about.columns.targets, each, strict=False)
         said += f", RMSE {each.mean():.4g}" + "".join(f", {target} {rmse:.4g}" for target, rmse in named)
     say(said, err=True)
+    for line in rows.notes:
+        say(f"note: {line}", err=True)
     if done.unknown:
         say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)

@@ -59,6 +59,8 @@ class ModelSource:
         Rows read so far.
     unknown : int
         Values of text columns so far that the model never met.
+    notes : list of str
+        How files were read where that was unclear, each line once.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class ModelSource:
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._bounded = [name for name, coding in columns.coded.items() if coding.startswith(FirstValues.name)]
         self.rows = self.unknown = 0
+        self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[RowsToPredict]:
         if open_storage(self._source).is_file(MANIFEST):
@@ -122,6 +125,8 @@ class ModelSource:
             options = bare
         try:
             for batch in format.read(path, options):
+                if batch.note is not None and batch.note not in self.notes:
+                    self.notes.append(batch.note)
                 if batch.zero_based is not None:
                     self._options = replace(self._options, zero_based=batch.zero_based)
                 drop = self._options.drop if batch.table is None else ()

@@ -275,3 +275,12 @@ def test_the_form_of_a_table_is_given_on_the_command_line(here: Path, capsys: py
     words = ["--no-header", "a.txt", "D", "--test", "b.txt", "b.txt", "--format", "csv", "--delimiter", "~"]
     assert ingested(capsys, *words)[0].startswith("D: 2 train + 2 test rows x 1 columns")
     assert ingested(capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~")[0].startswith("E: 1 train")
+
+
+def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture[str]):
+    for i in range(8):
+        Path(f"{i}.csv").write_text(f"{2000 + i},{2001 + i},label\n1.5,2.5,a\n2.5,3.5,b\n")
+    lines = [line for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D") if line.startswith("note")]
+    assert lines[0] == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
+    assert lines[5:] == ["note: so are those of 3 more sources; --header or --no-header decides for all"]
+    assert not any(line.startswith("note") for line in ingested(capsys, "0.csv", "E", "--header"))

@@ -1,7 +1,7 @@
-"""What a table does not say of itself: whether its first row is a header, where its label is."""
+"""What a table does not say of itself: which cells are numbers, where its label is."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from olscale.data.formats.cells import is_missing, is_number
 
@@ -38,22 +38,3 @@ def label_is_first(columns: Sequence[Sequence[str]]) -> bool:
     whole = [all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns]
     values = len(set(columns[0]))
     return whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
-
-
-def is_header(rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number) -> bool:
-    """Return whether the first of `rows` names the columns; `fits` tells whether a cell may be a number."""
-    if len(rows) < 2:
-        return False
-    first = [cell.strip() for cell in rows[0]]
-    columns = list(zip(*rows[1:], strict=True))
-    names_numbers = any(
-        not fits(name) and any(is_number(cell) or not is_missing(cell) for cell in cells) and all(map(fits, cells))
-        for name, cells in zip(first, columns, strict=True)
-    )
-    if names_numbers:
-        return True
-    # A column of row numbers often has no name.
-    named = [(name, cells) for name, cells in zip(first, columns, strict=True) if name]
-    names = [name for name, _ in named]
-    all_text = bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
-    return all_text and all(name not in cells for name, cells in named)

@@ -53,6 +53,8 @@ class Batch:
         Whether the table was read as one without a label; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
+    note : str, optional
+        What the user should know of how the source was read, where that was unclear; with its first rows.
     """
 
     X: NDArray[Any] | CSR
@@ -65,6 +67,7 @@ class Batch:
     table: TableRows | None = None
     unlabelled: bool = False
     targets: tuple[str, ...] = ()
+    note: str | None = None
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own

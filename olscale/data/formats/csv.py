@@ -4,8 +4,9 @@
 space; always a tab for ``tsv``. `ReadOptions.delimiter` overrides this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
-and none of its cells comes back in its column. `ReadOptions.header` overrides this. A column without a name is called as
-pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
+and none of its cells comes back in its column, or when its numbers count from 0 as those of pandas do. Where that is not
+clear `Batch.note` says how the row was read, see `olscale.data.formats.header`. `ReadOptions.header` overrides this. A
+column without a name is called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
 numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are NaN in numeric columns and no value at
@@ -33,13 +34,13 @@ from olscale.data.formats._guess import (
     MOST_LABELS,
     fits_number,
     has_decimal_commas,
-    is_header,
     label_is_first,
 )
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import WHITESPACE, delimiter_of, text_lines
+from olscale.data.formats.header import is_header, note_of
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     UNLABELLED,
@@ -133,9 +134,11 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
         beside = options.stream is None and labels_beside(source) is not None
         decimal = options.decimal or "."
-        header = options.header
+        header, note = options.header, None
         if header is None:
-            header = not beside and is_header([row for _, row in sample], _fits(decimal))
+            first_rows, fits = [row for _, row in sample], _fits(decimal)
+            header = not beside and is_header(first_rows, fits)
+            note = None if beside else note_of(first_rows, header, fits)
             if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
                 raise FormatError(source, "no rows below the line that names the columns", 1)
         body = sample[1:] if header else sample
@@ -155,7 +158,8 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         quote = None if sniffed == WHITESPACE else '"'
         parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
         for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
-            yield replace(batch, label=None) if beside else batch
+            yield replace(batch, label=None if beside else batch.label, note=note)
+            note = None
 
 
 def _cell_of(quote: str | None) -> Callable[[int, str], str]:

@@ -3,7 +3,8 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -51,6 +52,7 @@ def ingest(
     header: bool | None = None,
     delimiter: str | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
@@ -98,6 +100,9 @@ def ingest(
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
+    note : callable, optional
+        Called, once the dataset is there, with each line that says how a source was read where that was unclear, such as
+        a first row that may be names or data. When left out these lines are warnings.
 
     Returns
     -------
@@ -195,6 +200,11 @@ def ingest(
         entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
         directory.remove(SPILL)
         writer.finish(entries, densify=reader.formats == {SVMLIGHT})
+    for line in reader.notes:
+        if note is None:
+            warnings.warn(line, stacklevel=2)
+        else:
+            note(line)
     return open_dataset(dest)
 
 

@@ -36,10 +36,13 @@ class Reader:
     ----------
     formats : set of str
         Names of the formats met so far.
+    notes : list of str
+        How sources were read where that was unclear, each line once.
     """
 
     def __init__(self, format: str | None, options: ReadOptions, folder: Path, journal: Journal) -> None:
         self.formats: set[str] = set()
+        self.notes: list[str] = []
         self._format, self._options, self._folder, self._journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
 
@@ -84,7 +87,9 @@ class Reader:
         return (drop_columns(batch, self._options.drop, member.name) for batch in batches)
 
     def _learn(self, batch: Batch) -> None:
-        """Keep what holds for the sources to come."""
+        """Keep what holds for the sources to come, and what is to be said of this one."""
+        if batch.note is not None and batch.note not in self.notes:
+            self.notes.append(batch.note)
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
             self._journal.zero_based = batch.zero_based

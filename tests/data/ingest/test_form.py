@@ -62,7 +62,10 @@ def test_what_is_no_delimiter(tmp_path: Path, word: str) -> None:
     [
         ({"header": True}, "is svmlight and has no row of names to choose; leave --header out"),
         ({"header": False}, "is svmlight and has no row of names to choose; leave --no-header out"),
-        ({"delimiter": ";"}, "is svmlight and has no delimiter to choose; leave --delimiter out, or add --format csv"),
+        (
+            {"delimiter": ";"},
+            "is svmlight and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
+        ),
     ],
 )
 def test_formats_without_a_form_refuse_it(tmp_path: Path, options: dict[str, object], problem: str) -> None:
