@@ -1,7 +1,8 @@
 """CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
 
-*Delimiter*: the first of comma, tab, semicolon, bar that splits the first lines into equally many cells, else white
-space; always a tab for ``tsv``. `ReadOptions.delimiter` overrides this.
+*Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many cells; of several that
+between which most cells are numbers, see `olscale.data.formats.delimiter`; else white space. Always a tab for ``tsv``.
+`ReadOptions.delimiter` overrides this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
 and none of its cells comes back in its column, or when its numbers count from 0 as those of pandas do. Where that is not
@@ -136,7 +137,9 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         decimal = options.decimal or "."
         header, note = options.header, None
         if header is None:
-            first_rows, fits = [row for _, row in sample], _fits(decimal)
+            # Beside other delimiters 1,5 is a number that is asked about below, no name.
+            mark = "," if options.decimal is None and sniffed != "," else decimal
+            first_rows, fits = [row for _, row in sample], _fits(mark)
             header = not beside and is_header(first_rows, fits)
             note = None if beside else note_of(first_rows, header, fits)
             if len(sample) == 1 and not any(map(fits_number, sample[0][1])):

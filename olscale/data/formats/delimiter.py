@@ -5,11 +5,14 @@ import re
 from collections.abc import Sequence
 
 from olscale.data.formats._guess import fits_number, has_decimal_commas
+from olscale.data.formats.cells import is_missing
 from olscale.errors import ParameterError
 
 WHITESPACE = " "
 NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
 _DELIMITERS = ",\t;|"
+_GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")
+"""A number with a decimal comma and its thousands apart."""
 _NONE = re.compile(r'[\w.+"\0\r\n-]')
 """Characters that end no cell: those of names and numbers, quotes and ends of lines."""
 
@@ -58,16 +61,43 @@ def text_lines(head: bytes) -> list[str]:
 
 
 def delimiter_of(lines: Sequence[str]) -> str | None:
-    """Return what splits `lines` into equally many cells, or None."""
+    """Return what splits `lines` into equally many cells, or None.
+
+    Of several it is that between which numbers stand most often, then that which leaves fewest others in cells of text, then
+    that of most columns, then the first of comma, tab, semicolon and bar. Only where none of them does it is white space, or
+    where all is numbers then: ``1,5 2,5``.
+    """
     if not lines:
         return None
-    for delimiter in _DELIMITERS:
-        if _widths(_split(lines, delimiter)):
-            return _beside_decimal_commas(lines) or delimiter if delimiter == "," else delimiter
-    if _widths([line.split() for line in lines]):
-        return WHITESPACE
-    # A ragged row among the first: the reader will name it.
-    return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
+    splits = {delimiter: _split(lines, delimiter) for delimiter in _DELIMITERS}
+    fitting = {delimiter: rows for delimiter, rows in splits.items() if _widths(rows)}
+    apart = [line.split() for line in lines]
+    if _widths(apart) and (not fitting or _share(apart[1:] or apart, WHITESPACE) == 1):
+        fitting[WHITESPACE] = apart
+    if not fitting:
+        # A ragged row among the first: the reader will name it.
+        return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
+    if len(fitting) == 1:
+        return next(iter(fitting))
+    return max(fitting, key=lambda delimiter: _fitness(fitting[delimiter], delimiter))
+
+
+def _fitness(rows: Sequence[Sequence[str]], delimiter: str) -> tuple[float, int, int]:
+    text = [cell for row in rows for cell in row if not _is_value(cell, delimiter)]
+    others = sum(any(other in cell for other in _DELIMITERS) for cell in text)
+    return _share(rows, delimiter), -others, len(rows[0])
+
+
+def _share(rows: Sequence[Sequence[str]], delimiter: str) -> float:
+    """Return how many of the cells of `rows` that are not missing are numbers."""
+    cells = [cell for row in rows for cell in row if not is_missing(cell)]
+    return sum(_is_value(cell, delimiter) for cell in cells) / max(1, len(cells))
+
+
+def _is_value(cell: str, delimiter: str) -> bool:
+    if delimiter == ",":
+        return fits_number(cell)
+    return has_decimal_commas([cell]) or fits_number(cell) or _GROUPED.fullmatch(cell) is not None
 
 
 def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
@@ -76,12 +106,3 @@ def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 def _widths(rows: Sequence[Sequence[str]]) -> bool:
     return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-
-
-def _beside_decimal_commas(lines: Sequence[str]) -> str | None:
-    """Return the delimiter of lines such as ``1,5;2,5``, all numbers with a comma for a point."""
-    for delimiter in "\t;":
-        rows = _split(lines, delimiter)
-        if _widths(rows) and all(has_decimal_commas(row) or all(map(fits_number, row)) for row in rows):
-            return delimiter
-    return None
