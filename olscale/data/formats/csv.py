@@ -2,7 +2,7 @@
 
 *Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many cells; of several that
 between which most cells are numbers, see `olscale.data.formats.delimiter`; else white space. Always a tab for ``tsv``.
-`ReadOptions.delimiter` overrides this.
+A first line ``sep=;`` says it, as it does to Excel; `ReadOptions.delimiter` overrides this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
 and none of its cells comes back in its column, or when its numbers count from 0 as those of pandas do. Where that is not
@@ -40,7 +40,7 @@ from olscale.data.formats._guess import (
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import WHITESPACE, delimiter_of, text_lines
+from olscale.data.formats.delimiter import WHITESPACE, delimiter_of, excel_delimiter, text_lines
 from olscale.data.formats.header import is_header, note_of
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -118,16 +118,16 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     UnknownNameError
         When no column has the name `options.label`, or one of `options.drop`.
     """
-    given = options.delimiter or delimiter
     with open_text(source, options.stream, options.delimiter) as stream:
-        sniffed = given or delimiter_of(text_lines(stream.peek(1 << 16)))
+        head = stream.peek(1 << 16)
+        excel = excel_delimiter(head)
+        sniffed = options.delimiter or excel or delimiter or delimiter_of(text_lines(head))
         if sniffed is None:
-            if not stream.peek().strip():
-                raise FormatError(source, "no rows: the file is empty")
-            raise FormatError(
-                source, "its lines do not split into equally many cells, at least a feature and a label", 1
-            )
+            raise _no_table(source, head)
+        if excel:
+            stream.readline()
         text = table_text(source, stream)
+        text.line = int(excel is not None)
         rows = checked_rows(source, _cells(source, text, sniffed))
         sample = list(itertools.islice(rows, 1))
         if sample:
@@ -163,6 +163,17 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
             yield replace(batch, label=None if beside else batch.label, note=note)
             note = None
+
+
+def _no_table(source: str, head: bytes) -> FormatError:
+    """Return the error of a text whose first bytes are no rows."""
+    if not head.strip():
+        return FormatError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+    if (nul := head.find(b"\0")) >= 0:
+        return FormatError(
+            source, "holds a NUL byte, expected UTF-8 text; is it a table, and whole?", head.count(b"\n", 0, nul) + 1
+        )
+    return FormatError(source, "its lines do not split into equally many cells, at least a feature and a label", 1)
 
 
 def _cell_of(quote: str | None) -> Callable[[int, str], str]:
@@ -249,7 +260,8 @@ def _cells(source: str, text: TextBlocks, delimiter: str) -> Iterator[Line]:
                 yield number, row
             number = lines.number
     except csv.Error as error:
-        raise FormatError(source, cells_problem(error), number + 1) from error
+        doubled = "; a quote within quotes is written twice" if "expected after" in str(error) else ""
+        raise FormatError(source, cells_problem(error) + doubled, number + 1) from error
 
 
 def _apart(source: str, line: str, number: int) -> list[str]:

@@ -13,6 +13,7 @@ NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
 _DELIMITERS = ",\t;|"
 _GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")
 """A number with a decimal comma and its thousands apart."""
+_EXCEL = re.compile(rb'\A(?:\xef\xbb\xbf)?"?sep=([,;|\t])"?(?:\r?\n|\Z)')
 _NONE = re.compile(r'[\w.+"\0\r\n-]')
 """Characters that end no cell: those of names and numbers, quotes and ends of lines."""
 
@@ -51,10 +52,17 @@ def check_delimiter(delimiter: str) -> None:
         )
 
 
+def excel_delimiter(head: bytes) -> str | None:
+    """Return the delimiter that a first line such as ``sep=;`` names, which Excel takes and writes; None without one."""
+    found = _EXCEL.match(head)
+    return None if found is None else found[1].decode()
+
+
 def text_lines(head: bytes) -> list[str]:
     """Return the first whole lines of `head`, or none when it is no text."""
     if b"\0" in head:
         return []
+    head = _EXCEL.sub(b"", head, count=1)
     lines = head.decode("utf-8-sig", "replace").splitlines()
     whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
     return [line for line in whole if line.strip()][:20]

@@ -184,7 +184,8 @@ class TextLines:
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
-            raise FormatError(text.source, f"is not UTF-8 text ({error.reason})", text.line) from error
+            cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            raise FormatError(text.source, f"is not UTF-8 text ({error.reason}); {cure}", text.line) from error
         if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
             raise FormatError(
                 text.source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", text.line
