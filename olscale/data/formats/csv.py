@@ -122,7 +122,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         head = stream.peek(1 << 16)
         excel = excel_delimiter(head)
         sniffed = options.delimiter or excel or delimiter or delimiter_of(text_lines(head))
-        if sniffed is None:
+        if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
         if excel:
             stream.readline()

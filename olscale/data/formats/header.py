@@ -100,8 +100,10 @@ def note_of(rows: Sequence[Sequence[str]], header: bool, fits: Callable[[str], b
     >>> note_of([["unknown", "5.5", "1"], ["0.5", "2.5", "0"]], True)
     'the first row (unknown, 5.5, 1) is read as names of columns; --no-header if it is data'
     """
+    if len(rows) < 2:
+        return None
     columns = _columns(rows, fits)
-    if not columns or not (_unclear_names(columns) if header else _unclear_data(columns)):
+    if not (_unclear_names(columns) if header else _unclear_data(columns)):
         return None
     cells = [column.first[:_SHOWN_CELL] for column in columns[:_SHOWN]] + ["..."] * (len(columns) > _SHOWN)
     read = "names of columns; --no-header if it is data" if header else "data, not as names; --header if it is names"

@@ -203,6 +203,13 @@ def test_kdd99_has_text_columns_and_labels(shared_data) -> None:  # type: ignore
     assert "x1=tcp" in (batch.feature_names or ())
 
 
+def test_a_nul_byte_is_told_whoever_says_the_delimiter(tmp_path: Path) -> None:
+    for options in ({}, {"delimiter": "\t"}):
+        with pytest.raises(FormatError, match="holds a NUL byte") as caught:
+            read(tmp_path, "1\t2\n3\t\0\n", **options)
+        assert caught.value.line == 2
+
+
 @pytest.mark.parametrize("first", ["sep=;\n", "sep=;\r\n", "\ufeffsep=;\n", '"sep=;"\r\n'])
 def test_excels_first_line_names_the_delimiter(tmp_path: Path, first: str) -> None:
     (batch,) = read(tmp_path, first + "a,b;c,d;y\n1;2;0\n3;4;1\n")
@@ -211,6 +218,12 @@ def test_excels_first_line_names_the_delimiter(tmp_path: Path, first: str) -> No
     assert find_format(str(tmp_path / "table")).name == "csv"
     (batch,) = read(tmp_path, "sep,y\n1,0\n")
     assert batch.feature_names == ("sep",)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_a_file_without_rows_is_told_where_the_delimiter_is_given(tmp_path: Path, content: str) -> None:
+    with pytest.raises(FormatError, match="no rows"):
+        read(tmp_path, content, delimiter="\t")
 
 
 @pytest.mark.parametrize(("content", "problem"), [(b"", "is empty"), (b"\n\n", "has empty lines only")])
