@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
 from olscale.cli.say import say
@@ -20,6 +21,7 @@ _LABELS = ("class", "label", "target", "y")
 _FEW_CLASSES = 20
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5
+_FLAGS = ("--header", "--no-header")
 
 
 class _SeveralTests(click.Command):
@@ -35,7 +37,7 @@ class _SeveralTests(click.Command):
                 greedy = False
             elif greedy and previous != "--test":
                 spread.append("--test")
-            elif not greedy and not previous.startswith("--"):
+            elif not greedy and (previous in _FLAGS or not previous.startswith("--")):
                 words += 1
             spread.append(arg)
             previous = arg
@@ -91,6 +93,17 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="Mark between whole part and fraction of numbers in CSV and TSV; default a point.",
 )
 @click.option(
+    "--header/--no-header",
+    default=None,
+    help="Whether the first row of CSV and TSV names the columns; guessed when left out.",
+)
+@click.option(
+    "--delimiter",
+    metavar="CHAR",
+    callback=delimiter_option,
+    help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
+)
+@click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
@@ -111,6 +124,8 @@ def ingest(
     drop: tuple[str, ...],
     encode: tuple[str, ...],
     decimal: str | None,
+    header: bool | None,
+    delimiter: str | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
@@ -121,6 +136,7 @@ def ingest(
 
     from olscale.data.ingest.ingest import ingest as run
 
+    notes: list[str] = []
     start = time.perf_counter()
     with ExitStack() as stack:
         progress = stack.enter_context(meter("reading"))
@@ -138,8 +154,11 @@ def ingest(
             novel=novel,
             encode=encode,
             decimal=decimal,
+            header=header,
+            delimiter=delimiter,
             train_rows=train_rows,
             progress=progress,
+            note=notes.append,
         )
     seconds = time.perf_counter() - start
     manifest = dataset.manifest
@@ -149,6 +168,10 @@ def ingest(
     if manifest.label_column is not None or manifest.classes is None:
         other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
         say(f"label: {_where(manifest)}{kind}{_values(manifest, target)}{other}")
+    for line in notes[:_MOST_HINTS]:
+        say(f"note: {line}")
+    if len(notes) > _MOST_HINTS:
+        say(f"note: so are those of {len(notes) - _MOST_HINTS:,} more sources; --header or --no-header decides for all")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")

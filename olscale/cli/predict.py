@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
 from olscale.cli.say import say
@@ -24,6 +25,8 @@ from olscale.cli.say import say
 )
 @click.option("--drop", metavar="COLUMN[,COLUMN]", multiple=True, help="Columns to leave out; repeatable.")
 @click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
+@click.option("--header/--no-header", default=None, help="Whether the first row of CSV and TSV names the columns.")
+@click.option("--delimiter", metavar="CHAR", callback=delimiter_option, help="What is between cells in CSV and TSV.")
 @click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
 @click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
 def predict(
@@ -37,6 +40,8 @@ def predict(
     label: str | None,
     drop: tuple[str, ...],
     decimal: str | None,
+    header: bool | None,
+    delimiter: str | None,
     index_base: str | None,
     learner: str | None,
 ) -> None:
@@ -55,8 +60,16 @@ def predict(
     collect_as_usual()
     loaded = load_model(model, learner)
     zero_based = None if index_base is None else index_base == "0"
-    options = ReadOptions(label=column_of(label), drop=drop, decimal=decimal, zero_based=zero_based)
-    done = run(loaded, ModelSource(loaded.about.columns, source, split, format, options), out, scores, labels)
+    options = ReadOptions(
+        label=column_of(label),
+        drop=drop,
+        decimal=decimal,
+        zero_based=zero_based,
+        header=header,
+        delimiter=delimiter,
+    )
+    rows = ModelSource(loaded.about.columns, source, split, format, options)
+    done = run(loaded, rows, out, scores, labels)
     said = f"{done.rows:,} rows"
     if done.labels:
         said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
@@ -65,5 +78,7 @@ def predict(
         named = zip(loaded.about.columns.targets, each, strict=False)
         said += f", RMSE {each.mean():.4g}" + "".join(f", {target} {rmse:.4g}" for target, rmse in named)
     say(said, err=True)
+    for line in rows.notes:
+        say(f"note: {line}", err=True)
     if done.unknown:
         say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)

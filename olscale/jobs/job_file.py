@@ -64,7 +64,7 @@ class IngestStep(_Section):
     def _local(self) -> IngestStep:
         if "://" in self.dest:
             raise ValueError("expected a folder of this machine as dest: a dataset is replaced by a rename")
-        known = sorted(signature(ingest).parameters.keys() - {"sources", "dest", "progress"})
+        known = sorted(signature(ingest).parameters.keys() - {"sources", "dest", "progress", "note"})
         for name in self.options:
             if name not in known:
                 raise ValueError(str(UnknownNameError("option of ingest", name, known)))

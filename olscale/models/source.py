@@ -20,7 +20,7 @@ from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.selection import drop_columns
+from olscale.data.ingest.selection import check_form, drop_columns
 from olscale.data.ingest.sources import expand
 from olscale.data.manifest import MANIFEST
 from olscale.errors import ModelError, UnknownNameError
@@ -59,6 +59,8 @@ class ModelSource:
         Rows read so far.
     unknown : int
         Values of text columns so far that the model never met.
+    notes : list of str
+        How files were read where that was unclear, each line once.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class ModelSource:
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._bounded = [name for name, coding in columns.coded.items() if coding.startswith(FirstValues.name)]
         self.rows = self.unknown = 0
+        self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[RowsToPredict]:
         if open_storage(self._source).is_file(MANIFEST):
@@ -114,6 +117,7 @@ class ModelSource:
             )
             options = replace(options, table=table, encode=encode)
         format = find_format(path, self._format)
+        check_form(path, format.name, options)
         if format.name in TABLE_FORMATS:
             self._check_codings(model.coded)
         bare = replace(options, label=None, labelled=False)
@@ -121,6 +125,7 @@ class ModelSource:
             options = bare
         try:
             for batch in format.read(path, options):
+                self.notes += [note for note in batch.notes if note not in self.notes]
                 if batch.zero_based is not None:
                     self._options = replace(self._options, zero_based=batch.zero_based)
                 drop = self._options.drop if batch.table is None else ()

@@ -113,6 +113,7 @@ FAULTS = {
     "good.svm D --segments c": "good.svm does not name its columns",
     "noise.bin p/q/D": "noise.bin: looks like none of the formats arff, csv,",
     "good.svm p/q/D --format svmlite": "unknown format 'svmlite'; did you mean 'svmlight'?",
+    "good.svm D --no-header": "good.svm: is svmlight and has no row of names to choose; leave --no-header out",
     "absent.svm p/q/D": "source absent.svm does not exist",
     "absent*.svm D": "source absent*.svm does not exist",
     "nosuch://a/b D": "nosuch://a/b cannot be opened (Protocol not known: nosuch)",
@@ -131,6 +132,7 @@ FAULTS = {
 MISUSES = {
     "good.svm D --chunk-rows 0": "'--chunk-rows': 0 is not in the range x>=1",
     "good.svm D --layout tar": "'--layout': unknown layout 'tar'; did you mean 'zarr'?",
+    "train.csv D --delimiter ab": "'--delimiter': delimiter is 'ab', expected one character such as ';'",
     "good.svm": "Missing argument 'SOURCE...'",
 }
 
@@ -265,3 +267,20 @@ def test_a_column_that_looks_like_the_label_is_told(here: Path, capsys: pytest.C
     Path("first.csv").write_text("class,a,b\nham,1,2.5\nspam,2,0.5\n")
     assert "warning: there is a column 'class'; if that is the label, use --label" in ingested(capsys, "first.csv", "D")
     assert not any("if that is the label" in line for line in ingested(capsys, "first.csv", "E", "--label", "class"))
+
+
+def test_the_form_of_a_table_is_given_on_the_command_line(here: Path, capsys: pytest.CaptureFixture[str]):
+    Path("a.txt").write_text("1~2\n3~4\n")
+    Path("b.txt").write_text("1~2\n")
+    words = ["--no-header", "a.txt", "D", "--test", "b.txt", "b.txt", "--format", "csv", "--delimiter", "~"]
+    assert ingested(capsys, *words)[0].startswith("D: 2 train + 2 test rows x 1 columns")
+    assert ingested(capsys, "a.txt", "E", "--header", "--format", "csv", "--delimiter", "~")[0].startswith("E: 1 train")
+
+
+def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture[str]):
+    for i in range(8):
+        Path(f"{i}.csv").write_text(f"{2000 + i},{2001 + i},label\n1.5,2.5,a\n2.5,3.5,b\n")
+    lines = [line for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D") if line.startswith("note")]
+    assert lines[0] == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
+    assert lines[5:] == ["note: so are those of 3 more sources; --header or --no-header decides for all"]
+    assert not any(line.startswith("note") for line in ingested(capsys, "0.csv", "E", "--header"))

@@ -12,7 +12,7 @@ from olscale.data.dataset import Dataset
 from olscale.data.formats.base import ReadOptions
 from olscale.data.ingest.ingest import ingest
 from olscale.data.manifest import TableEntry
-from olscale.errors import ModelError, UnknownNameError
+from olscale.errors import FormatError, ModelError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.models.source import ModelSource
 
@@ -167,3 +167,13 @@ def test_values_of_a_bounded_column_are_those_of_the_model(tmp_path: Path) -> No
     ingest(csv("plain.csv", "xy"), tmp_path / "plain")
     with pytest.raises(ModelError, match="is one feature a value, expected one-hot:values=2"):
         rows(model, tmp_path / "plain")
+
+
+def test_an_unclear_first_row_is_kept_as_a_note(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("unknown,5.5\n0.5,2.5\n1.5,2.5\n")
+    found, source, _ = rows(PLACED, tmp_path / "rows.csv")
+    assert len(found) == 2
+    assert source.notes == ["the first row (unknown, 5.5) is read as names of columns; --no-header if it is data"]
+    (tmp_path / "rows.svm").write_text("1 1:1\n")
+    with pytest.raises(FormatError, match="has no delimiter to choose"):
+        rows(PLACED, tmp_path / "rows.svm", delimiter=";")

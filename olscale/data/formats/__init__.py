@@ -99,7 +99,7 @@ def find_format(source: str, name: str | None = None, stream: io.BufferedReader 
     if not source.startswith("sklearn:"):
         head = _head(path) if stream is None else stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
         if not head.strip():
-            raise FormatError(source, "no rows: the file is empty")
+            raise FormatError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
     for format in formats:
         if format.matches(source, head):
             return format

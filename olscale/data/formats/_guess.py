@@ -1,56 +1,14 @@
-"""What a table does not say of itself: its delimiter, whether its first row is a header, where its label is."""
+"""What a table does not say of itself: which cells are numbers, where its label is."""
 
-import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from olscale.data.formats.cells import is_missing, is_number
 
 MOST_LABELS = 100
 """Different values up to which a first column of whole numbers can be taken for the label."""
 
-WHITESPACE = " "
-_DELIMITERS = ",\t;|"
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-
-
-def text_lines(head: bytes) -> list[str]:
-    """Return the first whole lines of `head`, or none when it is no text."""
-    if b"\0" in head:
-        return []
-    lines = head.decode("utf-8-sig", "replace").splitlines()
-    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
-    return [line for line in whole if line.strip()][:20]
-
-
-def delimiter_of(lines: Sequence[str]) -> str | None:
-    """Return what splits `lines` into equally many cells, or None."""
-    if not lines:
-        return None
-    for delimiter in _DELIMITERS:
-        if _widths(_split(lines, delimiter)):
-            return _beside_decimal_commas(lines) or delimiter if delimiter == "," else delimiter
-    if _widths([line.split() for line in lines]):
-        return WHITESPACE
-    # A ragged row among the first: the reader will name it.
-    return next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None)
-
-
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    return [next(csv.reader([line], delimiter=delimiter)) for line in lines]
-
-
-def _widths(rows: Sequence[Sequence[str]]) -> bool:
-    return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-
-
-def _beside_decimal_commas(lines: Sequence[str]) -> str | None:
-    """Return the delimiter of lines such as ``1,5;2,5``, all numbers with a comma for a point."""
-    for delimiter in "\t;":
-        rows = _split(lines, delimiter)
-        if _widths(rows) and all(has_decimal_commas(row) or all(map(fits_number, row)) for row in rows):
-            return delimiter
-    return None
 
 
 def has_decimal_commas(cells: Sequence[str]) -> bool:
@@ -80,22 +38,3 @@ def label_is_first(columns: Sequence[Sequence[str]]) -> bool:
     whole = [all(is_number(cell) and float(cell).is_integer() for cell in column) for column in columns]
     values = len(set(columns[0]))
     return whole[0] and not any(whole[1:]) and values <= MOST_LABELS and 2 * values <= len(columns[0])
-
-
-def is_header(rows: Sequence[Sequence[str]], fits: Callable[[str], bool] = fits_number) -> bool:
-    """Return whether the first of `rows` names the columns; `fits` tells whether a cell may be a number."""
-    if len(rows) < 2:
-        return False
-    first = [cell.strip() for cell in rows[0]]
-    columns = list(zip(*rows[1:], strict=True))
-    names_numbers = any(
-        not fits(name) and any(is_number(cell) or not is_missing(cell) for cell in cells) and all(map(fits, cells))
-        for name, cells in zip(first, columns, strict=True)
-    )
-    if names_numbers:
-        return True
-    # A column of row numbers often has no name.
-    named = [(name, cells) for name, cells in zip(first, columns, strict=True) if name]
-    names = [name for name, _ in named]
-    all_text = bool(names) and not any(map(fits, names)) and len(set(names)) == len(names)
-    return all_text and all(name not in cells for name, cells in named)

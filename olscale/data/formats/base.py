@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.delimiter import check_delimiter
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
 from olscale.errors import FormatError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
@@ -52,6 +53,8 @@ class Batch:
         Whether the table was read as one without a label; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
+    notes : tuple of str
+        What the user should know of how the source was read, where that was unclear; with its first rows.
     """
 
     X: NDArray[Any] | CSR
@@ -64,6 +67,7 @@ class Batch:
     table: TableRows | None = None
     unlabelled: bool = False
     targets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_masked(self.X, "the rows of a source")  # of a format of somebody's own
@@ -104,6 +108,8 @@ class ReadOptions:
         Columns of the source before, whose decisions hold for this one too.
     labelled : bool
         Whether a column of a table is the target; else all are features.
+    delimiter : str, optional
+        Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
     """
 
     chunk_rows: int = 8192
@@ -117,12 +123,15 @@ class ReadOptions:
     decimal: str | None = None
     table: TableColumns | None = None
     labelled: bool = True
+    delimiter: str | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
             raise ParameterError(f"chunk_rows is {self.chunk_rows}, expected at least 1")
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
+        if self.delimiter is not None:
+            check_delimiter(self.delimiter)
 
 
 class Format(Protocol):

@@ -1,11 +1,13 @@
 """CSV and TSV: one row a line, cells apart by a delimiter, optionally a header.
 
-*Delimiter*: the first of comma, tab, semicolon, bar that splits the first lines into equally many cells, else white
-space; always a tab for ``tsv``.
+*Delimiter*: that of comma, tab, semicolon and bar which splits the first lines into equally many cells; of several that
+between which most cells are numbers, see `olscale.data.formats.delimiter`; else white space. Always a tab for ``tsv``.
+A first line ``sep=;`` says it, as it does to Excel; `ReadOptions.delimiter` overrides this.
 
 *Header*: the first row is one when it holds text above a column of numbers, or when it is all text, without repetition,
-and none of its cells comes back in its column. `ReadOptions.header` overrides this. A column without a name is called as
-pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
+and none of its cells comes back in its column, or when its numbers count from 0 as those of pandas do. Where that is not
+clear `Batch.notes` say how the row was read, see `olscale.data.formats.header`. `ReadOptions.header` overrides this. A
+column without a name is called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
 numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are NaN in numeric columns and no value at
@@ -32,17 +34,15 @@ from typing import ClassVar
 
 from olscale.data.formats._guess import (
     MOST_LABELS,
-    WHITESPACE,
-    delimiter_of,
     fits_number,
     has_decimal_commas,
-    is_header,
     label_is_first,
-    text_lines,
 )
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.delimiter import WHITESPACE, delimiter_notes, delimiter_of, excel_delimiter, text_lines
+from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
     UNLABELLED,
@@ -104,7 +104,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     options : ReadOptions
         All but `zero_based` are used.
     delimiter : str, optional
-        Character between cells (a space means any white space); found out when left out.
+        Character between cells (a space means any white space) where `options` name none; found out when left out.
 
     Yields
     ------
@@ -119,16 +119,17 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     UnknownNameError
         When no column has the name `options.label`, or one of `options.drop`.
     """
-    with open_text(source, options.stream) as stream:
-        head = text_lines(stream.peek(1 << 16))
-        sniffed = delimiter_of(head) if delimiter is None else delimiter
-        if sniffed is None:
-            if not stream.peek().strip():
-                raise FormatError(source, "no rows: the file is empty")
-            raise FormatError(
-                source, "its lines do not split into equally many cells, at least a feature and a label", 1
-            )
+    with open_text(source, options.stream, options.delimiter) as stream:
+        head = stream.peek(1 << 16)
+        excel = excel_delimiter(head)
+        named, lines = options.delimiter or excel or delimiter, text_lines(head)
+        sniffed = named or delimiter_of(lines)
+        if sniffed is None or b"\0" in head:
+            raise _no_table(source, head)
+        if excel:
+            stream.readline()
         text = table_text(source, stream)
+        text.line = int(excel is not None)
         rows = checked_rows(source, _cells(source, text, sniffed))
         sample = list(itertools.islice(rows, 1))
         if sample:
@@ -136,16 +137,20 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
         beside = options.stream is None and labels_beside(source) is not None
         decimal = options.decimal or "."
-        header = options.header
+        header, notes = options.header, () if named or options.decimal else delimiter_notes(lines)
         if header is None:
-            header = not beside and is_header([row for _, row in sample], _fits(decimal))
+            # Beside other delimiters 1,5 is a number that is asked about below, no name.
+            marks = [decimal, ","] if options.decimal is None and sniffed != "," else [decimal]
+            first_rows, fits = [row for _, row in sample], _fits(*marks)
+            header = not beside and is_header(first_rows, fits)
+            notes += () if beside else header_notes(first_rows, header, fits)
             if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
                 raise FormatError(source, "no rows below the line that names the columns", 1)
         body = sample[1:] if header else sample
         if not body:
             raise FormatError(source, "no rows")
-        named = [cell.strip() for cell in sample[0][1]] if header else []
-        columns, empty, first = _columns(text, named, body, options, beside=beside, commas=sniffed != ",")
+        names = [cell.strip() for cell in sample[0][1]] if header else []
+        columns, empty, first = _columns(text, names, body, options, beside=beside, commas=sniffed != ",")
         encoder = TableEncoder(
             source,
             columns,
@@ -158,7 +163,19 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         quote = None if sniffed == WHITESPACE else '"'
         parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
         for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
-            yield replace(batch, label=None) if beside else batch
+            yield replace(batch, label=None if beside else batch.label, notes=notes)
+            notes = ()
+
+
+def _no_table(source: str, head: bytes) -> FormatError:
+    """Return the error of a text whose first bytes are no rows."""
+    if not head.strip():
+        return FormatError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+    if (nul := head.find(b"\0")) >= 0:
+        return FormatError(
+            source, "holds a NUL byte, expected UTF-8 text; is it a table, and whole?", head.count(b"\n", 0, nul) + 1
+        )
+    return FormatError(source, "its lines do not split into equally many cells, at least a feature and a label", 1)
 
 
 def _cell_of(quote: str | None) -> Callable[[int, str], str]:
@@ -214,8 +231,11 @@ def _columns(
     return columns, empty, first
 
 
-def _fits(decimal: str) -> Callable[[str], bool]:
-    return fits_number if decimal == "." else lambda cell: is_number(cell, decimal) or is_missing(cell)
+def _fits(*marks: str) -> Callable[[str], bool]:
+    """Return what tells whether a cell may stand in a column of numbers with one of `marks` for a point."""
+    if marks == (".",):
+        return fits_number
+    return lambda cell: is_missing(cell) or any(is_number(cell, mark) for mark in marks)
 
 
 def _refuse_commas(source: str, names: Sequence[str], body: Sequence[Line], text: Iterable[int]) -> None:
@@ -246,7 +266,8 @@ def _cells(source: str, text: TextBlocks, delimiter: str) -> Iterator[Line]:
                 yield number, row
             number = lines.number
     except csv.Error as error:
-        raise FormatError(source, cells_problem(error), number + 1) from error
+        doubled = "; a quote within quotes is written twice" if "expected after" in str(error) else ""
+        raise FormatError(source, cells_problem(error) + doubled, number + 1) from error
 
 
 def _apart(source: str, line: str, number: int) -> list[str]:

@@ -70,6 +70,7 @@ class TextBlocks:
         self.pos = self.stop = self.line = 0
         self.source, self._stream, self._returns = source, stream, returns
         self._filled, self._begun, self.ended = 0, False, False
+        self._newline = -1
         self._plain: bool | None = None
 
     def fill(self) -> bool:
@@ -83,7 +84,7 @@ class TextBlocks:
             self.buffer[: self._filled - self.pos] = self.buffer[self.pos : self._filled]
             self._filled -= self.pos
             self.pos = self.stop = 0
-            self._plain = None
+            self._plain, self._newline = None, -1
             self._read()
         return True
 
@@ -124,7 +125,12 @@ class TextBlocks:
         """Return the next line with its end, nothing after the last; lines end in newlines, returns or both."""
         if not self.fill():
             return b""
-        end = self.buffer.index(b"\n", self.pos) + 1 if self.buffer[self.stop - 1] == ord("\n") else self.stop
+        end = self.stop
+        if self.buffer[self.stop - 1] == ord("\n"):
+            # Kept: of lines that end in returns each would be searched for the same newline, far behind it.
+            if self._newline < self.pos:
+                self._newline = self.buffer.index(b"\n", self.pos)
+            end = self._newline + 1
         back = self.buffer.find(b"\r", self.pos, end) + 1
         if back and not (back == end - 1 and self.buffer[back] == ord("\n")):
             end = back
@@ -178,7 +184,8 @@ class TextLines:
         try:
             line = raw.decode()
         except UnicodeDecodeError as error:
-            raise FormatError(text.source, f"is not UTF-8 text ({error.reason})", text.line) from error
+            cure = "if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8 FILE > NEW"
+            raise FormatError(text.source, f"is not UTF-8 text ({error.reason}); {cure}", text.line) from error
         if len(line) > MAX_CELLS and self._delimiter and line.count(self._delimiter) >= MAX_CELLS:
             raise FormatError(
                 text.source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", text.line

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import is_missing, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
+from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
-from olscale.data.formats.number_watch import NumberWatch
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
@@ -94,7 +94,7 @@ class TableEncoder:
         owners = FeatureOwners(source, numbers, words, columns.owners)
         self._one_hot = OneHot(self._names, numeric, text, values or {}, self._codings, kept, owners)
         self._feature_names: tuple[str, ...] = ()
-        self._watch = NumberWatch(columns, self.places.numeric)
+        self._watch = ColumnWatch(columns, self.places.numeric)
 
     def batch_rows(self, chunk_rows: int, most_cells: int = 4_000_000) -> int:
         """Return how many rows, at most `chunk_rows`, have no more than `most_cells` cells (as numbers: 32 MB)."""

@@ -32,7 +32,7 @@ def labels_beside(source: str) -> str | None:
     return None
 
 
-def open_text(source: str, stream: io.BufferedReader | None = None) -> io.BufferedReader:
+def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None) -> io.BufferedReader:
     """Open text to be read from its first byte to its last.
 
     Parameters
@@ -41,6 +41,8 @@ def open_text(source: str, stream: io.BufferedReader | None = None) -> io.Buffer
         Local path or fsspec address; with `stream` only a name.
     stream : io.BufferedReader, optional
         The text itself.
+    delimiter : str, optional
+        Of a table: what is put between a label from a file beside `source` and its row; found out when left out.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def open_text(source: str, stream: io.BufferedReader | None = None) -> io.Buffer
         return _not_wide(source, stream)
     opened = _not_wide(source, open_source(source))
     labels = labels_beside(source)
-    return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels), 1 << 20)
+    return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
 
 
 def _not_wide(source: str, text: io.BufferedReader) -> io.BufferedReader:
@@ -71,9 +73,9 @@ def _not_wide(source: str, text: io.BufferedReader) -> io.BufferedReader:
 class _Labelled(io.RawIOBase):
     """The rows of one file, each with its label from another in front."""
 
-    def __init__(self, source: str, rows: io.BufferedReader, labels: str) -> None:
+    def __init__(self, source: str, rows: io.BufferedReader, labels: str, delimiter: str | None) -> None:
         self._rows, self._labels = rows, open_source(labels)
-        self._lines = _joined(source, rows, labels, self._labels)
+        self._lines = _joined(source, rows, labels, self._labels, (delimiter or "").encode())
         self._rest = b""
 
     def readable(self) -> bool:
@@ -100,9 +102,9 @@ class _Labelled(io.RawIOBase):
         super().close()
 
 
-def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader) -> Iterator[bytes]:
+def _joined(source: str, rows: io.BufferedReader, labels: str, of: io.BufferedReader, apart: bytes) -> Iterator[bytes]:
     given = (line.strip() for line in _lines(labels, of) if line.strip())
-    apart, pairs, count = b"", False, 0
+    pairs, count = False, 0
     for row in _lines(source, rows):
         text = row.strip()
         if text and not apart:

@@ -3,7 +3,8 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,6 +16,7 @@ from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.delimiter import delimiter_called
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, claim
 from olscale.data.ingest.members import SVMLIGHT
@@ -47,7 +49,10 @@ def ingest(
     novel: str | int | float | None = None,
     decimal: str | None = None,
     encode: str | Sequence[str] = (),
+    header: bool | None = None,
+    delimiter: str | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], None] | None = None,
 ) -> Dataset:
     r"""Write `sources` as the dataset `dest`, which appears whole or not at all.
 
@@ -87,9 +92,17 @@ def ingest(
         ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or ``COLUMN=one-hot:values=N``:
         text columns of a table that become a bounded number of features, see `olscale.data.formats.coding`, in place of
         one a value.
+    header : bool, optional
+        Whether the first row of each CSV and TSV source names its columns; guessed when left out.
+    delimiter : str, optional
+        What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
+        out.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
+    note : callable, optional
+        Called, once the dataset is there, with each line that says how a source was read where that was unclear, such as
+        a first row that may be names or data. When left out these lines are warnings.
 
     Returns
     -------
@@ -133,6 +146,7 @@ def ingest(
     if progress is None and "IPython" in sys.modules:
         # Reports stand above this floor: they are looked up by name when they are wanted.
         progress = import_module("olscale.report.ingest_view").ingest_view()
+    delimiter = None if delimiter is None else delimiter_called(delimiter)
     options: dict[str, object] = {
         "format": format,
         "layout": layout,
@@ -142,7 +156,8 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
-    options |= {name: value for name, value in (("target", target), ("novel", novel)) if value is not None}
+    later = {"target": target, "novel": novel, "header": header, "delimiter": delimiter}
+    options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
         parse_codings(codings)
@@ -167,7 +182,15 @@ def ingest(
         stack.callback(hashing.shutdown, cancel_futures=True)
         hashes = {file: hashing.submit(sha256_and_size, file) for file in files}
         by_column = None if segments == "files" else segments
-        first = ReadOptions(label=label, drop=names, segments=by_column, decimal=decimal, encode=codings)
+        first = ReadOptions(
+            label=label,
+            drop=names,
+            segments=by_column,
+            decimal=decimal,
+            encode=codings,
+            header=header,
+            delimiter=delimiter,
+        )
         reader = Reader(format, first, _spill_folder(directory, stack), journal)
         if train_rows is None:
             for split, several in by_split.items():
@@ -177,6 +200,11 @@ def ingest(
         entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
         directory.remove(SPILL)
         writer.finish(entries, densify=reader.formats == {SVMLIGHT})
+    for line in reader.notes:
+        if note is None:
+            warnings.warn(line, stacklevel=2)
+        else:
+            note(line)
     return open_dataset(dest)
 
 

@@ -9,7 +9,7 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.members import SVMLIGHT, Member, read_member, spill_archive
 from olscale.data.ingest.resume import Earlier, Journal
-from olscale.data.ingest.selection import drop_columns
+from olscale.data.ingest.selection import check_form, drop_columns
 from olscale.data.ingest.sources import Source, segment_name
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
 from olscale.errors import FormatError
@@ -36,10 +36,13 @@ class Reader:
     ----------
     formats : set of str
         Names of the formats met so far.
+    notes : list of str
+        How sources were read where that was unclear, each line once.
     """
 
     def __init__(self, format: str | None, options: ReadOptions, folder: Path, journal: Journal) -> None:
         self.formats: set[str] = set()
+        self.notes: list[str] = []
         self._format, self._options, self._folder, self._journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
 
@@ -75,6 +78,7 @@ class Reader:
         self.formats.add(format.name)
         if self._options.encode and format.name not in TABLE_FORMATS:
             raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
+        check_form(member.name, format.name, self._options)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         batches = read_member(member, format, replace(self._options, chunk_rows=rows))
@@ -83,7 +87,8 @@ class Reader:
         return (drop_columns(batch, self._options.drop, member.name) for batch in batches)
 
     def _learn(self, batch: Batch) -> None:
-        """Keep what holds for the sources to come."""
+        """Keep what holds for the sources to come, and what is to be said of this one."""
+        self.notes += [note for note in batch.notes if note not in self.notes]
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
             self._journal.zero_based = batch.zero_based

@@ -1,4 +1,4 @@
-"""What of the sources is taken: some of their rows, and columns without those that are no features."""
+"""What of the sources is taken (some rows, columns without those that are no features), and in which form they are."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from olscale.compiled.csr import CSR, slice_rows
-from olscale.data.formats.base import Batch
+from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
 
@@ -17,6 +17,26 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
         return batch
     table = None if batch.table is None else batch.table.slice(first, last)
     return replace(batch, X=slice_rows(batch.X, first, last), target=batch.target[first:last], table=table)
+
+
+def check_form(source: str, format: str, options: ReadOptions) -> None:
+    """Refuse a header or delimiter for a source whose format has none to choose.
+
+    Raises
+    ------
+    FormatError
+        When `format` is neither CSV nor TSV and `options` say how its first row or its cells are to be read.
+    """
+    if format in ("csv", "tsv"):
+        return
+    if options.header is not None:
+        option = "--header" if options.header else "--no-header"
+        raise FormatError(source, f"is {format} and has no row of names to choose; leave {option} out")
+    if options.delimiter is not None:
+        raise FormatError(
+            source,
+            f"is {format} and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
+        )
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:

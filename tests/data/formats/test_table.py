@@ -114,6 +114,9 @@ FAULTS = {
     "1,x\n3,\n": (2, "label is missing"),
     '1,2\n"a\nb",3\n"c\n': (4, "cannot be split"),
     "one\ntwo\n": (1, "do not split into equally many cells"),
+    "1,2\n3,\0\n": (2, "holds a NUL byte, expected UTF-8 text"),
+    '1,2\n3,"a \\"b\\" c"\n': (2, r"cannot be split into cells .*; a quote within quotes is written twice"),
+    "sep=;\n1;2\n3;4;5\n": (3, "has 3 cells, expected 2"),
 }
 
 
@@ -198,3 +201,41 @@ def test_kdd99_has_text_columns_and_labels(shared_data) -> None:  # type: ignore
     assert isinstance(batch.X, CSR)
     assert batch.target[0] == "normal."
     assert "x1=tcp" in (batch.feature_names or ())
+
+
+def test_a_nul_byte_is_told_whoever_says_the_delimiter(tmp_path: Path) -> None:
+    for options in ({}, {"delimiter": "\t"}):
+        with pytest.raises(FormatError, match="holds a NUL byte") as caught:
+            read(tmp_path, "1\t2\n3\t\0\n", **options)
+        assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", "sep=;\r\n", "\ufeffsep=;\n", '"sep=;"\r\n'])
+def test_excels_first_line_names_the_delimiter(tmp_path: Path, first: str) -> None:
+    (batch,) = read(tmp_path, first + "a,b;c,d;y\n1;2;0\n3;4;1\n")
+    assert batch.feature_names == ("a,b", "c,d")
+    assert len(batch) == 2
+    assert find_format(str(tmp_path / "table")).name == "csv"
+    (batch,) = read(tmp_path, "sep,y\n1,0\n")
+    assert batch.feature_names == ("sep",)
+
+
+@pytest.mark.parametrize("content", ["", "\n\n"])
+def test_a_file_without_rows_is_told_where_the_delimiter_is_given(tmp_path: Path, content: str) -> None:
+    with pytest.raises(FormatError, match="no rows"):
+        read(tmp_path, content, delimiter="\t")
+
+
+@pytest.mark.parametrize(("content", "problem"), [(b"", "is empty"), (b"\n\n", "has empty lines only")])
+@pytest.mark.parametrize("name", ["t.csv", "t"])
+def test_a_file_without_rows_is_told_by_what_it_has(tmp_path: Path, content: bytes, problem: str, name: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FormatError, match=f"no rows: the file {problem}"):
+        list(find_format(str(tmp_path / name)).read(str(tmp_path / name), ReadOptions()))
+
+
+def test_latin1_is_told_with_the_command_that_rewrites_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("a,y\n1,é\n".encode("latin1"))
+    with pytest.raises(FormatError, match="if it is Latin-1, write it anew: iconv -f LATIN1 -t UTF-8") as caught:
+        list(read_table(str(tmp_path / "t.csv"), ReadOptions()))
+    assert caught.value.line == 2

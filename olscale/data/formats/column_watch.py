@@ -13,7 +13,7 @@ _SAME_WHOLE = 2.0**53
 """From here on float64 has not every whole number."""
 
 
-class NumberWatch:
+class ColumnWatch:
     """Notes in `columns` which numbers never fall, are all different, or are too large to be told apart.
 
     Parameters
@@ -25,7 +25,7 @@ class NumberWatch:
     Examples
     --------
     >>> columns = TableColumns(("id", "size", "y"), 2, (False, False, False))
-    >>> NumberWatch(columns, [0, 1]).add(np.array([[2.0**60, 0.5], [2.0**59, 1e20]]))
+    >>> ColumnWatch(columns, [0, 1]).add(np.array([[2.0**60, 0.5], [2.0**59, 1e20]]))
     >>> columns.rises, columns.rounded
     ({1: 1}, {0})
     """

@@ -1,0 +1,18 @@
+"""How ``--delimiter`` of the commands that read tables is understood."""
+
+import click
+
+from olscale.errors import ParameterError
+
+
+def delimiter_option(context: click.Context, option: click.Parameter, word: str | None) -> str | None:
+    """Return the character that `word` names."""
+    del context, option
+    if word is None:
+        return None
+    from olscale.data.formats.delimiter import delimiter_called
+
+    try:
+        return delimiter_called(word)
+    except ParameterError as fault:
+        raise click.BadParameter(str(fault)) from None

@@ -1,0 +1,139 @@
+"""What stands between the cells of a table: as users name it, and as its first lines show it."""
+
+import csv
+import re
+from collections.abc import Sequence
+
+from olscale.data.formats._guess import fits_number, has_decimal_commas
+from olscale.data.formats.cells import is_missing
+from olscale.errors import ParameterError
+
+WHITESPACE = " "
+NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
+_DELIMITERS = ",\t;|"
+_GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")
+"""A number with a decimal comma and its thousands apart."""
+_EXCEL = re.compile(rb'\A(?:\xef\xbb\xbf)?"?sep=([,;|\t])"?(?:\r?\n|\Z)')
+_NONE = re.compile(r'[\w.+"\0\r\n-]')
+"""Characters that end no cell: those of names and numbers, quotes and ends of lines."""
+
+
+def delimiter_called(word: str) -> str:
+    r"""Return the delimiter that a user has named: one character, ``tab``, ``\t`` or ``space`` (any white space).
+
+    Raises
+    ------
+    ParameterError
+        When it is no delimiter.
+
+    Examples
+    --------
+    >>> delimiter_called("tab"), delimiter_called(";")
+    ('\t', ';')
+    """
+    delimiter = NAMES.get(word, word)
+    check_delimiter(delimiter)
+    return delimiter
+
+
+def check_delimiter(delimiter: str) -> None:
+    """Refuse what cannot stand between cells.
+
+    Raises
+    ------
+    ParameterError
+        When `delimiter` is not one character of ASCII that is neither letter nor digit nor part of a number.
+    """
+    # Parsers compare bytes, and a character beyond ASCII has several.
+    if len(delimiter) != 1 or not delimiter.isascii() or _NONE.match(delimiter):
+        raise ParameterError(
+            f"delimiter is {delimiter!r}, expected one character such as ';' that is no part of words or numbers, 'tab' "
+            "or 'space'"
+        )
+
+
+def excel_delimiter(head: bytes) -> str | None:
+    """Return the delimiter that a first line such as ``sep=;`` names, which Excel takes and writes; None without one."""
+    found = _EXCEL.match(head)
+    return None if found is None else found[1].decode()
+
+
+def text_lines(head: bytes) -> list[str]:
+    """Return the first whole lines of `head`, or none when it is no text."""
+    if b"\0" in head:
+        return []
+    head = _EXCEL.sub(b"", head, count=1)
+    lines = head.decode("utf-8-sig", "replace").splitlines()
+    whole = lines[:-1] if len(lines) > 1 and not head.endswith(b"\n") else lines
+    return [line for line in whole if line.strip()][:20]
+
+
+def delimiter_of(lines: Sequence[str]) -> str | None:
+    """Return what splits `lines` into equally many cells, or None.
+
+    Of several it is that between which numbers stand most often, then that which leaves fewest others in cells of text, then
+    that of most columns, then the first of comma, tab, semicolon and bar. Only where none of them does it is white space, or
+    where all is numbers then: ``1,5 2,5``.
+    """
+    if not lines:
+        return None
+    fitting = _fitting(lines)
+    # Where none fits there is a ragged row among the first: the reader will name it.
+    return next(iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None))
+
+
+def delimiter_notes(lines: Sequence[str]) -> tuple[str, ...]:
+    r"""Return what is to be said of the delimiter that `lines` were found to have; nothing where no other fits.
+
+    Examples
+    --------
+    >>> delimiter_notes(["1|2,a", "3|4,b"])
+    ("cells are taken to end at '|'; --delimiter if they end at ','",)
+    """
+    called = [_called(delimiter) for delimiter in (_fitting(lines) if lines else ())]
+    if len(called) < 2:
+        return ()
+    return (f"cells are taken to end at {called[0]}; --delimiter if they end at {' or '.join(called[1:])}",)
+
+
+def _called(delimiter: str) -> str:
+    return next((name for name, character in NAMES.items() if character == delimiter), repr(delimiter))
+
+
+def _fitting(lines: Sequence[str]) -> dict[str, list[list[str]]]:
+    """Return what splits `lines` into equally many cells, and these, the best first."""
+    splits = {delimiter: _split(lines, delimiter) for delimiter in _DELIMITERS}
+    fitting = {delimiter: rows for delimiter, rows in splits.items() if _widths(rows)}
+    apart = [line.split() for line in lines]
+    if _widths(apart) and (not fitting or _share(apart[1:] or apart, WHITESPACE) == 1):
+        fitting[WHITESPACE] = apart
+    if len(fitting) == 1:
+        return fitting
+    best = sorted(fitting, key=lambda delimiter: _fitness(fitting[delimiter], delimiter), reverse=True)
+    return {delimiter: fitting[delimiter] for delimiter in best}
+
+
+def _fitness(rows: Sequence[Sequence[str]], delimiter: str) -> tuple[float, int, int]:
+    text = [cell for row in rows for cell in row if not _is_value(cell, delimiter)]
+    others = sum(any(other in cell for other in _DELIMITERS) for cell in text)
+    return _share(rows, delimiter), -others, len(rows[0])
+
+
+def _share(rows: Sequence[Sequence[str]], delimiter: str) -> float:
+    """Return how many of the cells of `rows` that are not missing are numbers."""
+    cells = [cell for row in rows for cell in row if not is_missing(cell)]
+    return sum(_is_value(cell, delimiter) for cell in cells) / max(1, len(cells))
+
+
+def _is_value(cell: str, delimiter: str) -> bool:
+    if delimiter == ",":
+        return fits_number(cell)
+    return has_decimal_commas([cell]) or fits_number(cell) or _GROUPED.fullmatch(cell) is not None
+
+
+def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    return [next(csv.reader([line], delimiter=delimiter)) for line in lines]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> bool:
+    return len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
