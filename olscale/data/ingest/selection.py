@@ -20,12 +20,12 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header or delimiter for a source whose format has none to choose.
+    """Refuse a header, delimiter or decimal mark for a source whose format has none to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row or its cells are to be read.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read.
     """
     if format in ("csv", "tsv"):
         return
@@ -37,6 +37,8 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
             source,
             f"is {format} and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
         )
+    if options.decimal is not None:
+        raise FormatError(source, f"is {format} and has no decimal mark to choose; leave --decimal out")
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:

@@ -66,6 +66,8 @@ def test_what_is_no_delimiter(tmp_path: Path, word: str) -> None:
             {"delimiter": ";"},
             "is svmlight and has no delimiter to choose; leave --delimiter out, or read it with --format csv",
         ),
+        ({"decimal": ","}, "is svmlight and has no decimal mark to choose; leave --decimal out"),
+        ({"decimal": "."}, "is svmlight and has no decimal mark to choose; leave --decimal out"),
     ],
 )
 def test_formats_without_a_form_refuse_it(tmp_path: Path, options: dict[str, object], problem: str) -> None:
