@@ -21,13 +21,14 @@ _LABELS = ("class", "label", "target", "y")
 _FEW_CLASSES = 20
 _MOST_NAMES = 10_000
 _MOST_HINTS = 5
-_FLAGS = ("--header", "--no-header")
 
 
 class _SeveralTests(click.Command):
     """Lets ``--test`` take all that follows, once SOURCE and DEST stand before it: ``A DEST --test B C``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = (option for option in self.params if isinstance(option, click.Option) and option.is_flag)
+        flags = {name for option in options for name in (*option.opts, *option.secondary_opts)}
         spread: list[str] = []
         words, previous, greedy = 0, "", False
         for arg in args:
@@ -37,7 +38,7 @@ class _SeveralTests(click.Command):
                 greedy = False
             elif greedy and previous != "--test":
                 spread.append("--test")
-            elif not greedy and (previous in _FLAGS or not previous.startswith("--")):
+            elif not greedy and (previous in flags or not previous.startswith("--")):
                 words += 1
             spread.append(arg)
             previous = arg
@@ -171,7 +172,8 @@ def ingest(
     for line in notes[:_MOST_HINTS]:
         say(f"note: {line}")
     if len(notes) > _MOST_HINTS:
-        say(f"note: so are those of {len(notes) - _MOST_HINTS:,} more sources; --header or --no-header decides for all")
+        more = f"{len(notes) - _MOST_HINTS:,} more notes on how sources are read"
+        say(f"note: {more}; --header, --no-header and --delimiter decide for all of them")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")

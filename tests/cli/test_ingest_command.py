@@ -282,5 +282,7 @@ def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture
         Path(f"{i}.csv").write_text(f"{2000 + i},{2001 + i},label\n1.5,2.5,a\n2.5,3.5,b\n")
     lines = [line for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D") if line.startswith("note")]
     assert lines[0] == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
-    assert lines[5:] == ["note: so are those of 3 more sources; --header or --no-header decides for all"]
+    assert lines[5:] == [
+        "note: 3 more notes on how sources are read; --header, --no-header and --delimiter decide for all of them"
+    ]
     assert not any(line.startswith("note") for line in ingested(capsys, "0.csv", "E", "--header"))

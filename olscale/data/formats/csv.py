@@ -175,7 +175,8 @@ def _no_table(source: str, head: bytes) -> FormatError:
         return FormatError(
             source, "holds a NUL byte, expected UTF-8 text; is it a table, and whole?", head.count(b"\n", 0, nul) + 1
         )
-    return FormatError(source, "its lines do not split into equally many cells, at least a feature and a label", 1)
+    problem = "its lines do not split into equally many cells, at least a feature and a label; --delimiter if they do"
+    return FormatError(source, problem, 1)
 
 
 def _cell_of(quote: str | None) -> Callable[[int, str], str]:

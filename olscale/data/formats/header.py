@@ -139,7 +139,9 @@ def _counts(columns: Sequence[_Column]) -> bool:
     if index is not None and len(index.below) > 1 and _is_numbered(index.below):
         return True
     if len(counted) > 2:
-        if _goes_on([column.below[0] for column in counted]) or (index and any(map(is_missing, index.below))):
+        if _goes_on([column.below[0] for column in counted]) or (
+            index is not None and any(map(is_missing, index.below))
+        ):
             return False
         return not all(column.comes_back for column in counted)
     # 0 and 1 are in many a row of data.

@@ -42,11 +42,8 @@ def label_hint(manifest: Manifest) -> str | None:
     found = [str(label) for label in manifest.label_names or ()]
     mark = (manifest.table and manifest.table.decimal) or "."
     where = "the label" if manifest.label_column is None else f"the label, column {manifest.label_column!r},"
-    absent, word, points = (
-        [label for label in found if is_missing(label)],
-        _word_among(found, mark),
-        _points(found, mark),
-    )
+    absent = [label for label in found if is_missing(label)]
+    word, points = _word_among(found, mark), _points(found, mark)
     looks = look_of(_pointed(found, mark), mark == ".")
     if len(found) > 1 and all(map(_TIME.fullmatch, found)):
         return f"{where} holds dates or times, {len(found):,} of them; each is a class now: name another column with --label"

@@ -28,6 +28,7 @@ from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.labels import Labels
 from olscale.data.manifest import SourceEntry
 from olscale.errors import DatasetError, ParameterError
+from olscale.printable import printable
 from olscale.storage.base import Storage
 from olscale.system.memory import keep_freed_memory
 from olscale.system.paths import path_text
@@ -202,7 +203,7 @@ def ingest(
         writer.finish(entries, densify=reader.formats == {SVMLIGHT})
     for line in reader.notes:
         if note is None:
-            warnings.warn(line, stacklevel=2)
+            warnings.warn(printable(line), stacklevel=2)
         else:
             note(line)
     return open_dataset(dest)

@@ -20,6 +20,14 @@ def made(tmp_path: Path, text: str, name: str = "t.csv", **options: object) -> D
     return ingest(tmp_path / name, tmp_path / f"d{len(list(tmp_path.iterdir()))}", **options)
 
 
+def test_a_note_in_python_is_one_line(tmp_path: Path) -> None:
+    with pytest.warns(
+        UserWarning, match=r"^the first row \(un\\nknown, 5\.5, 1\) is read as names of columns; --no-header"
+    ) as said:
+        made(tmp_path, '"un\nknown",5.5,1\n0.5,2.5,0\n0.7,1.5,1\n', delimiter=",")
+    assert "\n" not in str(said[0].message)
+
+
 def test_a_header_is_as_it_is_given(tmp_path: Path) -> None:
     named = made(tmp_path, "1,2\n3,4\n5,6\n", header=True)
     assert (named.rows("train"), named.manifest.feature_names) == (2, ("1",))
