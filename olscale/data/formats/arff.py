@@ -128,7 +128,9 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     ]
     numbers = {i: a.numbers for i, a in enumerate(attributes) if a.numbers and i not in dropped}
     rows = checked_rows(source, _cells(source, lines, attributes, allowed, numbers), len(attributes))
-    parser = TableParser(text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(allowed), numbers)
+    parser = TableParser(
+        text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(source, attributes, allowed), numbers
+    )
     empty = True
     for batch in parser.batches(options.chunk_rows):
         empty = False
@@ -177,13 +179,17 @@ def _attribute(source: str, line: str, number: int) -> Attribute:
     return Attribute(name, word in _NUMERIC, None, number)
 
 
-def _cell_of(allowed: Sequence[frozenset[str] | None]) -> Callable[[int, str], str | None]:
-    """Return what makes a cell of the text in the file: nothing where that is not among the values that are allowed."""
+def _cell_of(
+    source: str, attributes: Sequence[Attribute], allowed: Sequence[frozenset[str] | None]
+) -> Callable[[int, str], str]:
+    """Return what makes a cell of the text in the file, of the values that are allowed."""
 
-    def cell(position: int, raw: str) -> str | None:
+    def cell(position: int, raw: str) -> str:
         word = _unquoted(raw[1:-1].replace("''", "'") if raw.startswith("'") else raw)
         values = allowed[position]
-        return word if values is None or word in values or is_missing(word) else None
+        if values is None or word in values or is_missing(word):
+            return word
+        raise _undeclared(source, attributes[position], word)
 
     return cell
 
@@ -218,7 +224,7 @@ def _cells(
         raise FormatError(source, cells_problem(error), lines.number) from error
 
 
-def _undeclared(source: str, attribute: Attribute, cell: str, line: int) -> FormatError:
+def _undeclared(source: str, attribute: Attribute, cell: str, line: int | None = None) -> FormatError:
     problem = f"attribute {attribute.name!r} is {cell[:40]!r}, which is not among its declared values"
     return FormatError(source, problem, line)
 

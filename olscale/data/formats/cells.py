@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,78 @@ MISSING = frozenset(("", "?", "na", "n/a", "nan", "null", "none"))
 
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?")
 
+NO_LABEL = frozenset(("", "?"))
+"""Cells that are no label: a class may well be called NA or none."""
+
+Cell: TypeAlias = str | None
+"""What a cell of text holds; None where it has no value."""
+
 Line: TypeAlias = tuple[int, list[str]]
 """A row of cells with its one-based line."""
+
+Row: TypeAlias = tuple[int, Sequence[Cell]]
+"""The same where some cells may have no value."""
+
+
+class CellRules(Protocol):
+    """How a format says that a cell has no value."""
+
+    def feature(self, cell: Cell) -> Cell:
+        """Return the word that `cell` holds in a feature of text, or None."""
+        ...
+
+    def label(self, cell: Cell) -> Cell:
+        """Return the word that `cell` holds as a label, or None."""
+        ...
+
+    def is_missing(self, cell: Cell) -> bool:
+        """Return whether `cell` in a column of numbers has no value."""
+        ...
+
+
+class UntypedCells(CellRules):
+    """Cells of a format without types, as CSV: stripped, and some words mean that there is no value.
+
+    Examples
+    --------
+    >>> rules = UntypedCells()
+    >>> rules.feature(" red "), rules.feature("NA"), rules.label("NA"), rules.label("?")
+    ('red', None, 'NA', None)
+    """
+
+    def feature(self, cell: Cell) -> Cell:
+        if cell is None or is_missing(cell):
+            return None
+        return cell.strip()
+
+    def label(self, cell: Cell) -> Cell:
+        word = "" if cell is None else cell.strip()
+        if word in NO_LABEL:
+            return None
+        return word
+
+    def is_missing(self, cell: Cell) -> bool:
+        return cell is None or is_missing(cell)
+
+
+class TypedCells(CellRules):
+    """Cells of a format that itself tells words from missing values, as Parquet: any word is a value as it stands.
+
+    Examples
+    --------
+    >>> rules = TypedCells()
+    >>> rules.feature(" NA"), rules.label("?"), rules.label(None)
+    (' NA', '?', None)
+    """
+
+    def feature(self, cell: Cell) -> Cell:
+        return cell
+
+    def label(self, cell: Cell) -> Cell:
+        return cell
+
+    def is_missing(self, cell: Cell) -> bool:
+        return cell is None
 
 
 def is_missing(cell: str) -> bool:
@@ -42,16 +112,19 @@ def is_number(cell: str, mark: str = ".") -> bool:
     return "_" not in cell
 
 
-def numbers_of(cells: Sequence[str], mark: str = ".") -> NDArray[np.float64] | None:
+def numbers_of(cells: Sequence[Cell], mark: str = ".") -> NDArray[np.float64] | None:
     """Return `cells` as numbers with the decimal mark `mark`, or None where one is none."""
+    words = [cell for cell in cells if cell is not None]
+    if len(words) < len(cells):
+        return None
     if mark != ".":
-        if "." in "".join(cells):
+        if "." in "".join(words):
             return None
-        cells = [cell.replace(mark, ".") for cell in cells]
-    if "_" in "".join(cells):
+        words = [word.replace(mark, ".") for word in words]
+    if "_" in "".join(words):
         return None
     try:
-        return np.array(cells, dtype=np.float64)
+        return np.array(words, dtype=np.float64)
     except ValueError:
         return None
 

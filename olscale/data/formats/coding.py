@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from olscale.compiled.csr import CSR
-from olscale.data.formats.cells import is_missing
+from olscale.data.formats.cells import Cell
 from olscale.errors import OlscaleError, ParameterError
 
 FEATURES = 1 << 18
@@ -56,8 +56,8 @@ class Coding(ABC):
         return self.name
 
     @abstractmethod
-    def encode(self, cells: Sequence[str]) -> CSR:
-        """Return a row for each cell; an empty one where it holds no value. Raise `CodingError` at one that has none."""
+    def encode(self, cells: Sequence[Cell]) -> CSR:
+        """Return a row for each cell; an empty one where it is None. Raise `CodingError` at one that has none."""
 
 
 class _Hashed(Coding):
@@ -69,8 +69,8 @@ class _Hashed(Coding):
     def __str__(self) -> str:
         return f"{self.name}:features={len(self.parts)}"
 
-    def encode(self, cells: Sequence[str]) -> CSR:
-        found = self._transform(["" if is_missing(cell) else cell for cell in cells])
+    def encode(self, cells: Sequence[Cell]) -> CSR:
+        found = self._transform(["" if cell is None else cell for cell in cells])
         found.sum_duplicates()
         found.eliminate_zeros()
         return CSR(found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data)
@@ -85,7 +85,7 @@ class Hash(_Hashed):
 
     Examples
     --------
-    >>> Hash(8).encode(["cook", "", "cook"])
+    >>> Hash(8).encode(["cook", None, "cook"])
     CSR(indptr=array([0, 1, 1, 2]), indices=array([3, 3], dtype=int32), data=array([-1., -1.]))
     """
 
@@ -121,10 +121,10 @@ class Date(Coding):
     name = "date"
     parts: ClassVar[Sequence[str]] = ("year", "month", "day", "weekday", "hour", "minute", "second")  # type: ignore[misc]
 
-    def encode(self, cells: Sequence[str]) -> CSR:
+    def encode(self, cells: Sequence[Cell]) -> CSR:
         dense = np.zeros((len(cells), len(self.parts)))
         for i, cell in enumerate(cells):
-            if not is_missing(cell):
+            if cell is not None:
                 dense[i] = _parts(cell)
         row, column = np.nonzero(dense)
         indptr = np.searchsorted(row, np.arange(len(cells) + 1)).astype(np.int64)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, take_rows
-from olscale.data.formats.cells import is_missing
+from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
 
@@ -40,7 +40,7 @@ class OneHot:
     Examples
     --------
     >>> features = OneHot(["age", "job"], [0], [1], {})
-    >>> X, missing = features.rows(np.array([[31.0], [40.0]]), np.array([[0, 1]]), [["cook", "?"]])
+    >>> X, missing = features.rows(np.array([[31.0], [40.0]]), np.array([[0, 1]]), [["cook", None]])
     >>> features.feature_names, X.indices, missing[:, 0]
     (['age', 'job=cook'], array([0, 1, 0], dtype=int32), array([False,  True]))
     """
@@ -75,7 +75,7 @@ class OneHot:
                 self._declared[j][value] = self._number(j, value)
 
     def rows(
-        self, numbers: NDArray[np.float64], ids: NDArray[np.int32], values: Sequence[Sequence[str]]
+        self, numbers: NDArray[np.float64], ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]
     ) -> tuple[CSR, NDArray[np.bool_]]:
         """Return some rows as sparse ones, and which text cells are missing.
 
@@ -84,9 +84,9 @@ class OneHot:
         numbers : ndarray of shape (rows, numeric columns)
         ids : ndarray of shape (text columns, rows)
             The cells of each text column, as positions in `values`.
-        values : sequence of sequences of str
-            Of each text column: its different cells, stripped, in order of first appearance in all rows so far; in those
-            of `codings` in these rows.
+        values : sequence of sequences of str or None
+            Of each text column: its different cells, None for a missing one, in order of first
+            appearance in all rows so far; in those of `codings` in these rows.
         """
         from olscale.data.formats._one_hot_loop import fill_rows
 
@@ -98,7 +98,7 @@ class OneHot:
         missing = np.empty(codes.shape, dtype=np.bool_)
         for j, column in enumerate(ids):
             if j in self._coded:
-                missing[:, j] = np.array([is_missing(value) for value in values[j]], dtype=np.bool_)[column]
+                missing[:, j] = np.array([value is None for value in values[j]], dtype=np.bool_)[column]
             else:
                 codes[:, j] = self._codes[j][column]
                 missing[:, j] = codes[:, j] == _ABSENT
@@ -109,7 +109,7 @@ class OneHot:
         parts = [self._in_code(j, ids[j], values[j]) for j in self._coded]
         return _side_by_side([CSR(indptr, indices[:-1], data[:-1]), *parts]), missing
 
-    def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[str]) -> CSR:
+    def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[Cell]) -> CSR:
         """Return the features of the cells of a column that has a coding; raise `CodingError` at one that has none."""
         coding = self._coded[j]
         try:
@@ -121,7 +121,7 @@ class OneHot:
         assert isinstance(taken, CSR)
         return taken
 
-    def _learn(self, ids: NDArray[np.int32], values: Sequence[Sequence[str]]) -> None:
+    def _learn(self, ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]) -> None:
         """Give numbers to the values not seen before in order of their first row, then of their column."""
         new = []
         for j, known in enumerate(self._codes):
@@ -133,11 +133,13 @@ class OneHot:
                 self._codes[j] = np.concatenate([known, more])
         for _, j, i in sorted(new):
             value = values[j][i]
-            if j in self._bounds and not is_missing(value):
+            if value is None:
+                continue
+            if j in self._bounds:
                 value = self._admitted(j, value)
             if value in self._declared[j]:
                 self._codes[j][i] = self._declared[j][value]
-            elif not is_missing(value):
+            else:
                 self._codes[j][i] = self._number(j, value)
 
     def _admitted(self, j: int, value: str) -> str:

@@ -120,7 +120,7 @@ def _cells(column: Any, is_text: bool) -> Any:
     import pyarrow
 
     if is_text:
-        return ["" if cell is None else cell for cell in column.to_pylist()]
+        return column.to_pylist()
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pyarrow.types.is_boolean(column.type):

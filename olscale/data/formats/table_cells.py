@@ -7,15 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.formats.cells import Cell
 from olscale.data.formats.table_columns import TableColumns
 
 
 class Values:
-    """The different cells of a text column, stripped, in order of first appearance.
+    """The different cells of a text column in order of first appearance; None stands for a missing one.
 
     Attributes
     ----------
-    known : list of str
+    known : list of str or None
 
     Examples
     --------
@@ -25,10 +26,10 @@ class Values:
     """
 
     def __init__(self) -> None:
-        self.known: list[str] = []
-        self._ids: dict[str, int] = {}
+        self.known: list[Cell] = []
+        self._ids: dict[Cell, int] = {}
 
-    def ids(self, cells: Sequence[str]) -> NDArray[np.int32]:
+    def ids(self, cells: Sequence[Cell]) -> NDArray[np.int32]:
         """Return the position of each of `cells` in `known`, to whose end new ones go."""
         ids = self._ids
         for cell in dict.fromkeys(cells):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch, Target
-from olscale.data.formats.cells import is_missing, is_number, numbers_of, point_cure
+from olscale.data.formats.cells import Cell, CellRules, UntypedCells, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
@@ -23,10 +23,10 @@ from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
-Column: TypeAlias = Sequence[str] | NDArray[np.float64]
+Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
-NO_LABEL = ("", "?")
-"""Text that is no label."""
+_NO_VALUE = "?"
+"""Name of the segment of rows that have no value in the column of the segments."""
 
 
 class TableEncoder:
@@ -50,6 +50,8 @@ class TableEncoder:
         Columns of text that do not become one column a value, by name.
     before : TableColumns, optional
         Those of an earlier source, whose first values are also this one's.
+    rules : CellRules, optional
+        Which cells hold no value; `UntypedCells` when left out.
 
     Attributes
     ----------
@@ -71,7 +73,9 @@ class TableEncoder:
         empty: int | None = None,
         codings: Mapping[str, Coding | FirstValues] = MappingProxyType({}),
         before: TableColumns | None = None,
+        rules: CellRules | None = None,
     ) -> None:
+        self._rules = rules or UntypedCells()
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
@@ -140,12 +144,18 @@ class TableEncoder:
             if position in labels:
                 self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
         for j, position in enumerate(self.places.text):
-            words = [cell.strip() for cell in columns[position]]
+            words = self.words(position, columns[position])
             if position in labels:
-                self._check_label(position, [word in NO_LABEL for word in words], lines)
+                self._check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
         for j, position in enumerate(self.places.numeric):
             cells.numbers[span, j] = self._floats(position, columns[position], lines)
+
+    def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
+        """Return what `cells` of a column of text hold, None where that is no value."""
+        if position in self.places.categorical:
+            return [self._rules.feature(cell) for cell in cells]
+        return [self._rules.label(cell) for cell in cells]
 
     def batch(self, cells: TableCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
@@ -201,7 +211,8 @@ class TableEncoder:
         if position in places.text:
             j = places.text.index(position)
             known = self.values[j].known
-            return [known[i] for i in cells.ids[j, :rows].tolist()]
+            words = [_NO_VALUE if word is None else word for word in known]
+            return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
         return cells.numbers[:rows, places.numeric.index(position)].copy()
@@ -234,7 +245,7 @@ class TableEncoder:
             return known
         numbers = np.empty(len(cells))
         for i, cell in enumerate(cells):
-            if is_missing(cell):
+            if cell is None or self._rules.is_missing(cell):
                 numbers[i] = np.nan
             elif is_number(cell, mark):
                 numbers[i] = float(cell.replace(mark, "."))

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
-from olscale.data.formats.cells import Line, numbers_of
+from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
-from olscale.data.formats.table_encoder import NO_LABEL, Column, TableEncoder
+from olscale.data.formats.table_encoder import Column, TableEncoder
 from olscale.errors import FormatError
 
 BLOCK_BYTES = 1 << 22
@@ -70,13 +70,14 @@ class TableParser:
     Parameters
     ----------
     text : TextBlocks
-    rows : iterator of Line
+    rows : iterator of Row
         The rows of `text`, checked; it reads no further than it was asked.
     encoder : TableEncoder
     dialect : Dialect
     cell_of : callable
-        Returns a text cell of a column given by its position, from what is written in the file; None where it may not
-        stand there.
+        Returns a text cell of a column given by its position, from what is written in the file, None where it has no
+        value; raises `FormatError` where it may not stand there, which the slow
+        way raises again with the line.
     declared : mapping of int to collection of float
         Columns of numbers, by position, in which no others may stand.
     """
@@ -84,10 +85,10 @@ class TableParser:
     def __init__(
         self,
         text: TextBlocks,
-        rows: Iterator[Line],
+        rows: Iterator[Row],
         encoder: TableEncoder,
         dialect: Dialect,
-        cell_of: Callable[[int, str], str | None],
+        cell_of: Callable[[int, str], Cell],
         declared: Mapping[int, Collection[float]] = MappingProxyType({}),
     ) -> None:
         self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
@@ -137,7 +138,7 @@ class TableParser:
 
     def _put(self, cells: TableCells, most: int) -> None:
         """Fill in at most so many rows as Python's csv reads them; a fault is told after those in the rows before it."""
-        block: list[Line] = []
+        block: list[Row] = []
         fault: FormatError | None = None
         try:
             for row in islice(self._rows, min(most, cells.room)):
@@ -174,7 +175,7 @@ class _Loop:
         ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
         self._declared = slots[np.array([*declared], dtype=np.int64)], ends, np.concatenate([np.empty(0), *sets])
 
-    def parse(self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], str | None]) -> bool:
+    def parse(self, text: TextBlocks, cells: TableCells, cell_of: Callable[[int, str], Cell]) -> bool:
         """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
         if not text.is_plain():
             return False
@@ -217,17 +218,17 @@ class _Loop:
         j: int,
         position: int,
         cells: TableCells,
-        cell_of: Callable[[int, str], str | None],
+        cell_of: Callable[[int, str], Cell],
     ) -> bool:
         """Fill in the cells of a column of text; return whether all of them may stand there."""
         raw, which = self._different(buffer, spans)
-        words = [cell_of(position, cell) for cell in raw]
-        found = [word.strip() for word in words if word is not None]
-        if len(found) < len(words) or (
-            position in self._encoder.columns.labels and not set(found).isdisjoint(NO_LABEL)
-        ):
+        try:
+            words = self._encoder.words(position, [cell_of(position, cell) for cell in raw])
+        except FormatError:
             return False
-        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(found)[which]
+        if position in self._encoder.columns.labels and None in words:
+            return False
+        cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(words)[which]
         return True
 
     def _different(self, buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[list[str], NDArray[Any]]:
