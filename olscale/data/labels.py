@@ -43,7 +43,7 @@ class Labels:
         self._positions: dict[str, int] = {}
         self._kind: type[str] | type[float] | None = None
         self._whole = self._counting = True
-        self._regression = False
+        self._regression: bool | None = None
         self._beyond: float | None = None
         self._split = "train"
         # Of each split: rows of each label. All that is done for a batch takes time by its own labels, never by all.
@@ -55,12 +55,13 @@ class Labels:
         self._split, self._rows[split] = split, {}
 
     def encode(
-        self, target: NDArray[np.float64] | list[str], source: str, regression: bool = False
+        self, target: NDArray[np.float64] | list[str], source: str, regression: bool | None = None
     ) -> NDArray[np.float64]:
         """Note the labels of the next rows and return them as they are stored.
 
-        With `regression` numbers are no class labels, whatever they look like. Several targets of a row are numbers, which
-        must have been asked for: a column for each class looks the same.
+        With `regression` numbers are no class labels, whatever they look like; where it is False they are, however many
+        there are. The first source that knows decides. Several targets of a row are numbers, which must have been asked for:
+        a column for each class looks the same.
 
         Raises
         ------
@@ -81,7 +82,8 @@ class Labels:
             target = _normal(target, self._novel)
         if self._target == "real" and isinstance(target, list):
             raise FormatError(source, f"the label {target[0]!r} is no number, which a real-valued target must be")
-        self._regression = self._regression or regression
+        if self._regression is None:
+            self._regression = regression
         rows = self._rows.setdefault(self._split, {})
         if not isinstance(target, list) and target.ndim == 2:
             if self.task != "regression":
@@ -104,7 +106,8 @@ class Labels:
             for value, count in zip(new.tolist(), counts.tolist(), strict=True):
                 rows[value] = rows.get(value, 0) + count
                 self._values[value] = None
-            self._counting = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_COUNTED)
+            most = _MOST_CLASSES if self._whole or self._declared else _MOST_COUNTED
+            self._counting = len(self._values) <= most
         return values
 
     def class_rows(self, split: str) -> tuple[int, ...] | None:
@@ -118,6 +121,11 @@ class Labels:
         return self._kind is str and self._novel is None
 
     @property
+    def _declared(self) -> bool:
+        """Whether the source says that the labels are classes."""
+        return self._regression is False and self._target is None
+
+    @property
     def task(self) -> Task:
         """What the labels seen so far make of the dataset."""
         if self._novel is not None:
@@ -126,7 +134,7 @@ class Labels:
             return "classification"
         if self._target == "real" or (self._regression and self._target is None):
             return "regression"
-        few = len(self._values) <= (_MOST_CLASSES if self._whole else _MOST_FRACTIONAL)
+        few = len(self._values) <= (_MOST_CLASSES if self._whole or self._declared else _MOST_FRACTIONAL)
         return "classification" if few else "regression"
 
     @property
@@ -150,8 +158,9 @@ class Labels:
                 f"the label {self._beyond:.0f} is one of several whole numbers that are the same in float64, as all from "
                 "2^53 on: they would be one class; write labels as smaller numbers or as text"
             )
-        if self._target == "classes" and self.task == "regression":
-            most = f"{_MOST_CLASSES:,} whole numbers" if self._whole else f"{_MOST_FRACTIONAL} fractions"
+        if (self._target == "classes" or self._declared) and self.task == "regression":
+            fractions = not self._whole and not self._declared
+            most = f"{_MOST_FRACTIONAL} fractions" if fractions else f"{_MOST_CLASSES:,} whole numbers"
             raise DatasetError(
                 f"the labels have more different values than classes may have: {most}; use --target real"
             )

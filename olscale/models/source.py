@@ -113,7 +113,11 @@ class ModelSource:
             text = tuple(name in model.text for name in model.table)
             encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
             table = TableColumns(
-                model.table, UNLABELLED, text, kept={name: model.values(name) for name in self._bounded}
+                model.table,
+                UNLABELLED,
+                text,
+                kept={name: model.values(name) for name in self._bounded},
+                sparse=None,
             )
             options = replace(options, table=table, encode=encode)
         format = find_format(path, self._format)

@@ -35,7 +35,7 @@ FORMATS: Registry[type[Format]] = Registry(
         "npz": "olscale.data.formats.npz:NpzFormat",
         "mat": "olscale.data.formats.mat:MatFormat",
         "parquet": "olscale.data.formats.parquet:ParquetFormat",
-        "arff": "olscale.data.formats.arff:ArffFormat",
+        "arff": "olscale.data.formats.arff.format:ArffFormat",
         "svmlight": "olscale.data.formats.svmlight:SvmlightFormat",
         "tsv": "olscale.data.formats.csv:TsvFormat",
         "csv": "olscale.data.formats.csv:CsvFormat",

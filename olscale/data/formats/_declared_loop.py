@@ -38,6 +38,22 @@ def all_declared(
 
 
 @compiled
+def entries_declared(
+    indices: NDArray[np.int32], data: NDArray[np.float64], ends: NDArray[np.int64], declared: NDArray[np.float64]
+) -> bool:
+    """Return whether each number of sparse rows is missing, or a declared one of its column where these are known.
+
+    Those of column `j` are ``declared[ends[j] : ends[j + 1]]``, sorted; where there are none, any number may stand.
+    """
+    for i in range(len(indices)):
+        first, last = ends[indices[i]], ends[indices[i] + 1]
+        value = data[i]
+        if first < last and value == value and declared[_place(declared, first, last - 1, value)] != value:
+            return False
+    return True
+
+
+@compiled
 def _place(values: NDArray[np.float64], low: int, high: int, value: float) -> int:
     """Return where among the sorted `values` from `low` to `high` the first that is not below `value` stands, or `high`."""
     while low < high:

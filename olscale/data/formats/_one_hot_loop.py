@@ -29,7 +29,7 @@ def fill_rows(
     indices, data : ndarray
         Have room for all entries and one more.
     """
-    width, texts = numbers.shape[1], codes.shape[1]
+    width = numbers.shape[1]
     end = indptr[0]
     for row in range(len(numbers)):
         for column in range(width):
@@ -37,15 +37,45 @@ def fill_rows(
             value = numbers[row, column]
             indices[end], data[end] = column, value
             end += value != 0
-        first = end
-        for j in range(texts):
-            code = codes[row, j]
-            if code == absent:
-                continue
-            place = end
-            while place > first and indices[place - 1] > code:
-                indices[place] = indices[place - 1]
-                place -= 1
-            indices[place], data[end] = code, 1.0
-            end += 1
+        end = _add_codes(codes[row], absent, end, indices, data)
         indptr[row + 1] = end
+
+
+@compiled
+def fill_sparse_rows(
+    number_indptr: NDArray[np.int64],
+    number_indices: NDArray[np.int32],
+    number_data: NDArray[np.float64],
+    codes: NDArray[np.int32],
+    absent: int,
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+) -> None:
+    """Write what `fill_rows` writes, of numbers that are sparse rows."""
+    end = indptr[0]
+    for row in range(len(codes)):
+        for i in range(number_indptr[row], number_indptr[row + 1]):
+            value = number_data[i]
+            indices[end], data[end] = number_indices[i], value
+            end += value != 0
+        end = _add_codes(codes[row], absent, end, indices, data)
+        indptr[row + 1] = end
+
+
+@compiled
+def _add_codes(
+    codes: NDArray[np.int32], absent: int, end: int, indices: NDArray[np.int32], data: NDArray[np.float64]
+) -> int:
+    """Write a 1 for each of `codes`, in ascending order, from `end` on; return where they end."""
+    first = end
+    for code in codes:
+        if code == absent:
+            continue
+        place = end
+        while place > first and indices[place - 1] > code:
+            indices[place] = indices[place - 1]
+            place -= 1
+        indices[place], data[end] = code, 1.0
+        end += 1
+    return end

@@ -1,4 +1,4 @@
-"""The byte loop over rows of cells: CSV, TSV and the rows of ARFF.
+"""The byte loop over rows of cells: CSV and TSV.
 
 It takes a row only where nothing is open to question: the number of cells, plain numbers, the words for a missing value,
 quotes as Python's csv reads them. At any other row it stops, and the slow path reads that row or says what is wrong.
@@ -25,8 +25,7 @@ MOST_HARD = 4096
 """Numbers of a call that may be left to ``float``, beside those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH, _BRACE, _PERCENT = (ord(c) for c in "\n \t\r-\\{%")
-_SINGLE, _DOUBLE = ord("'"), ord('"')
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS = (ord(c) for c in "\n \t\r-")
 _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
 
 
@@ -65,7 +64,7 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 
 @compiled
-def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff: bool) -> tuple[int, int]:
+def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int) -> tuple[int, int]:
     """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
     lines = 0
     pos += 1
@@ -75,7 +74,7 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff
             if byte_at(buffer, pos + 1) != quote:
                 return pos + 1, lines
             pos += 1
-        elif byte == _RETURN or (arff and (byte == _NEWLINE or byte == _BACKSLASH)):
+        elif byte == _RETURN:
             return 0, lines
         elif byte == _NEWLINE:
             lines += 1
@@ -84,9 +83,9 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) -> int:
+def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
     """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
-    while delimiter != _SPACE and not arff:
+    while delimiter != _SPACE:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
         if ends:
             return pos + int(np.int64(trailing_zeros(ends)))
@@ -95,19 +94,16 @@ def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) 
         byte = byte_at(buffer, pos)
         if byte == delimiter or byte == _NEWLINE or byte == _RETURN:
             return pos
-        if arff and byte == _BACKSLASH:
-            return -1
-        if delimiter == _SPACE:
-            if byte == _TAB:
-                return pos
-            if byte < 32 or byte > 126:
-                return -1  # may be another kind of white space
+        if byte == _TAB:
+            return pos
+        if byte < 32 or byte > 126:
+            return -1  # may be another kind of white space
         pos += 1
 
 
 @compiled
 def _number(
-    buffer: NDArray[np.uint8], first: int, last: int, delimiter: int, mark: int, arff: bool
+    buffer: NDArray[np.uint8], first: int, last: int, delimiter: int, mark: int
 ) -> tuple[float, int, int, bool]:
     """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
 
@@ -124,7 +120,7 @@ def _number(
     if whole and state != NOT_A_NUMBER and not (value != value and byte_at(buffer, first) == _MINUS):
         return value, pos, end, state == HARD
     if last < 0:
-        last = _plain_end(buffer, first, delimiter, arff)
+        last = _plain_end(buffer, first, delimiter)
     pos = last
     while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
         last -= 1
@@ -145,18 +141,6 @@ def _next_cell(buffer: NDArray[np.uint8], pos: int, delimiter: int, at_end: bool
 
 
 @compiled
-def _is_plain_arff(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> bool:
-    """Return whether the row at `pos` is neither a comment nor sparse nor without a first cell."""
-    byte = byte_at(buffer, pos)
-    if byte == _PERCENT:
-        return False
-    while byte == _SPACE or byte == _TAB or byte == _SINGLE or byte == _DOUBLE:
-        pos += 1
-        byte = byte_at(buffer, pos)
-    return bool(byte > 32 and byte < 127 and byte != _BRACE and byte != delimiter and byte != _BACKSLASH)
-
-
-@compiled
 def parse_rows(
     buffer: NDArray[np.uint8],
     pos: int,
@@ -166,7 +150,6 @@ def parse_rows(
     delimiter: int,
     quote: int,
     mark: int,
-    arff: bool,
     kinds: NDArray[np.int8],
     slots: NDArray[np.int32],
     numbers: NDArray[np.float64],
@@ -186,8 +169,6 @@ def parse_rows(
         Rows that the arrays hold already, and that they have room for.
     delimiter, quote, mark : int
         Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
-    arff : bool
-        Whether the rows are those of ARFF.
     kinds, slots : ndarray of shape (columns,)
         What becomes of each column, and in which place.
     numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
@@ -212,8 +193,6 @@ def parse_rows(
             pos = after
             lines += 1
             continue
-        if arff and not _is_plain_arff(buffer, pos, delimiter):
-            return begin, lines, row, hards, True
         for column in range(columns):
             kind, at_end = kinds[column], column == columns - 1
             is_number = kind == NUMBER or kind == TARGET
@@ -225,16 +204,15 @@ def parse_rows(
             if state == EXACT and value == value and byte_at(buffer, after) == (_NEWLINE if at_end else delimiter):
                 after = _next_cell(buffer, after, delimiter, at_end) if delimiter == _SPACE else after + 1
             else:
-                start = _after_blanks(buffer, pos, _TAB) if arff else pos  # ARFF's quotes may follow spaces, not tabs
-                end, last = -1, -1
+                start, end, last = pos, -1, -1
                 if byte_at(buffer, start) == quote:
-                    end, passed = _quoted_end(buffer, start, stop, quote, arff)
+                    end, passed = _quoted_end(buffer, start, stop, quote)
                     if not end:
                         return begin, lines, row, hards, True
                     new_lines += passed
                     first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
                 if is_number:
-                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark, arff)
+                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark)
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
@@ -242,7 +220,7 @@ def parse_rows(
                         hard[new_hards, 2], hard[new_hards, 3] = first, last
                         new_hards += 1
                 else:
-                    after = _plain_end(buffer, start, delimiter, arff) if end < 0 else end
+                    after = _plain_end(buffer, start, delimiter) if end < 0 else end
                     if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
                         return begin, lines, row, hards, True
                     if kind == TEXT:

@@ -45,8 +45,9 @@ class Batch:
     label : str or int, optional
         Column of a table that was taken as the target: its name, or its position where the table has no names. Pass a
         position on likewise.
-    regression : bool, default False
-        Whether the targets are known to be those of a regression, even where all are whole numbers.
+    regression : bool, optional
+        Whether the targets are declared to be those of a regression, even where all are whole numbers, or to be classes,
+        even where they are many; None where neither is known.
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
@@ -63,7 +64,7 @@ class Batch:
     feature_names: tuple[str, ...] | None = None
     zero_based: bool | None = None
     label: str | int | None = None
-    regression: bool = False
+    regression: bool | None = None
     table: TableRows | None = None
     unlabelled: bool = False
     targets: tuple[str, ...] = ()

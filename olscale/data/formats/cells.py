@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,15 @@ Row: TypeAlias = tuple[int, Sequence[Cell]]
 
 
 class CellRules(Protocol):
-    """How a format says that a cell has no value."""
+    """How a format says that a cell has no value.
+
+    Attributes
+    ----------
+    number : str
+        What is expected in a column of numbers, for errors.
+    """
+
+    number: ClassVar[str]
 
     def feature(self, cell: Cell) -> Cell:
         """Return the word that `cell` holds in a feature of text, or None."""
@@ -52,6 +60,8 @@ class UntypedCells(CellRules):
     >>> rules.feature(" red "), rules.feature("NA"), rules.label("NA"), rules.label("?")
     ('red', None, 'NA', None)
     """
+
+    number = "a number as in the first rows"
 
     def feature(self, cell: Cell) -> Cell:
         if cell is None or is_missing(cell):
@@ -77,6 +87,8 @@ class TypedCells(CellRules):
     >>> rules.feature(" NA"), rules.label("?"), rules.label(None)
     (' NA', '?', None)
     """
+
+    number = "a number as declared, or ? where there is none"
 
     def feature(self, cell: Cell) -> Cell:
         return cell

@@ -145,6 +145,15 @@ class FirstValues:
         return f"{self.name}:values={self.values}"
 
 
+class AsNumber:
+    """The number that each cell is: no coding, but the wish that a column of categories is one of numbers."""
+
+    name = "number"
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def _parts(cell: str) -> tuple[float, ...]:
     try:
         time = datetime.fromisoformat(cell)
@@ -154,11 +163,13 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[Coding | FirstValues]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues)}
+CODINGS: dict[str, type[Coding | FirstValues | AsNumber]] = {
+    coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)
+}
 """Codings by name."""
 
 
-def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
+def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues | AsNumber]:
     """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, names.
 
     Raises
@@ -172,7 +183,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, Coding | FirstValues] = {}
+    found: dict[str, Coding | FirstValues | AsNumber] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None
@@ -180,12 +191,12 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
         if (
             match is None
             or kind is None
-            or (kind is Date and number is not None)
+            or (kind in (Date, AsNumber) and number is not None)
             or (kind is FirstValues and not number)
         ):
             raise ParameterError(
-                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date or "
-                "COLUMN=one-hot:values=N"
+                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date, "
+                "COLUMN=number or COLUMN=one-hot:values=N"
             )
         if match[1] in found:
             raise ParameterError(f"encode names the column {match[1]!r} twice; expected one coding for it")

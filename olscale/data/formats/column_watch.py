@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.table_columns import TableColumns
 
 _FEW_ROWS = 100
@@ -34,9 +35,16 @@ class ColumnWatch:
         self._columns, self._numeric = columns, list(numeric)
         self._last: NDArray[np.float64] | None = None
         self._whole = np.empty(0, dtype=np.int64)
+        self._large, self._fractional = np.zeros((2, len(self._numeric)), dtype=np.bool_)
 
-    def add(self, numbers: NDArray[np.float64], first_rows: int | None = None) -> None:
-        """Note the next rows; so many of the first tell whether the values of a column are all different."""
+    def add(self, numbers: Rows, first_rows: int | None = None) -> None:
+        """Note the next rows; so many of the first tell whether the values of a column are all different.
+
+        Of sparse rows only numbers that are too large are noted: no column of theirs is a row's number.
+        """
+        if isinstance(numbers, CSR):
+            self._note_large_entries(numbers)
+            return
         columns, numeric = self._columns, self._numeric
         if self._last is None:
             columns.rises.update(dict.fromkeys(numeric, 0))
@@ -78,6 +86,13 @@ class ColumnWatch:
         self._columns.rounded -= {self._numeric[j] for j in self._whole[~whole].tolist()}
         self._columns.rounded |= {self._numeric[j] for j in self._whole[whole & large].tolist()}
         self._whole = self._whole[whole]
+
+    def _note_large_entries(self, numbers: CSR) -> None:
+        data = numbers.data
+        self._fractional[numbers.indices[~_are_whole(data)]] = True
+        self._large[numbers.indices[(np.abs(data) >= _SAME_WHOLE) & np.isfinite(data)]] = True
+        rounded = np.flatnonzero(self._large & ~self._fractional).tolist()
+        self._columns.rounded = {self._numeric[j] for j in rounded}
 
 
 def _are_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -54,7 +54,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import Column, TableEncoder
-from olscale.data.formats.table_parser import Dialect, TableParser, column_of, table_text
+from olscale.data.formats.table_parser import TableParser, TextDialect, column_of, table_text
 from olscale.data.formats.text import labels_beside, open_text
 from olscale.errors import FormatError
 
@@ -161,7 +161,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             before=options.table,
         )
         quote = None if sniffed == WHITESPACE else '"'
-        parser = TableParser(text, rows, encoder, Dialect(sniffed, quote, decimal), _cell_of(quote))
+        parser = TableParser(text, rows, encoder, TextDialect(sniffed, quote, decimal), _cell_of(quote))
         for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
             yield replace(batch, label=None if beside else batch.label, notes=notes)
             notes = ()

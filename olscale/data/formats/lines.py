@@ -121,6 +121,15 @@ class TextBlocks:
         if not self.stop and self._returns:  # not the last byte, which may be half of a line's end
             self.stop = self.buffer.rfind(b"\r", self.pos, self._filled - 1) + 1
 
+    def peek_line(self) -> bytes:
+        """Return the next line as `next_line` does, and leave it there."""
+        if not self.fill():
+            return b""
+        pos, before = self.pos, self.line
+        line = self.next_line()
+        self.pos, self.line = pos, before
+        return line
+
     def next_line(self) -> bytes:
         """Return the next line with its end, nothing after the last; lines end in newlines, returns or both."""
         if not self.fill():

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, take_rows
+from olscale.compiled.csr import CSR, Rows, rows_of, take_rows
 from olscale.data.formats.cells import Cell
 from olscale.data.formats.coding import OTHER, Coding, CodingError, FirstValues
 from olscale.data.formats.feature_owners import FeatureOwners
@@ -75,22 +75,20 @@ class OneHot:
                 self._declared[j][value] = self._number(j, value)
 
     def rows(
-        self, numbers: NDArray[np.float64], ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]
+        self, numbers: Rows, ids: NDArray[np.int32], values: Sequence[Sequence[Cell]]
     ) -> tuple[CSR, NDArray[np.bool_]]:
         """Return some rows as sparse ones, and which text cells are missing.
 
         Parameters
         ----------
-        numbers : ndarray of shape (rows, numeric columns)
+        numbers : ndarray of shape (rows, numeric columns) or CSR
         ids : ndarray of shape (text columns, rows)
             The cells of each text column, as positions in `values`.
         values : sequence of sequences of str or None
             Of each text column: its different cells, None for a missing one, in order of first
             appearance in all rows so far; in those of `codings` in these rows.
         """
-        from olscale.data.formats._one_hot_loop import fill_rows
-
-        rows = len(numbers)
+        rows = rows_of(numbers)
         for j in self._bounds:
             self._codes[j] = self._codes[j][:0]
         self._learn(ids, values)
@@ -102,12 +100,8 @@ class OneHot:
             else:
                 codes[:, j] = self._codes[j][column]
                 missing[:, j] = codes[:, j] == _ABSENT
-        entries = np.count_nonzero(numbers) + np.count_nonzero(codes != _ABSENT)
-        indptr = np.zeros(rows + 1, dtype=np.int64)
-        indices, data = np.empty(entries + 1, dtype=np.int32), np.empty(entries + 1)
-        fill_rows(numbers, codes, _ABSENT, indptr, indices, data)
         parts = [self._in_code(j, ids[j], values[j]) for j in self._coded]
-        return _side_by_side([CSR(indptr, indices[:-1], data[:-1]), *parts]), missing
+        return side_by_side([_with_codes(numbers, codes), *parts]), missing
 
     def _in_code(self, j: int, ids: NDArray[np.int32], values: Sequence[Cell]) -> CSR:
         """Return the features of the cells of a column that has a coding; raise `CodingError` at one that has none."""
@@ -164,7 +158,22 @@ class OneHot:
         self.feature_names.append(feature)
 
 
-def _side_by_side(parts: Sequence[CSR]) -> CSR:
+def _with_codes(numbers: Rows, codes: NDArray[np.int32]) -> CSR:
+    """Return the numbers that are not 0, and behind those of a row a 1 for each of its codes."""
+    from olscale.data.formats._one_hot_loop import fill_rows, fill_sparse_rows
+
+    values = numbers.data if isinstance(numbers, CSR) else numbers
+    entries = np.count_nonzero(values) + np.count_nonzero(codes != _ABSENT)
+    indptr = np.zeros(len(codes) + 1, dtype=np.int64)
+    indices, data = np.empty(entries + 1, dtype=np.int32), np.empty(entries + 1)
+    if isinstance(numbers, CSR):
+        fill_sparse_rows(*numbers, codes, _ABSENT, indptr, indices, data)
+    else:
+        fill_rows(numbers, codes, _ABSENT, indptr, indices, data)
+    return CSR(indptr, indices[:-1], data[:-1])
+
+
+def side_by_side(parts: Sequence[CSR]) -> CSR:
     """Return the entries that several CSR of equally many rows have in each, in the order of their columns."""
     if len(parts) == 1:
         return parts[0]

@@ -68,6 +68,7 @@ class CellPlaces:
     def empty(self, rows: int) -> TableCells:
         """Return arrays that have room for `rows` rows."""
         return TableCells(
+            self,
             np.empty((rows, len(self.numeric))),
             np.empty((len(self.others), rows)),
             np.empty((len(self.text), rows), dtype=np.int32),
@@ -79,6 +80,7 @@ class TableCells:
 
     Parameters
     ----------
+    places : CellPlaces
     numbers : ndarray of shape (rows, numeric features), float64
     others : ndarray of shape (other columns of numbers, rows), float64
     ids : ndarray of shape (text columns, rows), int32
@@ -89,9 +91,21 @@ class TableCells:
         Those that are filled.
     """
 
-    def __init__(self, numbers: NDArray[np.float64], others: NDArray[np.float64], ids: NDArray[np.int32]) -> None:
+    def __init__(
+        self,
+        places: CellPlaces,
+        numbers: NDArray[np.float64],
+        others: NDArray[np.float64],
+        ids: NDArray[np.int32],
+    ) -> None:
+        self.places = places
         self.numbers, self.others, self.ids = numbers, others, ids
         self.rows = 0
+
+    @property
+    def features(self) -> NDArray[np.float64]:
+        """The numeric features of the rows that are filled."""
+        return self.numbers[: self.rows]
 
     @property
     def room(self) -> int:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.csr import CSR, slice_rows
 from olscale.errors import FormatError, UnknownNameError
 
 Target: TypeAlias = NDArray[np.float64] | list[str]
@@ -54,6 +55,8 @@ class TableColumns:
         Features whose name another column may also make -> their columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
+    sparse : bool, optional
+        Whether its rows list their cells, as those of sparse ARFF do; None where that is open.
     """
 
     names: tuple[str, ...]
@@ -69,6 +72,7 @@ class TableColumns:
     more: tuple[int, ...] = ()
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
+    sparse: bool | None = False
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -78,7 +82,13 @@ class TableColumns:
     @property
     def features(self) -> list[int]:
         """Positions of the features."""
-        return [i for i in range(len(self.names)) if i not in self.labels and i not in self.dropped]
+        labels = self.labels
+        return [i for i in range(len(self.names)) if i not in labels and i not in self.dropped]
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether some feature holds text."""
+        return any(self.text[i] for i in self.features)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,21 +98,21 @@ class TableRows:
     Parameters
     ----------
     columns : TableColumns
-    missing : ndarray of shape (rows, columns of the source), bool, optional
-        Which cells hold no value; None where all do.
+    missing : ndarray of shape (rows, columns of the source), bool, or CSR, optional
+        Which cells hold no value: all cells, or of sparse rows the positions of those; None where there are none.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
     """
 
     columns: TableColumns
-    missing: NDArray[np.bool_] | None = None
+    missing: NDArray[np.bool_] | CSR | None = None
     segments: Target | None = None
 
     def slice(self, first: int, last: int) -> TableRows:
         """Return what is known of some of the rows."""
         return replace(
             self,
-            missing=None if self.missing is None else self.missing[first:last],
+            missing=None if self.missing is None else slice_rows(self.missing, first, last),
             segments=None if self.segments is None else self.segments[first:last],
         )
 

@@ -8,16 +8,18 @@ stream can be encoded without knowing its values in advance: columns are only ev
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import Cell, CellRules, UntypedCells, is_number, numbers_of, point_cure
 from olscale.data.formats.coding import Coding, CodingError, FirstValues
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
+from olscale.data.formats.missing_cells import missing_cells
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
@@ -27,6 +29,20 @@ Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
 
 _NO_VALUE = "?"
 """Name of the segment of rows that have no value in the column of the segments."""
+
+
+class FilledCells(Protocol):
+    """Rows of cells as numbers: `TableCells`, or sparse ones."""
+
+    places: CellPlaces
+    others: NDArray[np.float64]
+    ids: NDArray[np.int32]
+    rows: int
+
+    @property
+    def features(self) -> Rows:
+        """The numeric features of the rows."""
+        ...
 
 
 class TableEncoder:
@@ -140,16 +156,16 @@ class TableEncoder:
         span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
         self._check_empty(columns, lines)
         for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] not in labels):
-            cells.others[j, span] = self._floats(position, columns[position], lines)
+            cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
-                self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
+                self.check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
         for j, position in enumerate(self.places.text):
             words = self.words(position, columns[position])
             if position in labels:
-                self._check_label(position, [word is None for word in words], lines)
+                self.check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
         for j, position in enumerate(self.places.numeric):
-            cells.numbers[span, j] = self._floats(position, columns[position], lines)
+            cells.numbers[span, j] = self.floats(position, columns[position], lines)
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
         """Return what `cells` of a column of text hold, None where that is no value."""
@@ -157,39 +173,43 @@ class TableEncoder:
             return [self._rules.feature(cell) for cell in cells]
         return [self._rules.label(cell) for cell in cells]
 
-    def batch(self, cells: TableCells, first_rows: int | None = None) -> Batch:
+    def batch(self, cells: FilledCells, first_rows: int | None = None) -> Batch:
         """Return the rows of `cells`.
 
         So many of the first rows of all, or the first batch, tell whether the values of a column are all different.
         """
         places, rows = self.places, cells.rows
-        numbers, ids = cells.numbers[:rows], cells.ids[:, :rows]
+        numbers = cells.features
         self._watch.add(numbers, first_rows)
-        missing = _Missing(rows, len(self._names))
-        missing.add(places.numeric, np.isnan(numbers))
-        X: Any = numbers
+        X: Rows = numbers
+        absent = np.zeros((rows, 0), dtype=np.bool_)
         if places.categorical:
-            count = len(places.categorical)
-            values = [each.known for each in self.values[:count]]
-            try:
-                X, absent = self._one_hot.rows(numbers, ids[:count], values)
-            except CodingError as error:
-                column, cell, expected = error.parts
-                message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
-                raise FormatError(self._source, message) from None
-            missing.add(places.categorical, absent)
-            for j, position in enumerate(places.categorical):
-                if position in self._codings:  # each cell by itself: those of other batches need not be kept
-                    self.values[j] = Values()
+            X, absent = self._in_features(numbers, cells.ids[: len(places.categorical), :rows])
+        missing = missing_cells(numbers, places.numeric, absent, places.categorical, len(self._names))
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
         by = self.columns.segments
-        table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
+        table = TableRows(self.columns, missing, None if by is None else self._column(cells, by))
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
         return found if self._labelled else replace(found, label=None, unlabelled=True)
+
+    def _in_features(self, numbers: Rows, ids: NDArray[np.int32]) -> tuple[CSR, NDArray[np.bool_]]:
+        """Return rows of numbers and text as features, and which cells of text are missing."""
+        categorical = self.places.categorical
+        values = [column.known for column in self.values[: len(categorical)]]
+        try:
+            X, absent = self._one_hot.rows(numbers, ids, values)
+        except CodingError as error:
+            column, cell, expected = error.parts
+            message = f"column {column!r} is {cell[:40]!r}, expected {expected}, as --encode says"
+            raise FormatError(self._source, message) from None
+        for j, position in enumerate(categorical):
+            if position in self._codings:  # each cell by itself: those of other batches need not be kept
+                self.values[j] = Values()
+        return X, absent
 
     def _position(self, name: str) -> int:
         if name not in self._names:
@@ -200,14 +220,14 @@ class TableEncoder:
             raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature of text for --encode")
         return position
 
-    def _target(self, cells: TableCells) -> Target:
+    def _target(self, cells: FilledCells) -> Target:
         columns = [self._column(cells, label) for label in self.columns.labels]
         if self.columns.more:
             return np.column_stack(columns)
         return columns[0] if columns else np.zeros(cells.rows)
 
-    def _column(self, cells: TableCells, position: int) -> Target:
-        places, rows = self.places, cells.rows
+    def _column(self, cells: FilledCells, position: int) -> Target:
+        places, rows = cells.places, cells.rows
         if position in places.text:
             j = places.text.index(position)
             known = self.values[j].known
@@ -215,7 +235,9 @@ class TableEncoder:
             return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
-        return cells.numbers[:rows, places.numeric.index(position)].copy()
+        features = cells.features
+        assert not isinstance(features, CSR)  # those have such a column among the others
+        return features[:, places.numeric.index(position)].copy()
 
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
         if self.empty is None:
@@ -229,14 +251,16 @@ class TableEncoder:
                     line,
                 )
 
-    def _check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
+    def check_label(self, position: int, absent: Sequence[bool], lines: Sequence[int]) -> None:
+        """Refuse the first label of the column `position` that is absent."""
         if True in absent:
             name = self._names[position] if self.columns.more else self._label_name
             problem = f"the label is missing (column {name if isinstance(name, int) else repr(name)})"
             cure = "take the row out, or name another column with --label"
             raise FormatError(self._source, f"{problem}; {cure}", lines[absent.index(True)])
 
-    def _floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
+    def floats(self, position: int, cells: Column, lines: Sequence[int]) -> NDArray[np.float64]:
+        """Return `cells` of a column of numbers, NaN where they have no value; refuse other words."""
         if isinstance(cells, np.ndarray):
             return cells
         mark = self.columns.decimal
@@ -251,22 +275,8 @@ class TableEncoder:
                 numbers[i] = float(cell.replace(mark, "."))
             else:
                 what = "label" if position in self.columns.labels else "column"
-                problem = f"{what} {self._names[position]!r} is {cell[:40]!r}, expected a number as in the first rows"
+                problem = f"{what} {self._names[position]!r} is {cell[:40]!r}, expected {self._rules.number}"
                 cure = None if mark == "." else point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
                 raise FormatError(self._source, problem, lines[i])
         return numbers
-
-
-class _Missing:
-    """Which cells of some rows hold no value; `mask` is None until there is one."""
-
-    def __init__(self, rows: int, columns: int) -> None:
-        self._shape = (rows, columns)
-        self.mask: NDArray[np.bool_] | None = None
-
-    def add(self, positions: Sequence[int], absent: NDArray[np.bool_]) -> None:
-        if absent.any():
-            if self.mask is None:
-                self.mask = np.zeros(self._shape, dtype=np.bool_)
-            self.mask[:, positions] = absent

@@ -1,25 +1,25 @@
 """Rows of cells, from text to batches: by a compiled loop, and row by row where that finds no plain matter.
 
-Both ways give the same bytes. The slow one is that of Python's csv, and the only one that says what is wrong. They take
-turns at one text: the loop stops before a row that it leaves to the other.
+Both ways give the same bytes. The slow one (Python's csv, or ARFF's own) is the only one that says what is wrong.
 """
 
 import io
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.data.formats.base import Batch
+from olscale.data.formats.cell_spans import different_cells
 from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
 BLOCK_BYTES = 1 << 22
@@ -32,14 +32,48 @@ _FEW_ROWS, _FEW_CELLS = 2_048, 200_000
 _LOOP = "olscale.data.formats._table_loop"
 
 
+class Dialect(Protocol):
+    """How the cells of a format are written."""
+
+    @property
+    def decimal(self) -> str:
+        """The mark between whole part and fraction of a number."""
+        ...
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether a compiled loop reads it."""
+        ...
+
+    def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
+        """Return the loop, `olscale.data.formats._table_loop.parse_rows` or one like it."""
+        ...
+
+    def form(self) -> tuple[int, ...]:
+        """Return what the loop takes before the kinds of the columns."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """How cells are written: what is between and around them, the decimal point, and whether they are those of ARFF."""
+class TextDialect:
+    """Cells of CSV and TSV: what is between and around them, and the decimal point."""
 
     delimiter: str
     quote: str | None
     decimal: str
-    arff: bool = False
+
+    @property
+    def has_loop(self) -> bool:
+        return self.decimal != self.delimiter
+
+    def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
+        from olscale.data.formats._table_loop import parse_rows
+
+        return parse_rows
+
+    def form(self) -> tuple[int, ...]:
+        quote = -1 if self.quote is None else ord(self.quote)
+        return ord(self.delimiter), quote, ord(self.decimal)
 
 
 def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
@@ -91,11 +125,11 @@ class TableParser:
         cell_of: Callable[[int, str], Cell],
         declared: Mapping[int, Collection[float]] = MappingProxyType({}),
     ) -> None:
-        self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
+        self._text, self._encoder, self._cell_of = text, encoder, cell_of
         self._dialect, self._declared = dialect, declared
         self._loop: _Loop | None = None
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
-        self._odd_rows = 1
+        self._turns = Turns(rows, self._put, self._few_rows)
 
     def batches(self, chunk_rows: int, first: Sequence[Column] = (), lines: Sequence[int] = ()) -> Iterator[Batch]:
         """Yield all rows as batches of `chunk_rows`, fewer where wide.
@@ -123,33 +157,16 @@ class TableParser:
     def _parse(self, cells: TableCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
-            same_mark = self._dialect.decimal == self._dialect.delimiter
-            if same_mark or not pays(self._text):
-                self._put(cells, self._few_rows)
+            if not self._dialect.has_loop or not pays(self._text):
+                self._turns.exact(cells)
                 return
             self._loop = _Loop(self._encoder, self._dialect, self._declared)
-        before = cells.rows
-        if self._loop.parse(self._text, cells, self._cell_of):
-            return
-        # A text may consist of odd rows.
-        plain = cells.rows - before
-        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._few_rows)
-        self._put(cells, self._odd_rows)
+        loop = self._loop
+        self._turns.both(cells, lambda cells: loop.parse(self._text, cells, self._cell_of))
 
-    def _put(self, cells: TableCells, most: int) -> None:
-        """Fill in at most so many rows as Python's csv reads them; a fault is told after those in the rows before it."""
-        block: list[Row] = []
-        fault: FormatError | None = None
-        try:
-            for row in islice(self._rows, min(most, cells.room)):
-                block.append(row)  # those before a fault are kept
-        except FormatError as error:
-            fault = error
-        if block:
-            columns = list(zip(*(row for _, row in block), strict=True))
-            self._encoder.put(cells, columns, [line for line, _ in block])
-        if fault is not None:
-            raise fault
+    def _put(self, cells: TableCells, block: list[Row]) -> None:
+        columns = list(zip(*(row for _, row in block), strict=True))
+        self._encoder.put(cells, columns, [line for line, _ in block])
 
 
 class _Loop:
@@ -158,7 +175,7 @@ class _Loop:
     def __init__(self, encoder: TableEncoder, dialect: Dialect, declared: Mapping[int, Collection[float]]) -> None:
         from olscale.data.formats import _table_loop as loop
 
-        self._loop, self._encoder = loop, encoder
+        self._encoder = encoder
         columns, places = encoder.columns, encoder.places
         kinds = np.full(len(columns.names), loop.SKIP, dtype=np.int8)
         slots = np.zeros(len(columns.names), dtype=np.int32)
@@ -167,8 +184,7 @@ class _Loop:
         kinds[[label for label in columns.labels if label in places.others]] = loop.TARGET
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
-        quote = -1 if dialect.quote is None else ord(dialect.quote)
-        self._form = ord(dialect.delimiter), quote, ord(dialect.decimal), dialect.arff, kinds, slots
+        self._parse_rows, self._form = dialect.loop(), (*dialect.form(), kinds, slots)
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
         sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
@@ -182,7 +198,7 @@ class _Loop:
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
         before, width = cells.rows, cells.numbers.shape[1]
         spans = np.empty((len(cells.ids), len(cells.numbers), 2), dtype=np.int32)
-        pos, lines, rows, hards, odd = self._loop.parse_rows(
+        pos, lines, rows, hards, odd = self._parse_rows(
             buffer,
             text.pos,
             text.stop,
@@ -221,7 +237,7 @@ class _Loop:
         cell_of: Callable[[int, str], Cell],
     ) -> bool:
         """Fill in the cells of a column of text; return whether all of them may stand there."""
-        raw, which = self._different(buffer, spans)
+        raw, which = different_cells(buffer, spans)
         try:
             words = self._encoder.words(position, [cell_of(position, cell) for cell in raw])
         except FormatError:
@@ -230,15 +246,3 @@ class _Loop:
             return False
         cells.ids[j, cells.rows : cells.rows + len(spans)] = self._encoder.values[j].ids(words)[which]
         return True
-
-    def _different(self, buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[list[str], NDArray[Any]]:
-        """Return the different ones among cells, in order of first appearance, and which of them each is."""
-        import pyarrow
-
-        offsets = np.zeros(len(spans) + 1, dtype=np.int32)
-        np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
-        data = np.empty(offsets[-1], dtype=np.uint8)
-        self._loop.gather_cells(buffer, spans, offsets, data)
-        buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
-        coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
-        return [cell.decode() for cell in coded.dictionary.to_pylist()], coded.indices.to_numpy()

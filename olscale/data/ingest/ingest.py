@@ -19,7 +19,6 @@ from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, claim
-from olscale.data.ingest.members import SVMLIGHT
 from olscale.data.ingest.reader import Reader
 from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
@@ -118,7 +117,7 @@ def ingest(
 
     Notes
     -----
-    LIBSVM text cannot say that it is dense. Where at least a quarter of its entries (over all splits) is not zero and
+    LIBSVM text cannot say that it is dense, nor can sparse ARFF of numbers. Where at least a quarter of its entries (over all splits) is not zero and
     it has at most 65,536 columns, it is rewritten as a dense dataset after the last row, in one streaming pass.
 
     Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that. Ingesting the same sources
@@ -200,7 +199,7 @@ def ingest(
             _write(writer, reader, by_split["train"], "test", train_rows)
         entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
         directory.remove(SPILL)
-        writer.finish(entries, densify=reader.formats == {SVMLIGHT})
+        writer.finish(entries, densify=reader.may_be_dense)
     for line in reader.notes:
         if note is None:
             warnings.warn(printable(line), stacklevel=2)

@@ -43,8 +43,14 @@ class Reader:
     def __init__(self, format: str | None, options: ReadOptions, folder: Path, journal: Journal) -> None:
         self.formats: set[str] = set()
         self.notes: list[str] = []
+        self._may_be_dense = True
         self._format, self._options, self._folder, self._journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
+
+    @property
+    def may_be_dense(self) -> bool:
+        """Whether all rows are sparse only because their text lists the numbers that are not 0, whatever their share."""
+        return self.formats <= {SVMLIGHT, "arff"} and self._may_be_dense
 
     def members(self, source: Source) -> list[Member]:
         """Return what `source` is made of, in order; an archive is read to its end."""
@@ -94,5 +100,9 @@ class Reader:
             self._journal.zero_based = batch.zero_based
         if isinstance(batch.label, int):
             self._options = replace(self._options, label=batch.label)
-        if batch.table is not None and self._options.table is None:
-            self._options = replace(self._options, table=batch.table.columns)
+        if batch.table is None:
+            return
+        columns = batch.table.columns
+        self._may_be_dense = self._may_be_dense and bool(columns.sparse) and not columns.has_categories
+        if self._options.table is None:
+            self._options = replace(self._options, table=columns)

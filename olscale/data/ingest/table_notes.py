@@ -56,7 +56,9 @@ class TableNotes:
             _check_alike(self._first, columns, source)
             self._others.append(columns)
         if batch.table.missing is not None:
-            self._note(self._missing, columns.names, batch.table.missing.sum(axis=0))
+            missing = batch.table.missing
+            mask = missing.data > 0 if isinstance(missing, CSR) else missing
+            self._note(self._missing, columns.names, _by_column(missing, mask, len(columns.names)))
         self._count(batch, batch.X, missing=False)
 
     def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:

@@ -1,0 +1,165 @@
+"""What an ARFF file declares before its rows."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from olscale.data.formats.arff.tokens import Token, is_weight, tokens, unquoted
+from olscale.data.formats.cells import Cell, is_number
+from olscale.data.formats.lines import TextLines
+from olscale.errors import FormatError
+
+_NUMERIC = ("numeric", "real", "integer")
+_TEXT = ("string", "date")
+_KEYWORD = re.compile(r"[\x00-\x20]*(@[^\x00-\x20'\"{%]*)", re.DOTALL)
+_NAME = re.compile(
+    r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""", re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A declared attribute.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"numeric", "text", "nominal"}
+    line : int
+        Where it is declared.
+    values : tuple of str
+        Of a nominal one, in declared order.
+    """
+
+    name: str
+    kind: Literal["numeric", "text", "nominal"]
+    line: int
+    values: tuple[str, ...] = ()
+
+    @property
+    def default(self) -> Cell:
+        """What a sparse row means by leaving the attribute out."""
+        if self.kind == "numeric":
+            return "0"
+        return self.values[0] if self.values else None
+
+    @property
+    def numbers(self) -> frozenset[float]:
+        """The declared values, where all of them are numbers."""
+        if all(map(self.is_number, self.values)):
+            return frozenset(map(float, self.values))
+        return frozenset()
+
+    def is_number(self, value: str) -> bool:
+        """Return whether a declared value is a number."""
+        return is_number(value) and math.isfinite(float(value))
+
+    def check(self, source: str, as_numbers: bool) -> None:
+        """Refuse two declared values that are read as one."""
+        known: dict[str | float, str] = {}
+        for value in self.values:
+            read = float(value) if as_numbers else value
+            if read in known:
+                kind = "number" if as_numbers else "value"
+                raise FormatError(
+                    source,
+                    f"attribute {self.name!r} declares {known[read][:40]!r} and {value[:40]!r}, which are the same {kind}; "
+                    "declare one of them, or leave the attribute out with --drop",
+                    self.line,
+                )
+            known[read] = value
+
+
+def declarations(source: str, lines: TextLines) -> list[Attribute]:
+    """Return the attributes declared in `lines`, and leave these at the first row.
+
+    Raises
+    ------
+    FormatError
+        Names the line of what is no declaration, or when there is no ``@data``.
+    """
+    attributes: list[Attribute] = []
+    for line in lines:
+        lines.begin_row()
+        match = _KEYWORD.match(line)
+        word = "" if match is None else match[1].lower()
+        if match is not None and word == "@data":
+            rest = next(tokens(source, line[match.end() :], lines.number), None)
+            if rest is not None:
+                raise FormatError(
+                    source, f"got {rest.text[:40]!r} behind @data, expected it in the next line", lines.number
+                )
+            return attributes
+        if match is not None and word == "@attribute":
+            attributes.append(_attribute(source, line[match.end() :], lines))
+        elif word != "@relation" and next(tokens(source, line, lines.number), None) is not None:
+            raise FormatError(source, f"got {line.strip()[:40]!r}, expected @attribute or @data", lines.number)
+    raise FormatError(source, "there is no @data, so no rows", lines.number or None)
+
+
+def _attribute(source: str, text: str, lines: TextLines) -> Attribute:
+    line = lines.number
+    match = _NAME.match(text)
+    if match is None:
+        raise FormatError(source, f"got {text.strip()[:40]!r} behind @attribute, expected NAME TYPE", line)
+    name = unquoted(match[1]) if match[1][0] in "'\"" else match[1]
+    rest = _Following(source, text[match.end() :], lines)
+    kind = next((token for token in rest if token.text != ","), None)
+    if kind is None or kind.text.startswith("@"):
+        raise FormatError(source, f"attribute {name!r} has no type, expected numeric, {{a,b,...}} or string", line)
+    if kind == Token("sign", "{"):
+        return Attribute(name, "nominal", line, _values(source, name, rest, lines))
+    word = kind.text.lower()
+    if word == "relational":
+        problem = f"attribute {name!r} is relational, a table in each row, which is not read; leave it out in Weka"
+        raise FormatError(source, problem, line)
+    if word not in _NUMERIC + _TEXT:
+        problem = f"attribute {name!r} has type {kind.text[:40]!r}, expected numeric, {{a,b,...}} or string"
+        raise FormatError(source, problem, line)
+    return Attribute(name, "numeric" if word in _NUMERIC else "text", line)
+
+
+class _Following:
+    """The tokens of the rest of a line, and of the lines to come as long as more are wanted."""
+
+    def __init__(self, source: str, text: str, lines: TextLines) -> None:
+        self._source, self._lines = source, lines
+        self._line = tokens(source, text, lines.number)
+
+    def __iter__(self) -> Iterator[Token]:
+        return self
+
+    def __next__(self) -> Token:
+        while True:
+            token = next(self._line, None)
+            if token is not None:
+                return token
+            self._line = tokens(self._source, next(self._lines), self._lines.number)
+
+    def line(self) -> list[Token]:
+        """Return those of the line that are left."""
+        return list(self._line)
+
+
+def _values(source: str, name: str, rest: _Following, lines: TextLines) -> tuple[str, ...]:
+    line = lines.number
+    values: list[str] = []
+    for token in rest:
+        if token.is_cell:
+            values.append(token.name)
+        elif token.text == "}":
+            break
+        elif token.text == "{":
+            problem = f"the values of {name!r} hold a brace; put a value with a brace in quotes"
+            raise FormatError(source, problem, lines.number)
+    else:
+        raise FormatError(source, f"the values of {name!r} have no end, expected }}", line)
+    if not values:
+        raise FormatError(source, f"attribute {name!r} declares no values", line)
+    behind = rest.line()
+    if behind and not is_weight(behind):
+        problem = f"got {behind[0].text[:40]!r} behind the values of {name!r}; put a value with a brace in quotes"
+        raise FormatError(source, problem, lines.number)
+    return tuple(values)

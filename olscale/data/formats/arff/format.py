@@ -1,0 +1,205 @@
+"""Reading ARFF files; `olscale.data.formats.arff` says by which rules."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from olscale.data.formats.arff.declarations import Attribute, declarations
+from olscale.data.formats.arff.rows import Allowed, ArffRows
+from olscale.data.formats.arff.sparse_parser import SparseParser
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import TypedCells
+from olscale.data.formats.coding import AsNumber, Coding, FirstValues, parse_codings
+from olscale.data.formats.lines import TextBlocks, TextLines
+from olscale.data.formats.table_columns import (
+    UNLABELLED,
+    TableColumns,
+    columns_named,
+    label_positions,
+    segment_position,
+    unique_names,
+)
+from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.table_parser import TableParser, table_text
+from olscale.data.formats.text import open_text
+from olscale.errors import FormatError, UnknownNameError
+
+
+class ArffFormat:
+    """Attribute-relation files."""
+
+    name: ClassVar[str] = "arff"
+    suffixes: ClassVar[tuple[str, ...]] = (".arff",)
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether the first line that is no comment declares a relation or an attribute."""
+        lines = (line.strip().lower() for line in head.removeprefix(b"\xef\xbb\xbf").splitlines())
+        first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+        return first.startswith((b"@relation", b"@attribute"))
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: an ARFF file is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` in its order.
+
+        Raises
+        ------
+        FormatError
+            Names file and line of a malformed declaration, two declared values that are read as one, a row with another
+            number of cells, a cell that is no number or not among the declared values, a missing label. Names the file when
+            it has no rows.
+        """
+        with open_text(source, options.stream) as stream:
+            yield from _Reader(table_text(source, stream), options).batches()
+
+
+class ArffDialect:
+    """Cells of dense rows of ARFF, for `TableParser`."""
+
+    decimal = "."
+    has_loop = True
+
+    def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
+        from olscale.data.formats.arff._dense_loop import parse_rows
+
+        return parse_rows
+
+    def form(self) -> tuple[int, ...]:
+        return ()
+
+
+class _Reader:
+    """Reads one file."""
+
+    def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
+        self._text, self._options = text, options
+        self._lines = TextLines(text, ",")
+        self._source = text.source
+        self._attributes = declarations(self._source, self._lines)
+        self._codings = parse_codings(options.encode)
+        self._columns = self._make_columns()
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the rows; the last ones with a note where rows have weights."""
+        columns, options = self._columns, self._options
+        columns.sparse = self._is_sparse()
+        used = {i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped}
+        for i, attribute in used.items():
+            attribute.check(self._source, as_numbers=not columns.text[i])
+        words = {i: a.values for i, a in used.items() if columns.text[i]}
+        encoder = self._make_encoder(words)
+        allowed = Allowed(
+            self._source,
+            self._attributes,
+            {i: frozenset(values) for i, values in words.items()},
+            {i: a.numbers for i, a in used.items() if not columns.text[i]},
+        )
+        rows = ArffRows(self._lines, allowed)
+        if columns.sparse:
+            batches = SparseParser(self._text, rows.listed(), encoder, allowed).batches(options.chunk_rows)
+        else:
+            dense = TableParser(self._text, rows.dense(), encoder, ArffDialect(), allowed.read, allowed.numbers)
+            batches = dense.batches(options.chunk_rows)
+        last: Batch | None = None
+        for batch in batches:
+            if last is not None:
+                yield last
+            last = replace(batch, regression=self._is_regression())
+        if last is None:
+            raise FormatError(self._source, "no rows")
+        if rows.weights:
+            note = f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows count alike"
+            last = replace(last, notes=(*last.notes, note))
+        yield last
+
+    def _make_columns(self) -> TableColumns:
+        source, options = self._source, self._options
+        needed = 2 if options.labelled else 1
+        if len(self._attributes) < needed:
+            problem = f"{len(self._attributes)} attributes declared, expected features and a label"
+            raise FormatError(source, problem, self._lines.number)
+        names = unique_names(attribute.name for attribute in self._attributes)
+        dropped = columns_named(source, names, options.drop)
+        labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+        columns = TableColumns(
+            tuple(names),
+            labels[0],
+            (False,) * len(names),
+            dropped,
+            segment_position(source, names, options.segments),
+            more=labels[1:],
+        )
+        features = frozenset(columns.features)
+        as_numbers = self._as_numbers(columns, features)
+        columns.text = tuple(
+            self._is_text(attribute, i in features, i in as_numbers) for i, attribute in enumerate(self._attributes)
+        )
+        return columns
+
+    def _as_numbers(self, columns: TableColumns, features: frozenset[int]) -> frozenset[int]:
+        """Return the positions of features that are to be numbers: as asked, or as the source before has them."""
+        positions = {name: position for position, name in enumerate(columns.names)}
+        found = set[int]()
+        for name, coding in self._codings.items():
+            if not isinstance(coding, AsNumber):
+                continue
+            if name not in positions:
+                raise UnknownNameError(f"column of {self._source} to encode", name, columns.names)
+            position = positions[name]
+            attribute = self._attributes[position]
+            if position not in features:
+                kind = "the label" if position in columns.labels else "dropped"
+                raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
+            if attribute.values and not attribute.numbers:
+                word = next(value for value in attribute.values if not attribute.is_number(value))
+                problem = (
+                    f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
+                )
+                raise FormatError(self._source, problem, attribute.line)
+            found.add(position)
+        before = self._options.table
+        if before is not None:
+            known = dict(zip(before.names, before.text, strict=True))
+            found |= {i for i in features if self._attributes[i].numbers and known.get(columns.names[i]) is False}
+        return frozenset(found)
+
+    def _is_text(self, attribute: Attribute, is_feature: bool, as_number: bool) -> bool:
+        if attribute.kind == "numeric" or as_number:
+            return False
+        # The digits of classes and segments are numbers, as in other tables.
+        return is_feature or not attribute.numbers
+
+    def _make_encoder(self, words: Mapping[int, Sequence[str]]) -> TableEncoder:
+        codings: dict[str, Coding | FirstValues] = {
+            name: coding for name, coding in self._codings.items() if not isinstance(coding, AsNumber)
+        }
+        names = self._columns.names
+        return TableEncoder(
+            self._source,
+            self._columns,
+            {i: values for i, values in words.items() if names[i] not in codings},
+            codings=codings,
+            before=self._options.table,
+            rules=TypedCells(),
+        )
+
+    def _is_sparse(self) -> bool:
+        """Return whether the rows are to be sparse: as the source before has them, or as the first row is."""
+        before = self._options.table
+        if before is not None and before.sparse is not None:
+            return before.sparse
+        while line := self._text.peek_line():
+            text = line.strip()
+            if text and not text.startswith(b"%"):
+                return text.startswith(b"{")
+            next(self._lines)
+            self._lines.begin_row()
+        return False
+
+    def _is_regression(self) -> bool | None:
+        """Return whether the label is declared as a number, or as classes; None where neither is so."""
+        kinds = {self._attributes[label].kind for label in self._columns.labels}
+        known = {"numeric": True, "nominal": False}
+        return known.get(kinds.pop()) if len(kinds) == 1 else None

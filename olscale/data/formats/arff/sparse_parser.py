@@ -1,0 +1,196 @@
+"""Sparse rows, from text to batches: by a compiled loop, and row by row where that finds no plain matter."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.csr import CSR
+from olscale.data.formats.arff.rows import Allowed
+from olscale.data.formats.arff.sparse_cells import MOST_ENTRIES, SparseCells, SparsePlaces
+from olscale.data.formats.base import Batch
+from olscale.data.formats.cell_spans import different_cells
+from olscale.data.formats.cells import Cell
+from olscale.data.formats.lines import TextBlocks
+from olscale.data.formats.table_encoder import TableEncoder
+from olscale.data.formats.table_parser import pays
+from olscale.data.formats.turns import Turns
+from olscale.errors import FormatError
+
+_MOST_TEXT = 1 << 20
+"""Text cells of a batch, those that are left out among them."""
+_FEW_ROWS = 256
+"""Rows put at once as Python strings."""
+
+Listed = tuple[int, dict[int, Cell]]
+
+
+class SparseParser:
+    """Makes batches of sparse rows.
+
+    Parameters
+    ----------
+    text : TextBlocks
+    rows : iterator of (int, dict)
+        Line and listed cells, by position, of the rows of `text`; it reads no further than it was asked.
+    encoder : TableEncoder
+    allowed : Allowed
+    """
+
+    def __init__(self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed) -> None:
+        self._text, self._encoder, self._allowed = text, encoder, allowed
+        columns = encoder.columns
+        defaults = {i: attribute.default for i, attribute in enumerate(allowed.attributes)}
+        self._places = SparsePlaces(columns, defaults)
+        self._needed = [label for label in columns.labels if columns.text[label] and defaults[label] is None]
+        self._turns: Turns[SparseCells, Listed] = Turns(rows, self._put, _FEW_ROWS)
+        self._loop: _Loop | None = None
+
+    def batches(self, chunk_rows: int) -> Iterator[Batch]:
+        """Yield all rows as batches of `chunk_rows`, fewer where they hold much."""
+        rows = min(chunk_rows, max(1, _MOST_TEXT // (1 + len(self._places.text))))
+        while True:
+            cells = self._places.empty_sparse(rows)
+            while cells.room and self._text.fill():
+                self._parse(cells)
+            if not cells.rows:
+                return
+            self._places.fill_text(cells, self._encoder.values)
+            yield self._encoder.batch(cells)
+
+    def _parse(self, cells: SparseCells) -> None:
+        """Fill in some rows of the text."""
+        if self._loop is None:
+            if not pays(self._text):
+                self._turns.exact(cells)
+                return
+            self._loop = _Loop(self._encoder, self._places, self._needed, self._allowed)
+        loop = self._loop
+        self._turns.both(cells, lambda cells: loop.parse(self._text, cells))
+
+    def _put(self, cells: SparseCells, block: list[Listed]) -> None:
+        for line, listed in block:
+            self._put_row(cells, line, listed)
+
+    def _put_row(self, cells: SparseCells, line: int, listed: dict[int, Cell]) -> None:
+        places, encoder, row = self._places, self._encoder, cells.rows
+        labels = encoder.columns.labels
+        for label in self._needed:
+            encoder.check_label(label, [listed.get(label) is None], [line])
+        for slot, position in enumerate(places.others):
+            if position in listed:
+                number = encoder.floats(position, [listed[position]], [line])[0]
+                if position in labels:
+                    encoder.check_label(position, [bool(np.isnan(number))], [line])
+                cells.others[slot, row] = number
+        for slot, position in enumerate(places.text):
+            if position in listed:
+                words = encoder.words(position, [listed[position]])
+                if position in labels:
+                    encoder.check_label(position, [words[0] is None], [line])
+                cells.ids[slot, row] = encoder.values[slot].ids(words)[0]
+        numbers = {
+            slot: encoder.floats(position, [listed[position]], [line])[0]
+            for slot, position in enumerate(places.numeric)
+            if position in listed and position not in places.filled
+        }
+        entries = [slot for slot, number in numbers.items() if number != 0]
+        data = np.array([numbers[slot] for slot in entries], dtype=np.float64)
+        cells.add(CSR(np.array([0, len(entries)]), np.array(entries, dtype=np.int32), data))
+
+
+class _Loop:
+    """The compiled loop, and what it must know of the columns."""
+
+    def __init__(self, encoder: TableEncoder, places: SparsePlaces, needed: Sequence[int], allowed: Allowed) -> None:
+        from olscale.data.formats import _table_loop as table_loop
+        from olscale.data.formats.arff import _sparse_loop as loop
+
+        self._parse_rows = loop.parse_rows
+        self._encoder, self._allowed, self._places = encoder, allowed, places
+        columns = encoder.columns
+        kinds = np.full(len(columns.names), table_loop.SKIP, dtype=np.int8)
+        slots = np.zeros(len(columns.names), dtype=np.int32)
+        positions, number_slots = places.slots()
+        kinds[positions], slots[positions] = table_loop.NUMBER, number_slots
+        kinds[places.text], slots[places.text] = table_loop.TEXT, np.arange(len(places.text))
+        kinds[[label for label in columns.labels if label in places.others]] = table_loop.TARGET
+        kinds[list(needed)] = loop.NEEDED
+        self._form = kinds, slots, len(places.numeric), len(needed)
+        sets = {int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()}
+        several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
+        self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)
+        self._declared = np.array([number for numbers in several for number in numbers], dtype=np.float64)
+
+    def parse(self, text: TextBlocks, cells: SparseCells) -> bool:
+        """Fill in the rows of a block as far as they are plain; return whether there was nothing else."""
+        if not text.is_plain():
+            return False
+        buffer = np.frombuffer(text.buffer, dtype=np.uint8)
+        before, pairs = cells.rows, (text.stop - text.pos) // 4 + 1  # a pair takes four bytes
+        indptr = np.empty(cells.room + 1, dtype=np.int64)
+        indices, data = np.empty(pairs, dtype=np.int32), np.empty(pairs)
+        words = np.empty((pairs, 4), dtype=np.int32)
+        pos, lines, rows, texts, odd = self._parse_rows(
+            buffer,
+            text.pos,
+            text.stop,
+            before,
+            before + cells.room,
+            MOST_ENTRIES - cells.entries,
+            *self._form,
+            indptr,
+            indices,
+            data,
+            cells.others,
+            words,
+        )
+        count = int(indptr[rows - before])
+        numbers = CSR(indptr[: rows - before + 1], indices[:count].copy(), data[:count].copy())
+        if not self._are_declared(numbers, cells, rows) or not self._put_words(buffer, words[:texts], cells):
+            self._forget(cells)
+            return False
+        cells.add(numbers)
+        text.pos, text.line = pos, text.line + lines
+        return not odd
+
+    def _are_declared(self, numbers: CSR, cells: SparseCells, rows: int) -> bool:
+        if not len(self._declared):
+            return True
+        from olscale.data.formats._declared_loop import entries_declared
+
+        others = cells.others[:, cells.rows : rows]
+        slots = np.arange(len(others), dtype=np.int32) + np.int32(len(self._places.numeric))
+        by_row = np.repeat(slots, others.shape[1])
+        return bool(
+            entries_declared(numbers.indices, numbers.data, self._ends, self._declared)
+            and entries_declared(by_row, np.ascontiguousarray(others).reshape(-1), self._ends, self._declared)
+        )
+
+    def _put_words(self, buffer: NDArray[np.uint8], words: NDArray[np.int32], cells: SparseCells) -> bool:
+        """Fill in cells of text; return whether all of them may stand there."""
+        if not len(words):
+            return True
+        import pyarrow
+
+        raw, which = different_cells(buffer, words[:, 2:])
+        pairs = words[:, 0].astype(np.int64) * len(raw) + which
+        coded = pyarrow.array(pairs).dictionary_encode()
+        places, encoder = self._places, self._encoder
+        ids = np.empty(len(coded.dictionary), dtype=np.int32)
+        for i, pair in enumerate(coded.dictionary.to_pylist()):
+            slot, text = divmod(pair, len(raw))
+            position = places.text[slot]
+            try:
+                found = encoder.words(position, [self._allowed.read(position, raw[text])])
+            except FormatError:
+                return False
+            if position in encoder.columns.labels and None in found:
+                return False
+            ids[i] = encoder.values[slot].ids(found)[0]
+        cells.ids[words[:, 0], words[:, 1]] = ids[coded.indices.to_numpy()]
+        return True
+
+    def _forget(self, cells: SparseCells) -> None:
+        """Empty again what the loop wrote of rows that are left to the exact way."""
+        cells.others[:, cells.rows :] = self._places.left_out[:, None]

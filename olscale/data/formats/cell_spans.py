@@ -1,0 +1,29 @@
+"""Cells of text as places in a buffer: the different ones among them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def different_cells(buffer: NDArray[np.uint8], spans: NDArray[np.int32]) -> tuple[list[str], NDArray[Any]]:
+    """Return the different ones among cells, in order of first appearance, and which of them each is.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        UTF-8 text.
+    spans : ndarray of shape (cells, 2)
+        First byte and end of each.
+    """
+    import pyarrow
+
+    from olscale.data.formats._table_loop import gather_cells
+
+    offsets = np.zeros(len(spans) + 1, dtype=np.int32)
+    np.cumsum(spans[:, 1] - spans[:, 0], out=offsets[1:])
+    data = np.empty(offsets[-1], dtype=np.uint8)
+    gather_cells(buffer, spans, offsets, data)
+    buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
+    coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
+    return [cell.decode() for cell in coded.dictionary.to_pylist()], coded.indices.to_numpy()

@@ -1,0 +1,71 @@
+"""A compiled loop and an exact but slow way take turns at the rows of a text.
+
+The loop stops before a row that is no plain matter. The exact way then reads a few rows: more and more, as long as the
+loop gets nowhere.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Generic, Protocol, TypeVar
+
+from olscale.errors import FormatError
+
+
+class Fillable(Protocol):
+    """Rows that are filled in by and by."""
+
+    rows: int
+
+    @property
+    def room(self) -> int:
+        """Rows that can still be filled in."""
+        ...
+
+
+F = TypeVar("F", bound=Fillable)
+R = TypeVar("R")
+
+
+class Turns(Generic[F, R]):
+    """Fills in rows.
+
+    Parameters
+    ----------
+    rows : iterator
+        The rows of the text in the exact way; it reads no further than it was asked.
+    put : callable
+        Fills some of them in.
+    most : int
+        Rows put at once.
+    """
+
+    def __init__(self, rows: Iterator[R], put: Callable[[F, list[R]], None], most: int) -> None:
+        self._rows, self._put, self._most = rows, put, most
+        self._odd_rows = 1
+
+    def exact(self, cells: F) -> None:
+        """Fill in rows by the exact way alone."""
+        self._read(cells, self._most)
+
+    def both(self, cells: F, loop: Callable[[F], bool]) -> None:
+        """Fill in rows by `loop`, which returns whether there was nothing else, and then some by the exact way."""
+        before = cells.rows
+        if loop(cells):
+            return
+        plain = cells.rows - before
+        self._odd_rows = 1 if plain > 8 * self._odd_rows else min(2 * self._odd_rows, self._most)
+        self._read(cells, self._odd_rows)
+
+    def _read(self, cells: F, most: int) -> None:
+        """Fill in at most so many rows; a fault is told after those in the rows before it."""
+        block: list[R] = []
+        fault: FormatError | None = None
+        try:
+            for row in islice(self._rows, min(most, cells.room)):
+                block.append(row)  # those before a fault are kept
+        except FormatError as error:
+            fault = error
+        if block:
+            self._put(cells, block)
+        if fault is not None:
+            raise fault
