@@ -7,18 +7,21 @@ from pathlib import Path
 import numpy as np
 
 from olscale.data.formats import _table_loop as loop
+from olscale.data.formats.arff import _sparse_loop as sparse_loop
+from olscale.data.formats.arff.format import ArffDialect
+from olscale.data.formats.table_parser import Dialect, TextDialect
 from olscale.errors import FormatError
 from tests.fuzz.batches import ROWS
 from tests.fuzz.guarded import check_marks, guarded_text, marked
 from tests.fuzz.target import Broken, Target
 from tests.fuzz.texts import ARFF, ARFF_WORDS, TABLE, TABLE_WORDS, one
 
-FORMS = (
-    (",", '"', ".", False),
-    (";", "'", ",", False),
-    (" ", None, ".", False),
-    ("\t", '"', ".", True),
-    (",", "'", ".", True),
+DIALECTS = (
+    TextDialect(",", '"', "."),
+    TextDialect(";", "'", ","),
+    TextDialect(" ", None, "."),
+    TextDialect("\t", '"', "."),
+    ArffDialect(),
 )
 KINDS = (loop.NUMBER, loop.TEXT, loop.NUMBER, loop.SKIP, loop.TARGET, loop.EMPTY)
 MOST_COLUMNS = 20
@@ -32,8 +35,9 @@ def read_cells(folder: Path) -> None:
         text.decode()  # the reader gives the loop nothing else
     except UnicodeDecodeError as error:
         raise FormatError("rows", f"is not UTF-8 text ({error.reason})") from error
-    for form in FORMS:
-        _read(text, form)
+    for dialect in DIALECTS:
+        _read(text, dialect)
+    _read_sparse(text)
     for mark in b".,":
         numbers = marked(text.count(b"\n"), np.float64)
         plain = loop.parse_numbers(guarded_text(text), len(text), mark, numbers)
@@ -45,9 +49,9 @@ def read_cells(folder: Path) -> None:
             raise Broken("numbers differ from those of float")
 
 
-def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:
+def _read(text: bytes, dialect: Dialect) -> None:
     """Read the rows of a text with each kind of column, but those that the loop leaves to the slow way."""
-    delimiter, quote, mark, arff = form
+    delimiter = getattr(dialect, "delimiter", ",")
     columns = min(text[: text.index(b"\n")].count(delimiter.encode()) + 1, MOST_COLUMNS)
     kinds = np.resize(np.array(KINDS, dtype=np.int8), columns)
     slots = np.arange(columns, dtype=np.int32)
@@ -58,11 +62,11 @@ def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:
         marked(columns, np.int32, (ROWS, 2)),
         marked(loop.MOST_HARD + columns, np.int64, (4,)),
     ]
-    given = ord(delimiter), -1 if quote is None else ord(quote), ord(mark), arff, kinds, slots
+    parse_rows, given = dialect.loop(), (*dialect.form(), kinds, slots)
     buffer, pos, size = guarded_text(text), 0, len(text)
     while pos < size:
         before = pos
-        pos, lines, rows, hards, odd = loop.parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
+        pos, lines, rows, hards, odd = parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
         check_marks(arrays)
         if not before <= pos <= size or text[pos - 1 : pos] not in (b"", b"\n") or (pos == before and not odd):
             raise Broken(f"it went from {before} to {pos} of {size}")
@@ -70,6 +74,34 @@ def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:
             raise Broken(f"{lines} lines from {before} to {pos}")
         if rows > ROWS or not all(before <= first <= end <= size for _, _, first, end in arrays[3][:hards].tolist()):
             raise Broken(f"{rows} rows, hard numbers at {arrays[3][:hards].tolist()}")
+        if odd:
+            pos = text.index(b"\n", pos) + 1
+
+
+def _read_sparse(text: bytes) -> None:
+    """Read the sparse rows of a text, but those that the loop leaves to the slow way."""
+    kinds = np.resize(np.array([*KINDS[:5], sparse_loop.NEEDED], dtype=np.int8), MOST_COLUMNS)
+    slots = np.arange(MOST_COLUMNS, dtype=np.int32)
+    width, pairs = MOST_COLUMNS // 2, len(text) // 4 + 1
+    arrays = [
+        marked(ROWS + 1, np.int64),
+        marked(pairs, np.int32),
+        marked(pairs, np.float64),
+        marked(MOST_COLUMNS - width, np.float64, (ROWS,)),
+        marked(pairs, np.int32, (4,)),
+    ]
+    buffer, pos, size = guarded_text(text), 0, len(text)
+    while pos < size:
+        before = pos
+        given = kinds, slots, width, 0
+        pos, lines, rows, texts, odd = sparse_loop.parse_rows(buffer, pos, size, 0, ROWS, 1 << 20, *given, *arrays)
+        check_marks(arrays)
+        if not before <= pos <= size or text[pos - 1 : pos] not in (b"", b"\n") or (pos == before and not odd):
+            raise Broken(f"it went from {before} to {pos} of {size}")
+        if lines != text.count(b"\n", before, pos):
+            raise Broken(f"{lines} lines from {before} to {pos}")
+        if rows > ROWS or not all(before < first < end <= size for _, _, first, end in arrays[4][:texts].tolist()):
+            raise Broken(f"{rows} rows, text at {arrays[4][:texts].tolist()}")
         if odd:
             pos = text.index(b"\n", pos) + 1
 

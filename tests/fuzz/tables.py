@@ -1,4 +1,4 @@
-"""The two ways of reading tables: the compiled loop over cells, and Python's csv row by row."""
+"""The two ways of reading tables: the compiled loops over cells, and row by row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from olscale.compiled.csr import CSR
 from olscale.data.formats import ReadOptions, find_format, table_parser
 from olscale.data.formats import csv as csv_format
 from olscale.errors import OlscaleError
@@ -44,7 +45,9 @@ def _plain(path: Path, format: str, options: ReadOptions) -> Iterator[Any]:
             for target in (batch.target, table.segments):
                 yield target.tobytes() if isinstance(target, np.ndarray) else target
             yield batch.feature_names, batch.label, batch.columns
-            yield None if table.missing is None else table.missing.tolist()
+            missing = table.missing
+            if missing is not None:
+                yield [array.tolist() for array in missing] if isinstance(missing, CSR) else missing.tolist()
         yield table.columns
     except OlscaleError as error:
         yield type(error), str(error)

@@ -17,6 +17,9 @@ _KEYWORD = re.compile(r"[\x00-\x20]*(@[^\x00-\x20'\"{%]*)", re.DOTALL)
 _NAME = re.compile(
     r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""", re.DOTALL
 )
+_PLAIN_NUMERIC = re.compile(
+    r"@attribute[ \t]++([^\x00-\x20'\"{},%][^\x00-\x20{]*+)[ \t]++(?:numeric|real|integer)[ \t]*+\r?\n", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,10 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
     attributes: list[Attribute] = []
     for line in lines:
         lines.begin_row()
+        numeric = _PLAIN_NUMERIC.fullmatch(line)
+        if numeric is not None:  # as most are, where there are many
+            attributes.append(Attribute(numeric[1], "numeric", lines.number))
+            continue
         match = _KEYWORD.match(line)
         word = "" if match is None else match[1].lower()
         if match is not None and word == "@data":

@@ -42,11 +42,18 @@ class SparsePlaces(CellPlaces):
         self.others = self.others + self.filled
         self.left_out = np.array([zeros[position] for position in self.others])
         self._defaults = [defaults[position] for position in self.text]
-        self._numeric_slots = {position: slot for slot, position in enumerate(self.numeric)}
+        self._slots = {position: slot for slot, position in enumerate(self.numeric)}
+
+    def numeric_slots(self, columns: int) -> NDArray[np.int32]:
+        """Return the place of each column among the numbers of sparse rows, -1 where it is none of them."""
+        slots = np.full(columns, -1, dtype=np.int32)
+        slots[self.numeric] = np.arange(len(self.numeric))
+        slots[self.filled] = -1
+        return slots
 
     def slots(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the columns of numbers, and the place of each: others stand behind the features."""
-        slots = self._numeric_slots | {position: len(self.numeric) + j for j, position in enumerate(self.others)}
+        slots = self._slots | {position: len(self.numeric) + j for j, position in enumerate(self.others)}
         return np.array([*slots], dtype=np.int64), np.array([*slots.values()], dtype=np.int64)
 
     def empty_sparse(self, rows: int) -> SparseCells:
@@ -71,7 +78,7 @@ class SparsePlaces(CellPlaces):
         dense = cells.others[first:, : cells.rows].T
         row, column = np.nonzero(dense)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=cells.rows))])
-        slots = np.array([self._numeric_slots[position] for position in self.filled], dtype=np.int32)
+        slots = np.array([self._slots[position] for position in self.filled], dtype=np.int32)
         return CSR(indptr.astype(np.int64), slots[column], dense[row, column])
 
 
@@ -114,6 +121,20 @@ class SparseCells:
         numbers = stack_rows(self._pieces)
         assert isinstance(numbers, CSR)
         return side_by_side([numbers, self.places.filled_rows(self)]) if self.places.filled else numbers
+
+
+def without_zeros(numbers: CSR) -> CSR:
+    """Return sparse rows without the numbers that are 0.
+
+    Examples
+    --------
+    >>> indptr, entries = np.array([0, 1, 2]), np.array([3, 4], dtype=np.int32)
+    >>> without_zeros(CSR(indptr, entries, np.array([0.0, 5.0])))
+    CSR(indptr=array([0, 0, 1]), indices=array([4], dtype=int32), data=array([5.]))
+    """
+    kept = numbers.data != 0
+    indptr = np.concatenate([[0], np.cumsum(kept)])[numbers.indptr]
+    return CSR(indptr, numbers.indices[kept], numbers.data[kept])
 
 
 MOST_ENTRIES = 1 << 21

@@ -1,19 +1,20 @@
 """Sparse rows, from text to batches: by a compiled loop, and row by row where that finds no plain matter."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
-from olscale.data.formats.arff.rows import Allowed
-from olscale.data.formats.arff.sparse_cells import MOST_ENTRIES, SparseCells, SparsePlaces
+from olscale.data.formats import table_parser
+from olscale.data.formats.arff.rows import Allowed, Listed
+from olscale.data.formats.arff.sparse_cells import MOST_ENTRIES, SparseCells, SparsePlaces, without_zeros
 from olscale.data.formats.base import Batch
 from olscale.data.formats.cell_spans import different_cells
-from olscale.data.formats.cells import Cell
+from olscale.data.formats.cells import Cell, numbers_of
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.data.formats.table_parser import pays
 from olscale.data.formats.turns import Turns
 from olscale.errors import FormatError
 
@@ -21,8 +22,6 @@ _MOST_TEXT = 1 << 20
 """Text cells of a batch, those that are left out among them."""
 _FEW_ROWS = 256
 """Rows put at once as Python strings."""
-
-Listed = tuple[int, dict[int, Cell]]
 
 
 class SparseParser:
@@ -43,6 +42,7 @@ class SparseParser:
         defaults = {i: attribute.default for i, attribute in enumerate(allowed.attributes)}
         self._places = SparsePlaces(columns, defaults)
         self._needed = [label for label in columns.labels if columns.text[label] and defaults[label] is None]
+        self._numeric = self._places.numeric_slots(len(columns.names))
         self._turns: Turns[SparseCells, Listed] = Turns(rows, self._put, _FEW_ROWS)
         self._loop: _Loop | None = None
 
@@ -61,7 +61,7 @@ class SparseParser:
     def _parse(self, cells: SparseCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
-            if not pays(self._text):
+            if not table_parser.pays(self._text):
                 self._turns.exact(cells)
                 return
             self._loop = _Loop(self._encoder, self._places, self._needed, self._allowed)
@@ -69,34 +69,52 @@ class SparseParser:
         self._turns.both(cells, lambda cells: loop.parse(self._text, cells))
 
     def _put(self, cells: SparseCells, block: list[Listed]) -> None:
-        for line, listed in block:
-            self._put_row(cells, line, listed)
+        try:
+            self._put_block(cells, block)
+        except FormatError:
+            # Of several faults the first in the file is told.
+            for row in block:
+                self._put_block(cells, [row])
+            raise
 
-    def _put_row(self, cells: SparseCells, line: int, listed: dict[int, Cell]) -> None:
-        places, encoder, row = self._places, self._encoder, cells.rows
-        labels = encoder.columns.labels
-        for label in self._needed:
-            encoder.check_label(label, [listed.get(label) is None], [line])
-        for slot, position in enumerate(places.others):
-            if position in listed:
-                number = encoder.floats(position, [listed[position]], [line])[0]
-                if position in labels:
-                    encoder.check_label(position, [bool(np.isnan(number))], [line])
-                cells.others[slot, row] = number
-        for slot, position in enumerate(places.text):
-            if position in listed:
-                words = encoder.words(position, [listed[position]])
-                if position in labels:
-                    encoder.check_label(position, [words[0] is None], [line])
-                cells.ids[slot, row] = encoder.values[slot].ids(words)[0]
-        numbers = {
-            slot: encoder.floats(position, [listed[position]], [line])[0]
-            for slot, position in enumerate(places.numeric)
-            if position in listed and position not in places.filled
-        }
-        entries = [slot for slot, number in numbers.items() if number != 0]
-        data = np.array([numbers[slot] for slot in entries], dtype=np.float64)
-        cells.add(CSR(np.array([0, len(entries)]), np.array(entries, dtype=np.int32), data))
+    def _put_block(self, cells: SparseCells, block: list[Listed]) -> None:
+        for line, listed in block:
+            for label in self._needed:
+                self._encoder.check_label(label, [listed.get(label) is None], [line])
+        counts = [len(listed) for _, listed in block]
+        rows = np.repeat(np.arange(len(block)), counts)
+        positions = np.fromiter(chain.from_iterable(listed for _, listed in block), np.int64, len(rows))
+        several = [*chain.from_iterable(listed.values() for _, listed in block)]
+        slots = self._numeric[positions]
+        for i in np.flatnonzero(slots < 0).tolist():
+            line = block[rows[i]][0]
+            self._put_cell(cells, cells.rows + int(rows[i]), int(positions[i]), several[i], line)
+        order = np.lexsort((positions, rows))
+        order = order[slots[order] >= 0]
+        words = [several[i] for i in order.tolist()]
+        data = numbers_of(words)
+        if data is None:
+            owners = zip(words, positions[order].tolist(), rows[order].tolist(), strict=True)
+            floats = [self._encoder.floats(position, [word], [block[row][0]]) for word, position, row in owners]
+            data = np.concatenate([np.empty(0), *floats])
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[order], minlength=len(block)))])
+        cells.add(without_zeros(CSR(indptr, slots[order], data)))
+
+    def _put_cell(self, cells: SparseCells, row: int, position: int, cell: Cell, line: int) -> None:
+        """Fill in a cell that is none of the numbers of a sparse row."""
+        places, encoder = self._places, self._encoder
+        is_label = position in encoder.columns.labels
+        if position in places.others:
+            number = encoder.floats(position, [cell], [line])[0]
+            if is_label:
+                encoder.check_label(position, [bool(np.isnan(number))], [line])
+            cells.others[places.others.index(position), row] = number
+        elif position in places.text:
+            words = encoder.words(position, [cell])
+            if is_label:
+                encoder.check_label(position, [words[0] is None], [line])
+            slot = places.text.index(position)
+            cells.ids[slot, row] = encoder.values[slot].ids(words)[0]
 
 
 class _Loop:

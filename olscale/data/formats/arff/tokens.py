@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from olscale.data.formats.cells import Cell, is_number
 from olscale.errors import FormatError
 
-_MOST_LETTERS = 131_072
+MOST_LETTERS = 131_072
 """Of a cell, as in other tables."""
 
 _TOKEN = re.compile(
@@ -64,7 +64,7 @@ def tokens(source: str, line: str, number: int) -> Iterator[Token]:
         if kind == "open":
             problem = f"the quote in {text[:40].rstrip()!r} is not closed in its line; a line break in a word is \\n"
             raise FormatError(source, problem, number)
-        if len(text) > _MOST_LETTERS:
+        if len(text) > MOST_LETTERS:
             problem = "a cell is longer than 131,072 characters, the most that is read; is a quote not closed?"
             raise FormatError(source, problem, number)
         yield Token(kind, text)  # type: ignore[arg-type]
