@@ -79,12 +79,12 @@ class _Reader:
         self._source = text.source
         self._attributes = declarations(self._source, self._lines)
         self._codings = parse_codings(options.encode)
+        self._is_sparse = self._find_sparse()
         self._columns = self._make_columns()
 
     def batches(self) -> Iterator[Batch]:
         """Yield the rows; the last ones with a note where rows have weights."""
         columns, options = self._columns, self._options
-        columns.sparse = self._is_sparse()
         used = {i: a for i, a in enumerate(self._attributes) if a.values and i not in columns.dropped}
         for i, attribute in used.items():
             attribute.check(self._source, as_numbers=not columns.text[i])
@@ -130,6 +130,7 @@ class _Reader:
             dropped,
             segment_position(source, names, options.segments),
             more=labels[1:],
+            sparse=self._is_sparse,
         )
         features = frozenset(columns.features)
         as_numbers = self._as_numbers(columns, features)
@@ -139,7 +140,20 @@ class _Reader:
         return columns
 
     def _as_numbers(self, columns: TableColumns, features: frozenset[int]) -> frozenset[int]:
-        """Return the positions of features that are to be numbers: as asked, or as the source before has them."""
+        """Return the positions of features that are numbers though they declare values."""
+        before = self._options.table
+        known = {} if before is None else dict(zip(before.names, before.text, strict=True))
+        found = self._asked_numbers(columns, features)
+        for i in features - found:
+            attribute, name = self._attributes[i], columns.names[i]
+            # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
+            is_flag = self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
+            if attribute.numbers and not known.get(name, not is_flag):
+                found.add(i)
+        return frozenset(found)
+
+    def _asked_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
+        """Return the positions of the features that are to be numbers by ``--encode``."""
         positions = {name: position for position, name in enumerate(columns.names)}
         found = set[int]()
         for name, coding in self._codings.items():
@@ -154,16 +168,10 @@ class _Reader:
                 raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
             if attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
-                problem = (
-                    f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
-                )
+                problem = f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
                 raise FormatError(self._source, problem, attribute.line)
             found.add(position)
-        before = self._options.table
-        if before is not None:
-            known = dict(zip(before.names, before.text, strict=True))
-            found |= {i for i in features if self._attributes[i].numbers and known.get(columns.names[i]) is False}
-        return frozenset(found)
+        return found
 
     def _is_text(self, attribute: Attribute, is_feature: bool, as_number: bool) -> bool:
         if attribute.kind == "numeric" or as_number:
@@ -185,7 +193,7 @@ class _Reader:
             rules=TypedCells(),
         )
 
-    def _is_sparse(self) -> bool:
+    def _find_sparse(self) -> bool:
         """Return whether the rows are to be sparse: as the source before has them, or as the first row is."""
         before = self._options.table
         if before is not None and before.sparse is not None:

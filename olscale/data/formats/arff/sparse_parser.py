@@ -23,6 +23,9 @@ _MOST_TEXT = 1 << 20
 _FEW_ROWS = 256
 """Rows put at once as Python strings."""
 
+FEW_BYTES = 1 << 20
+"""Text that is read row by row while the machinery of compiled loops would start."""
+
 
 class SparseParser:
     """Makes batches of sparse rows.
@@ -43,6 +46,8 @@ class SparseParser:
         self._places = SparsePlaces(columns, defaults)
         self._needed = [label for label in columns.labels if columns.text[label] and defaults[label] is None]
         self._numeric = self._places.numeric_slots(len(columns.names))
+        self._others = {position: slot for slot, position in enumerate(self._places.others)}
+        self._texts = {position: slot for slot, position in enumerate(self._places.text)}
         self._turns: Turns[SparseCells, Listed] = Turns(rows, self._put, _FEW_ROWS)
         self._loop: _Loop | None = None
 
@@ -61,7 +66,7 @@ class SparseParser:
     def _parse(self, cells: SparseCells) -> None:
         """Fill in some rows of the text."""
         if self._loop is None:
-            if not table_parser.pays(self._text):
+            if not table_parser.pays(self._text) and self._text.stop - self._text.pos < FEW_BYTES:
                 self._turns.exact(cells)
                 return
             self._loop = _Loop(self._encoder, self._places, self._needed, self._allowed)
@@ -102,18 +107,18 @@ class SparseParser:
 
     def _put_cell(self, cells: SparseCells, row: int, position: int, cell: Cell, line: int) -> None:
         """Fill in a cell that is none of the numbers of a sparse row."""
-        places, encoder = self._places, self._encoder
+        encoder = self._encoder
         is_label = position in encoder.columns.labels
-        if position in places.others:
+        if position in self._others:
             number = encoder.floats(position, [cell], [line])[0]
             if is_label:
                 encoder.check_label(position, [bool(np.isnan(number))], [line])
-            cells.others[places.others.index(position), row] = number
-        elif position in places.text:
+            cells.others[self._others[position], row] = number
+        elif position in self._texts:
             words = encoder.words(position, [cell])
             if is_label:
                 encoder.check_label(position, [words[0] is None], [line])
-            slot = places.text.index(position)
+            slot = self._texts[position]
             cells.ids[slot, row] = encoder.values[slot].ids(words)[0]
 
 
