@@ -2,7 +2,8 @@
 
 ``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``: its words are, as by
 scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. ``one-hot``: the first values that are
-met are features, and one more stands for all others. Memory does not grow with the values.
+met are features, and one more stands for all others. Memory does not grow with the values. ``number``: the words are
+numbers, and the column is one of numbers.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -145,13 +147,17 @@ class FirstValues:
         return f"{self.name}:values={self.values}"
 
 
+@dataclass(frozen=True, slots=True)
 class AsNumber:
-    """The number that each cell is: no coding, but the wish that a column of categories is one of numbers."""
+    """No features of their own: the words of the column are numbers, which it has in place of a category's features."""
 
-    name = "number"
+    name: ClassVar[str] = "number"
 
     def __str__(self) -> str:
         return self.name
+
+
+AnyCoding: TypeAlias = Coding | FirstValues | AsNumber
 
 
 def _parts(cell: str) -> tuple[float, ...]:
@@ -163,13 +169,11 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[Coding | FirstValues | AsNumber]] = {
-    coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)
-}
+CODINGS: dict[str, type[AnyCoding]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)}
 """Codings by name."""
 
 
-def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues | AsNumber]:
+def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
     """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, names.
 
     Raises
@@ -183,7 +187,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues | AsNu
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, Coding | FirstValues | AsNumber] = {}
+    found: dict[str, AnyCoding] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import Cell, CellRules, UntypedCells, is_number, numbers_of, point_cure
-from olscale.data.formats.coding import Coding, CodingError, FirstValues
+from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.missing_cells import missing_cells
@@ -87,7 +87,7 @@ class TableEncoder:
         label_name: str | int | None = None,
         decimal: str = ".",
         empty: int | None = None,
-        codings: Mapping[str, Coding | FirstValues] = MappingProxyType({}),
+        codings: Mapping[str, AnyCoding] = MappingProxyType({}),
         before: TableColumns | None = None,
         rules: CellRules | None = None,
     ) -> None:
@@ -103,8 +103,10 @@ class TableEncoder:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self.places = CellPlaces(columns)
         self.values = [Values() for _ in self.places.text]
-        self._codings = {self._position(name): coding for name, coding in codings.items()}
-        columns.coded = {name: str(coding) for name, coding in codings.items()}
+        self._codings = {
+            self._position(name): coding for name, coding in codings.items() if not isinstance(coding, AsNumber)
+        }
+        columns.coded = {name: str(coding) for name, coding in codings.items() if not isinstance(coding, AsNumber)}
         columns.kept = columns.kept if before is None else before.kept
         columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]

@@ -9,7 +9,7 @@ from olscale.data.formats.arff.rows import Allowed, ArffRows
 from olscale.data.formats.arff.sparse_parser import SparseParser
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import TypedCells
-from olscale.data.formats.coding import AsNumber, Coding, FirstValues, parse_codings
+from olscale.data.formats.coding import AsNumber, parse_codings
 from olscale.data.formats.lines import TextBlocks, TextLines
 from olscale.data.formats.table_columns import (
     UNLABELLED,
@@ -180,15 +180,12 @@ class _Reader:
         return is_feature or not attribute.numbers
 
     def _make_encoder(self, words: Mapping[int, Sequence[str]]) -> TableEncoder:
-        codings: dict[str, Coding | FirstValues] = {
-            name: coding for name, coding in self._codings.items() if not isinstance(coding, AsNumber)
-        }
         names = self._columns.names
         return TableEncoder(
             self._source,
             self._columns,
-            {i: values for i, values in words.items() if names[i] not in codings},
-            codings=codings,
+            {i: values for i, values in words.items() if names[i] not in self._codings},
+            codings=self._codings,
             before=self._options.table,
             rules=TypedCells(),
         )
