@@ -19,7 +19,7 @@ from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
-from olscale.errors import FormatError, ParameterError
+from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
@@ -224,7 +224,7 @@ def batches_of_arrays(
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
-        raise FormatError(source, "no rows")
+        raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
     kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
     dtype = kept if kept.type in _KEPT else np.dtype(np.float64)

@@ -81,9 +81,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     labels = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, width)
-    columns = TableColumns(
-        tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values
-    )
+    columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values)
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):

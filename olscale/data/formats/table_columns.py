@@ -197,9 +197,7 @@ def label_positions(
     return positions
 
 
-def columns_named(
-    source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
-) -> frozenset[int]:
+def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
     Negative positions count from the end of the columns that the file holds, `width` where that is not all.
