@@ -24,7 +24,7 @@ from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.selection import check_form, drop_columns
 from olscale.data.ingest.sources import Source, expand
 from olscale.data.manifest import MANIFEST
-from olscale.errors import ModelError, UnknownNameError
+from olscale.errors import ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.storage.open import open_storage
 
@@ -87,11 +87,16 @@ class ModelSource:
             if is_archive(source.path):
                 raise ModelError(f"{source.path} is an archive; unpack it and name the files")
             self._places = self._places[:0]
-            for batch in self._read(source):
-                labels = None if batch.unlabelled else batch.target
-                yield self._placed(
-                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
-                )
+            try:
+                for batch in self._read(source):
+                    labels = None if batch.unlabelled else batch.target
+                    yield self._placed(
+                        batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
+                    )
+            except NoRowsError:
+                if not source.part:
+                    raise
+                self.notes.append(f"passed over as empty: {source.path}")
 
     def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
         split = self._split or ("test" if "test" in dataset.splits else "train")

@@ -7,7 +7,7 @@ files, and remove each as soon as it is read.
 """
 
 import shutil
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,10 +114,14 @@ def spill_archive(
     passed_over: list[str] = []
     empty: list[str] = []
     paths: list[str] = []
-    for number, path, content in _opened(archive, pattern, format, passed_over):
+    opened = _opened(archive, pattern, format, passed_over)
+    for number, path, content in opened:
         paths.append(path)
-        if pattern is None and (has_role(path) or kind_of(path) != kind_of(paths[0])):
-            _check_alike(archive, paths)
+        odd = has_role(path) or kind_of(path) != kind_of(paths[0])
+        if pattern is None and odd and conflict(paths, " ".join) is not None:
+            # No more is spilled, but all names are needed to say which of them to write.
+            paths += [path for _, path, _ in opened]
+            break
         member = Member(f"{archive}: {_shown(path)}", "", archive, number)
         if member.key not in stored:
             if not content.peek(1):
@@ -157,16 +161,19 @@ def _opened(
 
 def _check_alike(archive: str, paths: list[str]) -> None:
     """Refuse members that do not belong together."""
+    names = {path: _shown(path) for path in paths}
+    if len(set(names.values())) < len(paths):
+        names = {path: path for path in paths}
 
-    def wanted(group: list[str]) -> str:
-        fit = pattern_of(
-            [_shown(path) for path in group],
-            lambda glob: [_shown(p) for p in paths if fits(p, glob)],
-        )
-        names = [fit] if fit is not None else group[:3]
-        return " ".join(quote(f"{archive}#{name}") for name in names)
+    def words_for(group: Sequence[str]) -> str:
+        def matches(pattern: str) -> list[str]:
+            return [names[path] for path in paths if fits(path, pattern)]
 
-    if (problem := conflict(paths, wanted)) is not None:
+        pattern = pattern_of([names[path] for path in group], matches)
+        members = [names[path] for path in group[:3]] if pattern is None else [pattern]
+        return " ".join(quote(f"{archive}#{member}") for member in members)
+
+    if (problem := conflict(paths, words_for)) is not None:
         raise FormatError(archive, problem)
 
 
