@@ -72,7 +72,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         raise FormatError(source, problem)
     dropped = columns_named(source, names, options.drop, width)
     segments = segment_position(source, names, options.segments)
-    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
+    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped, width):
         dropped |= index
     read = [position not in dropped or position == segments for position in range(width)]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
@@ -104,9 +104,12 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
         return frozenset()
 
 
-def _labels_named(source: str, names: list[str], options: ReadOptions, dropped: frozenset[int]) -> frozenset[int]:
-    named = options.labelled and options.label is not None
-    return frozenset(label_positions(source, names, options.label, dropped)) if named else frozenset()
+def _labels_named(
+    source: str, names: list[str], options: ReadOptions, dropped: frozenset[int], width: int
+) -> frozenset[int]:
+    if not options.labelled or options.label is None:
+        return frozenset()
+    return frozenset(label_positions(source, names, options.label, dropped, width))
 
 
 def _is_text(source: str, field: Any) -> bool:

@@ -61,7 +61,8 @@ def ingest(
     Parameters
     ----------
     sources : path or sequence of paths
-        Files, folders, patterns, tar archives (all read in natural order, ``Day2`` before ``Day10``), fsspec addresses,
+        Files, folders, patterns, tar or zip archives (all read in natural order, ``Day2`` before
+        ``Day10``), those members that fit ``ARCHIVE#PATTERN``, fsspec addresses,
         or names such as ``sklearn:digits``. Several are concatenated in the order given.
     dest : path
         New directory or prefix. The dataset is called as its last component.
