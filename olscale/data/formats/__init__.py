@@ -104,7 +104,8 @@ def find_format(source: str, name: str | None = None, stream: io.BufferedReader 
         if format.matches(source, head):
             return format
     if head.startswith(b"PK\x03\x04"):
-        raise FormatError(source, "is a zip archive or a spreadsheet, which is not read; unpack it (or call it .zip), or save it as CSV")
+        problem = "is a zip archive or a spreadsheet, which is not read; unpack it (or call it .zip), or save it as CSV"
+        raise FormatError(source, problem)
     raise FormatError(source, f"looks like none of the formats {', '.join(format_names())}; name one with --format")
 
 

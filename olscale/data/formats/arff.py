@@ -104,7 +104,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     added = options.added_columns(names)
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, len(attributes))
-    labels = (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, len(attributes))
     columns = TableColumns(

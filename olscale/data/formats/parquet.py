@@ -78,7 +78,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
     text += tuple(constant.text for constant in added)
     values = tuple(constant.value for constant in added)
-    labels = (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, width)
     columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values)

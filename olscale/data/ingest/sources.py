@@ -25,6 +25,7 @@ from olscale.data.ingest.data_files import (
     conflict,
     data_among,
     is_note,
+    listed,
     looks_like_rows,
     passed_over_note,
     pattern_of,
@@ -178,11 +179,16 @@ def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     files = [match for match in matches if fs.isfile(match)]
     if not files:
         return _in_folders(fs, matches, root, source, note)
-    data = [file for file in files if not is_note(PurePosixPath(file).name)]
-    if data and len(data) < len(files):
-        names = [PurePosixPath(file).name for file in files if file not in data]
-        note(passed_over_note(source, names))
-    return _files(fs, data or files, root)
+    data = [file for file in files if not is_note(PurePosixPath(file).name)] or files
+    _tell_passed_over(source, files, data, note)
+    return _files(fs, data, root)
+
+
+def _tell_passed_over(source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]) -> None:
+    read = set(data)
+    passed_over = [file for file in files if file not in read]
+    if passed_over:
+        note(passed_over_note(source, passed_over))
 
 
 def _file(source: str, path: str) -> Source:
@@ -215,8 +221,8 @@ def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: C
     names = [name for name in names if address(name) not in labels and name not in images]
     data = data_among(names, holds_data)
     if not data:
-        passed = f"; passed over: {', '.join(names[:5])}" if names else ""
-        raise DatasetError(f"source {source} holds no files of data{passed}")
+        passed_over = f"; passed over: {listed(names)}" if names else ""
+        raise DatasetError(f"source {source} holds no files of data{passed_over}")
     base = source.rstrip("/") if len(folders) == 1 and folders[0] == root else root
 
     def pattern(group: Sequence[str]) -> str:
@@ -230,8 +236,7 @@ def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: C
 
     if (problem := conflict(data, pattern)) is not None:
         raise DatasetError(f"source {source} {problem}")
-    if passed := [name for name in names if name not in set(data)]:
-        note(passed_over_note(source, passed))
+    _tell_passed_over(source, names, data, note)
     return _files(fs, [f"{root}/{name}" for name in data], root)
 
 
@@ -248,7 +253,7 @@ def _common_folder(folders: Sequence[str]) -> str:
 
 def _partition(file: str) -> str:
     """Return the folders ``column=value`` on the way to `file`."""
-    return "/".join(folder for folder in file.split("/")[:-1] if "=" in folder.strip("="))
+    return "/".join(folder for folder in file.split("/")[:-1] if folder.find("=") > 0)
 
 
 def _distinct(names: Sequence[str], longer: Sequence[str]) -> list[str]:
