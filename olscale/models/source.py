@@ -111,11 +111,13 @@ class ModelSource:
             yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels, targets)
 
     def _expanded(self) -> list[Source]:
-        """Return the files of the source, with the columns that their folders say and the model knows."""
+        """Return the files of the source, with those columns of their folders that the model knows."""
         model, sources = self._columns, expand([self._source], self.notes.append)
         names = partition_names(sources)
         if model.by_name:
-            names = (*model.table, *model.targets, *([model.label] if isinstance(model.label, str) else []))
+            names = (*model.table, *model.targets)
+            if isinstance(model.label, str):
+                names += (model.label,)
         return with_partitions(sources, names)
 
     def _read(self, source: Source) -> Iterator[Batch]:

@@ -113,7 +113,7 @@ class ReadOptions:
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
     constants : tuple of Constant
-        Columns that the names of the source's folders say; a format of tables adds those that it lacks.
+        Columns that the names of folders say; a format of tables adds those that it lacks.
     """
 
     chunk_rows: int = 8192
@@ -139,7 +139,7 @@ class ReadOptions:
             check_delimiter(self.delimiter)
 
     def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
-        """Return the constant columns to put behind those of a table whose own are called `names`."""
+        """Return the constant columns to put behind those of a table, which are called `names`."""
         if not self.constants:
             return ()
         return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)

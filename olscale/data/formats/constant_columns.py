@@ -1,7 +1,8 @@
-"""Columns that a file does not hold because all its rows have one value there: its folder is called ``day=mon``.
+"""Columns that a file does not hold, since all its rows have one value: its folder is ``day=mon``.
 
-Hive, Spark, pandas, Dask and DuckDB write tables in parts of that form. To a table such a column is one like any other,
-behind those of the file: a feature, a label or what makes the segments, encoded or dropped.
+Hive, Spark, pandas, Dask and DuckDB write tables in parts of that form. To a table such a column is
+one like any other, behind those of the file: a feature, a label or what makes the segments, encoded
+or dropped.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def constants_lacking(
 ) -> tuple[Constant, ...]:
     """Return those of `constants` that a file with the columns `names` does not hold itself.
 
-    Each is text where the source `before` decided so or, if there is none, where it is or is `encoded` as text.
+    Each is text where the source `before` decided so or, if there is none, where it is or is
+    `encoded` as text.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def labels_among(names: Collection[str]) -> set[str]:
 
 
 def _label_names(images: str) -> list[str]:
-    """Return what the file of labels may be called; nothing where `images` is not called as MNIST's."""
+    """Return what the file of labels may be called; nothing where `images` is called otherwise."""
     renamed = _IMAGES.sub(r"labels\1idx1", images)
     if renamed == images:
         return []

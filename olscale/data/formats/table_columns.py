@@ -159,7 +159,8 @@ def label_positions(
     dropped : frozenset of int
         Columns that are left out.
     width : int, optional
-        How many of the columns the file holds, where that is not all: from its end negative positions count.
+        How many of the columns the file holds, where that is not all: negative positions count
+        from there.
 
     Raises
     ------
@@ -200,7 +201,8 @@ def label_positions(
 def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
-    Negative positions count from the end of the columns that the file holds, `width` where that is not all.
+    Negative positions count from the end of the columns that the file holds, `width` where that is
+    not all.
 
     Raises
     ------

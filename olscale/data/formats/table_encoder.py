@@ -111,7 +111,7 @@ class TableEncoder:
         return self.batch(cells)
 
     def cells(self, rows: int) -> TableCells:
-        """Return room for the `rows` of one batch, in which the columns of one value are filled in."""
+        """Return room for the `rows` of a batch, with the columns of one value filled in."""
         places = self.places
         cells = places.empty(rows)
         for position, value in enumerate(self.columns.constants, self.columns.width):
@@ -150,7 +150,8 @@ class TableEncoder:
         cells : TableCells
             Has room for them.
         columns : sequence of columns of cells
-            All columns of the file, the target's included; those that are dropped are not looked at.
+            All columns of the file, the target's included; those that are dropped are not
+            looked at.
         lines : sequence of int
             The line of each row, for errors.
 

@@ -28,7 +28,7 @@ def labels_beside(source: str) -> str | None:
 
 
 def labels_names(source: str) -> list[str]:
-    """Return what the file of labels of `source` may be called; nothing where it is not called as one of features.
+    """Return what the file of labels of `source` may be called; nothing where that has another ending.
 
     Examples
     --------

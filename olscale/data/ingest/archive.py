@@ -1,6 +1,6 @@
-"""Archives of several files: which ones there are, and tar archives with a file a segment, as the URL set is published.
+"""Archives of several files, and reading tar: a file per segment, as the URL set is published.
 
-A tar archive is read in one pass, whatever the order of its members; for those of zip see
+A tar archive is read in one pass, in any order of its members; for those of zip see
 `olscale.data.ingest.zip_archive`.
 """
 
@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 24
 
 
 def is_archive(source: str) -> bool:
-    """Return whether `source` is a tar or zip archive by its name; NumPy's arrays in a zip archive are none.
+    """Return whether `source` is a tar or zip archive by its name; NumPy's archives of arrays are none.
 
     Examples
     --------
@@ -76,12 +76,12 @@ def fits(path: str, pattern: str) -> bool:
 
 
 def may_be_data(path: str, pattern: str | None) -> bool:
-    """Return whether the name of a member fits `pattern` or, if there is none, is not that of a note."""
+    """Return whether the name of a member fits `pattern` or, without one, is not that of a note."""
     return not is_note(path) if pattern is None else fits(path, pattern)
 
 
 def is_data(path: str, pattern: str | None, format: str | None, content: BufferedReader) -> bool:
-    """Return whether a member of an archive, which `may_be_data`, is data: it has been named, or looks like rows.
+    """Return whether a member, which `may_be_data`, is: it has been named, or looks like rows.
 
     Parameters
     ----------
@@ -103,7 +103,9 @@ def open_members(
     format: str | None = None,
     passed_over: list[str] | None = None,
 ) -> Generator[tuple[str, BufferedReader]]:
-    """Yield path and decompressed content of the data files in a tar archive, in its order; read one before the next.
+    """Yield path and decompressed content of the data files in a tar archive, in its order.
+
+    Read one before the next.
 
     Parameters
     ----------

@@ -27,7 +27,10 @@ _PICTURES = ".gif .jpg .jpeg .png .svg"
 _PROGRAMS = ".cfg .css .ini .ipynb .js .py .r .sh .toml .xml .yaml .yml"
 _NOTE_SUFFIXES = frozenset(f"{_CHECKS} {_TEXTS} {_PICTURES} {_PROGRAMS}".split())
 _TRAIN = re.compile(r"(?<![a-z])(train(ing)?|trn|tra)(set)?s?\d*(?![a-z])")
-_TEST = re.compile(r"(?<![a-z])(test(ing)?|tst|tes|t10k|valid(ation)?|val|dev|eval|holdout)(set)?s?\d*(?![a-z])")
+_TEST = re.compile(
+    r"(?<![a-z])(test(ing)?|tst|tes|t10k|valid(ation)?|val|dev|eval|holdout)"
+    r"(set)?s?\d*(?![a-z])"
+)
 _MOST_NAMES = 5
 
 
@@ -55,15 +58,15 @@ def tells_format(path: str) -> bool:
 
 
 def is_note(path: str) -> bool:
-    """Return whether a file of a folder or archive is no data by its name or that of a folder it is in.
+    """Return whether a file is no data by its name or that of a folder it is in.
 
     Examples
     --------
-    >>> [is_note(path) for path in ("README.md", "_SUCCESS", "_delta_log/0.json", ".a.csv", "day=1/a.csv")]
-    [True, True, True, True, False]
+    >>> [is_note(path) for path in ("README.md", "_SUCCESS", "_delta_log/0.json", "day=1/a.csv")]
+    [True, True, True, False]
     """
     *folders, name = path.split("/")
-    if any(folder.startswith((".", "_")) and folder not in (".", "..") and "=" not in folder for folder in folders):
+    if any(map(_is_hidden, folders)):
         return True
     if name.startswith(".") or _NEVER_DATA.match(name):
         return True
@@ -72,6 +75,11 @@ def is_note(path: str) -> bool:
     if name.startswith("_") or suffix_of(name) in _NOTE_SUFFIXES:
         return True
     return _NOTE_NAMES.match(name) is not None
+
+
+def _is_hidden(folder: str) -> bool:
+    """Return whether a program keeps its own files in a folder; ``_day=mon`` is a column of the table."""
+    return folder.startswith((".", "_")) and folder not in (".", "..") and "=" not in folder
 
 
 def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[str]:
@@ -87,7 +95,7 @@ def data_among(paths: Iterable[str], holds_data: Callable[[str], bool]) -> list[
 
 
 def looks_like_rows(path: str, content: BufferedReader) -> bool:
-    """Return whether what a file holds, at whose first byte `content` is left, looks like any format.
+    """Return whether a file, at whose first byte `content` is left, looks like any format.
 
     Raises
     ------
@@ -103,7 +111,7 @@ def looks_like_rows(path: str, content: BufferedReader) -> bool:
 
 
 def kind_of(path: str) -> str:
-    """Return what files that belong together have in common: the format that their ending tells, or the ending."""
+    """Return what files of one kind have in common: the format that their ending tells, or that."""
     suffix = suffix_of(path)
     return _formats().get(suffix, suffix)
 
@@ -114,7 +122,7 @@ def has_role(path: str) -> bool:
 
 
 def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> str | None:
-    """Return what is wrong where data files do not belong together, with the words that name them apart.
+    """Return what is wrong where data files do not belong together, and what to write.
 
     Parameters
     ----------
@@ -139,7 +147,7 @@ def conflict(paths: Sequence[str], pattern: Callable[[Sequence[str]], str]) -> s
 
 
 def pattern_of(group: Sequence[str], matches: Callable[[str], Iterable[str]]) -> str | None:
-    """Return a pattern that fits all files of `group` and no others, or None where no simple one does."""
+    """Return a pattern that fits the files of `group` and no others, or None where none does."""
     names = [PurePosixPath(path).name for path in group]
     start = _common_start(group)
     end = _common_start([name[::-1] for name in names])[::-1]
@@ -176,15 +184,17 @@ def passed_over_note(where: str, names: Sequence[str]) -> str:
 
 
 def _role(path: str) -> tuple[str, str] | None:
-    """Return whether a file is to train or to test with by its name, and its name without that word."""
+    """Return whether a file is to train or to test with, and its name without that word."""
     *folders, name = strip_compression(path).lower().split("/")
     if suffix_of(name) == ".t":
         return "test", name.removesuffix(".t")
-    words = {role: word for role, pattern in (("train", _TRAIN), ("test", _TEST)) if (word := pattern.search(name))}
-    if len(words) == 1:
-        role, word = next(iter(words.items()))
+    train = _TRAIN.search(name)
+    test = _TEST.search(name)
+    word = train or test
+    # A name with both words, as train_test.csv, says neither.
+    if word is not None and not (train and test):
         rest = name[: word.start()].rstrip("._- ") + name[word.end() :]
-        return role, rest.lstrip("._- ")
+        return "train" if train else "test", rest.lstrip("._- ")
     for folder in folders:
         if _TRAIN.fullmatch(folder):
             return "train", name

@@ -213,11 +213,12 @@ def ingest(
 
 
 def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
-    """Return the sources of each split; which columns their folders say, those of the train split decide."""
+    """Return the sources of each split; the train split decides which columns folders say."""
     train, test = expand(paths["train"], note), expand(paths["test"], note)
     names = partition_names(train)
     if more := [name for name in partition_names(test) if name not in names]:
-        note(f"folders of the test split say {', '.join(map(repr, more))}, those of the train split do not: not read")
+        columns = ", ".join(map(repr, more))
+        note(f"folders of the test split say {columns}, those of the train split do not: not read")
     sources = with_partitions([*train, *test], names)
     return {"train": sources[: len(train)], "test": sources[len(train) :]}
 

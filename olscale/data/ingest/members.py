@@ -1,9 +1,9 @@
 """What a source is made of: a file is its own only member, an archive has one for each data file in it.
 
-The days of a stream lie in an archive in any order, but must be learnt in theirs. A tar archive is read once from its
-first byte to its last; every member is spilled to a file, and these are then read in natural order (``Day2`` before
-``Day10``). Text in a zip archive is read where it lies. No member is ever unpacked under its own name: we name the
-files, and remove each as soon as it is read.
+The days of a stream lie in an archive in any order, but must be learnt in theirs. A tar archive is
+read once from its first byte to its last; every member is spilled to a file, and these are then
+read in natural order (``Day2`` before ``Day10``). Text in a zip archive is read where it lies. No
+member is ever unpacked under its own name: we name the files, and remove each as soon as it is read.
 """
 
 import shutil
@@ -178,7 +178,7 @@ def _check_alike(archive: str, paths: list[str]) -> None:
 
 
 def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
-    """Refuse rows whose labels are in another member: without them a feature would be taken for the label."""
+    """Refuse rows whose labels are in another member, or a feature would be taken for the label."""
     for path in paths:
         labels = {*labels_names(path)}.intersection(others)
         if labels:
@@ -187,7 +187,7 @@ def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
 
 
 def _shown(path: str) -> str:
-    """Return what a member is called: by its file's name, unless that is one of many in folders ``column=value``."""
+    """Return what a member is called: its file's name, or its path in folders ``column=value``."""
     return path if folder_columns(path) else PurePosixPath(path).name
 
 
@@ -199,7 +199,7 @@ def _no_data(pattern: str | None, passed_over: list[str]) -> str:
 
 
 def _spill(member: Member, name: str | None, content: BufferedReader, file: Path) -> Member:
-    """Keep a member in `file`: SVMlight as rows, which take a quarter of their text, all others as they are."""
+    """Keep a member in `file`: SVMlight as rows, a quarter of their text, all others as they are."""
     assert member.archive is not None
     format = find_format(member.name, name, content)
     if format.name == "idx":

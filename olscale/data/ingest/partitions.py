@@ -1,4 +1,4 @@
-"""Columns that folders say: ``day=mon/part-0.parquet``, as Hive, Spark, pandas, Dask and DuckDB write tables in parts."""
+"""Columns that folders say, as ``day=mon/part-0.parquet``: see `olscale.data.formats.constant_columns`."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ _NO_VALUE = ("", "__HIVE_DEFAULT_PARTITION__")
 
 
 def folder_columns(path: str) -> dict[str, str | None]:
-    """Return the columns that the folders on the way to the file `path` say, the outermost first; None for no value.
+    """Return the columns that the folders of the file `path` say, the outermost first; None for no value.
 
     Examples
     --------
@@ -32,8 +32,9 @@ def constants_of(files: Iterable[Mapping[str, str | None]]) -> list[tuple[Consta
 
     Examples
     --------
-    >>> constants_of([{"hour": "07"}, {"hour": None}])
-    [(Constant(name='hour', value='07', text=False),), (Constant(name='hour', value=None, text=False),)]
+    >>> constants_of([{"hour": "07"}, {"hour": None}])  # doctest: +NORMALIZE_WHITESPACE
+    [(Constant(name='hour', value='07', text=False),),
+     (Constant(name='hour', value=None, text=False),)]
     """
     files = list(files)
     words = {name for columns in files for name, value in columns.items() if value is not None and not is_number(value)}
@@ -46,9 +47,10 @@ def partition_names(sources: Iterable[Source]) -> tuple[str, ...]:
 
 
 def with_partitions(sources: Sequence[Source], names: Collection[str]) -> list[Source]:
-    """Return `sources` with those of the columns `names` that any of their folders says, also one above what was named.
+    """Return `sources` with those of the columns `names` that their folders say.
 
-    So a further day is read as the days before it: ``days/day=sun`` has the column ``day`` where ``days`` had it.
+    A folder above the one that was named counts as well, so that a further day, ``days/day=sun``, is
+    read as the days before it, ``days``.
     """
     columns = [
         {name: value for name, value in folder_columns(source.place).items() if name in names} for source in sources

@@ -125,7 +125,7 @@ class Reader:
         return (drop_columns(batch, drop, member.name) for batch in batches)
 
     def _check_unused(self, member: Member, format: str) -> None:
-        """Say that rows without a table's columns do not get those of their folders; they may make segments."""
+        """Say that rows that are no table's have the columns of their folders for segments only."""
         options = self._options
         for constant in member.constants:
             name = constant.name

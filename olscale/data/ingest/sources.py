@@ -91,7 +91,7 @@ def segment_name(file: str) -> str:
 
 
 def segment_names(files: Sequence[str]) -> list[str]:
-    """Return the name of the segment made of each of `files`, given by paths: what tells it from the others.
+    """Return the name of the segment made of each of `files` (paths), which tells it from others.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
 
 
 def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]) -> list[Source]:
-    """Return the data files in `folders`, all of them below `root`; `source` is what the user wrote for them."""
+    """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
     places = [str(place) for folder in folders for place in fs.find(folder)]
     names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
 

@@ -1,4 +1,4 @@
-"""Zip archives: their members are found by a table at the end, so each is opened where it is wanted."""
+"""Zip archives: a table at the end says where members are, so each is opened by itself."""
 
 import stat
 from collections.abc import Generator, Iterator
