@@ -129,7 +129,7 @@ def ingest(
     delimiter: str | None,
     train_rows: int | None,
 ) -> None:
-    """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
+    """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
 
     The dataset appears whole or not at all. After an interruption run the same command again.
     """

@@ -20,10 +20,11 @@ from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.coding import OTHER, FirstValues
 from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
 from olscale.data.ingest.archive import is_archive
+from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.selection import check_form, drop_columns
-from olscale.data.ingest.sources import expand
+from olscale.data.ingest.sources import Source, expand
 from olscale.data.manifest import MANIFEST
-from olscale.errors import ModelError, UnknownNameError
+from olscale.errors import ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry
 from olscale.storage.open import open_storage
 
@@ -82,15 +83,20 @@ class ModelSource:
         if open_storage(self._source).is_file(MANIFEST):
             yield from self._of_dataset(open_dataset(self._source))
             return
-        for source in expand([self._source]):
+        for source in self._expanded():
             if is_archive(source.path):
                 raise ModelError(f"{source.path} is an archive; unpack it and name the files")
             self._places = self._places[:0]
-            for batch in self._read(source.path):
-                labels = None if batch.unlabelled else batch.target
-                yield self._placed(
-                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
-                )
+            try:
+                for batch in self._read(source):
+                    labels = None if batch.unlabelled else batch.target
+                    yield self._placed(
+                        batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
+                    )
+            except NoRowsError:
+                if not source.part:
+                    raise
+                self.notes.append(f"passed over as empty: {source.path}")
 
     def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
         split = self._split or ("test" if "test" in dataset.splits else "train")
@@ -104,11 +110,22 @@ class ModelSource:
             targets = manifest.targets or ()
             yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels, targets)
 
-    def _read(self, path: str) -> Iterator[Batch]:
+    def _expanded(self) -> list[Source]:
+        """Return the files of the source, with those columns of their folders that the model knows."""
+        model, sources = self._columns, expand([self._source], self.notes.append)
+        names = partition_names(sources)
+        if model.by_name:
+            names = (*model.table, *model.targets)
+            if isinstance(model.label, str):
+                names += (model.label,)
+        return with_partitions(sources, names)
+
+    def _read(self, source: Source) -> Iterator[Batch]:
         """Yield the batches of one file, with or without a label column, as it turns out to have one."""
+        path = source.path
         model, given = self._columns, self._options.label
         label = ",".join(map(_quoted, model.targets)) if model.targets and model.label is not None else model.label
-        options = replace(self._options, label=label if given is None else given)
+        options = replace(self._options, label=label if given is None else given, constants=source.constants)
         if model.by_name:
             text = tuple(name in model.text for name in model.table)
             encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())

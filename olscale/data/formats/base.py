@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
-from olscale.errors import FormatError, ParameterError
+from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
@@ -110,6 +112,8 @@ class ReadOptions:
         Whether a column of a table is the target; else all are features.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+    constants : tuple of Constant
+        Columns that the names of folders say; a format of tables adds those that it lacks.
     """
 
     chunk_rows: int = 8192
@@ -124,6 +128,7 @@ class ReadOptions:
     table: TableColumns | None = None
     labelled: bool = True
     delimiter: str | None = None
+    constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -132,6 +137,12 @@ class ReadOptions:
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
+
+    def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
+        """Return the constant columns to put behind those of a table, which are called `names`."""
+        if not self.constants:
+            return ()
+        return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)
 
 
 class Format(Protocol):
@@ -213,7 +224,7 @@ def batches_of_arrays(
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
-        raise FormatError(source, "no rows")
+        raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
     kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
     dtype = kept if kept.type in _KEPT else np.dtype(np.float64)

@@ -6,7 +6,7 @@ Name the images file. Its labels are found by the usual name: ``train-images-idx
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from io import BufferedReader
 from typing import Any, ClassVar
 
@@ -70,18 +70,36 @@ class IdxFormat:
 
 
 def _labels_beside(source: str) -> str:
-    renamed = _IMAGES.sub(r"labels\1idx1", source)
-    if renamed == source:
+    candidates = _label_names(source)
+    if not candidates:
         raise FormatError(source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has")
-    plain = strip_compression(renamed)
-    candidates = dict.fromkeys([renamed, plain, f"{plain}.gz"])
     for candidate in candidates:
         try:
             open_source(candidate).close()
         except FormatError:
             continue
         return candidate
-    raise FormatError(source, f"its labels are missing: expected {renamed} beside it")
+    raise FormatError(source, f"its labels are missing: expected {candidates[0]} beside it")
+
+
+def labels_among(names: Collection[str]) -> set[str]:
+    """Return those files of `names` that are the labels of images among them.
+
+    Examples
+    --------
+    >>> labels_among(["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"])
+    {'train-labels-idx1-ubyte'}
+    """
+    return {label for name in names for label in _label_names(name)}.intersection(names)
+
+
+def _label_names(images: str) -> list[str]:
+    """Return what the file of labels may be called; nothing where `images` is called otherwise."""
+    renamed = _IMAGES.sub(r"labels\1idx1", images)
+    if renamed == images:
+        return []
+    plain = strip_compression(renamed)
+    return [*dict.fromkeys([renamed, plain, f"{plain}.gz"])]
 
 
 def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -20,7 +20,7 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 
 MAX_NONZEROS = 4_000_000
 
@@ -135,7 +135,7 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise FormatError(self._text.source, "no rows: the file is empty, or holds only comments")
+            raise NoRowsError(self._text.source, "no rows: the file is empty, or holds only comments")
 
     @property
     def _open(self) -> bool:

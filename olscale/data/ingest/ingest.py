@@ -20,6 +20,7 @@ from olscale.data.formats.delimiter import delimiter_called
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.claim import SPILL, claim
 from olscale.data.ingest.members import SVMLIGHT
+from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.reader import Reader
 from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
@@ -60,7 +61,8 @@ def ingest(
     Parameters
     ----------
     sources : path or sequence of paths
-        Files, folders, patterns, tar archives (all read in natural order, ``Day2`` before ``Day10``), fsspec addresses,
+        Files, folders, patterns, tar or zip archives (all read in natural order, ``Day2`` before
+        ``Day10``), those members that fit ``ARCHIVE#PATTERN``, fsspec addresses,
         or names such as ``sklearn:digits``. Several are concatenated in the order given.
     dest : path
         New directory or prefix. The dataset is called as its last component.
@@ -164,7 +166,8 @@ def ingest(
         parse_codings(codings)
         options["encode"] = list(codings)
     keep_freed_memory()
-    by_split = {split: expand(several) for split, several in paths.items()}
+    notes: list[str] = []
+    by_split = _expanded(paths, notes.append)
     if train_rows is not None:
         by_split["test"] = by_split["train"]
     elif not by_split["test"]:
@@ -201,12 +204,23 @@ def ingest(
         entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
         directory.remove(SPILL)
         writer.finish(entries, densify=reader.formats == {SVMLIGHT})
-    for line in reader.notes:
+    for line in [*notes, *reader.all_notes()]:
         if note is None:
             warnings.warn(printable(line), stacklevel=2)
         else:
             note(line)
     return open_dataset(dest)
+
+
+def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
+    """Return the sources of each split; the train split decides which columns folders say."""
+    train, test = expand(paths["train"], note), expand(paths["test"], note)
+    names = partition_names(train)
+    if more := [name for name in partition_names(test) if name not in names]:
+        columns = ", ".join(map(repr, more))
+        note(f"folders of the test split say {columns}, those of the train split do not: not read")
+    sources = with_partitions([*train, *test], names)
+    return {"train": sources[: len(train)], "test": sources[len(train) :]}
 
 
 def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], split: str, train_rows: int = 0) -> None:
@@ -249,4 +263,4 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
     if source.file is None:
         return SourceEntry(name=source.name, split=split)
     digest, size = hashes[source.file].result()
-    return SourceEntry(name=source.file.rsplit("/", 1)[-1], split=split, bytes=size, sha256=digest)
+    return SourceEntry(name=source.name, split=split, bytes=size, sha256=digest)

@@ -86,7 +86,6 @@ def test_an_archive_is_read_as_its_files_in_natural_order(tmp_path: Path, days: 
         {"Day1": "+1 1:1\n+1 2:1\n-1 0:1\n+1 3:x\n"},
         {"Day2": "+1 3:1\n-1 2:x\n", "Day1": "+1 1:1\n-1 2:\n"},
         {"Day10": "+1 3:x\n", "Day3": "+1 3:1\n-1 0:1\n", "Day1": "+1 1:1\n"},
-        {"Day2": "", "Day1": "+1 1:1\n"},
     ],
 )
 def test_the_first_fault_in_natural_order_is_the_error_as_for_files(tmp_path: Path, days: dict[str, str]) -> None:
