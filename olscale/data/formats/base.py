@@ -50,7 +50,7 @@ class Batch:
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
-        Whether the table was read as one without a label; targets are then zeros.
+        Whether the source was read as one without labels; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
@@ -110,6 +110,13 @@ class ReadOptions:
         Whether a column of a table is the target; else all are features.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+    labels_needed : bool
+        Whether a source that is no table must have labels. Rows to predict need none: where they have none `Batch.unlabelled`
+        says so, and a label that is none is NaN.
+    drop_if_there : tuple of str or int
+        Columns of a table that are left out where the source has them: names, or positions.
+    carry : tuple of str or int
+        Columns of a table whose cells are wanted in `TableRows.carried` where the source has them: names, or positions.
     """
 
     chunk_rows: int = 8192
@@ -124,6 +131,9 @@ class ReadOptions:
     table: TableColumns | None = None
     labelled: bool = True
     delimiter: str | None = None
+    labels_needed: bool = True
+    drop_if_there: tuple[str | int, ...] = ()
+    carry: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:

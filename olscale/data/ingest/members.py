@@ -16,11 +16,11 @@ from olscale.data.formats import TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.compression import open_source, strip_compression
 from olscale.data.ingest.archive import open_member, open_members
+from olscale.data.ingest.selection import SVMLIGHT
 from olscale.data.ingest.sources import natural_key, segment_name
 from olscale.data.ingest.spill_svmlight import read_spill, spill_svmlight
 from olscale.errors import FormatError
 
-SVMLIGHT = "svmlight"
 _COPY_BYTES = 1 << 17
 """Few enough to stay in the cache between decompressing and writing."""
 
