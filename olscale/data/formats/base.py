@@ -111,8 +111,8 @@ class ReadOptions:
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
     labels_needed : bool
-        Whether a source that is no table must have labels. Rows to predict need none: where they have none `Batch.unlabelled`
-        says so, and a label that is none is NaN.
+        Whether a source that is no table must have labels. Rows to predict need none: where they
+        have none `Batch.unlabelled` says so, and a label that is no number is NaN.
     drop_if_there : tuple of str or int
         Columns of a table that are left out where the source has them: names, or positions.
     carry : tuple of str or int
