@@ -27,7 +27,7 @@ from olscale.data.formats.table_columns import (
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import Dialect, TableParser, table_text
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(.+)", re.IGNORECASE)
 _NUMERIC = ("numeric", "real", "integer")
@@ -101,15 +101,20 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     source, lines = text.source, TextLines(text, ",")
     attributes = _declarations(source, lines)
     names = unique_names(attribute.name for attribute in attributes)
-    dropped = columns_named(source, names, options.drop)
-    labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+    added = options.added_columns(names)
+    names += [constant.name for constant in added]
+    dropped = columns_named(source, names, options.drop, len(attributes))
+    labels = (UNLABELLED,)
+    if options.labelled:
+        labels = label_positions(source, names, options.label, dropped, len(attributes))
     columns = TableColumns(
         tuple(names),
         labels[0],
-        tuple(not attribute.numeric for attribute in attributes),
+        (*(not attribute.numeric for attribute in attributes), *(constant.text for constant in added)),
         dropped,
         segment_position(source, names, options.segments),
         more=labels[1:],
+        constants=tuple(constant.value for constant in added),
     )
     codings = parse_codings(options.encode)
     encoder = TableEncoder(
@@ -136,7 +141,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         empty = False
         yield batch
     if empty:
-        raise FormatError(source, "no rows")
+        raise NoRowsError(source, "no rows")
 
 
 def _declarations(source: str, lines: TextLines) -> list[Attribute]:

@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
 from olscale.errors import FormatError, ParameterError
@@ -117,6 +119,8 @@ class ReadOptions:
         Columns of a table that are left out where the source has them: names, or positions.
     carry : tuple of str or int
         Columns of a table whose cells are wanted in `TableRows.carried` where the source has them: names, or positions.
+    constants : tuple of Constant
+        Columns that the names of the source's folders say; a format of tables adds those that it lacks.
     """
 
     chunk_rows: int = 8192
@@ -134,6 +138,7 @@ class ReadOptions:
     labels_needed: bool = True
     drop_if_there: tuple[str | int, ...] = ()
     carry: tuple[str | int, ...] = ()
+    constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -142,6 +147,12 @@ class ReadOptions:
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
+
+    def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
+        """Return the constant columns to put behind those of a table whose own are called `names`."""
+        if not self.constants:
+            return ()
+        return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)
 
 
 class Format(Protocol):

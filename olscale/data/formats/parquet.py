@@ -23,7 +23,7 @@ from olscale.data.formats.table_columns import (
     unique_names,
 )
 from olscale.data.formats.table_encoder import TableEncoder
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 
 
 class ParquetFormat:
@@ -62,24 +62,34 @@ class ParquetFormat:
 
 def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     schema = table.schema_arrow
-    names = list(schema.names)
-    if len(names) < 1 + options.labelled or not table.metadata.num_rows:
-        raise FormatError(source, f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}")
-    names = unique_names(names)
-    dropped = columns_named(source, names, options.drop)
+    width = len(schema.names)
+    added = options.added_columns(unique_names(schema.names))
+    names = [*unique_names(schema.names), *(constant.name for constant in added)]
+    problem = f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}"
+    if not table.metadata.num_rows:
+        raise NoRowsError(source, problem)
+    if len(names) < 1 + options.labelled:
+        raise FormatError(source, problem)
+    dropped = columns_named(source, names, options.drop, width)
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
         dropped |= index
-    read = [position not in dropped or position == segments for position in range(len(names))]
+    read = [position not in dropped or position == segments for position in range(width)]
     text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
-    labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
-    columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
+    text += tuple(constant.text for constant in added)
+    values = tuple(constant.value for constant in added)
+    labels = (UNLABELLED,)
+    if options.labelled:
+        labels = label_positions(source, names, options.label, dropped, width)
+    columns = TableColumns(
+        tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values
+    )
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [
             _cells(column, is_text) if is_read else ()
-            for column, is_text, is_read in zip(part.columns, text, read, strict=True)
+            for column, is_text, is_read in zip(part.columns, text[:width], read, strict=True)
         ]
         yield encoder.encode(cells, range(row, row + part.num_rows))
         row += part.num_rows

@@ -54,6 +54,8 @@ class TableColumns:
         Features whose name another column may also make -> their columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
+    constants : tuple of str or None
+        Cells of the last columns, which the file does not hold: all its rows have one value there.
     """
 
     names: tuple[str, ...]
@@ -69,6 +71,16 @@ class TableColumns:
     more: tuple[int, ...] = ()
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
+    constants: tuple[str | None, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many of the columns the file holds."""
+        return len(self.names) - len(self.constants)
+
+    def in_file(self, positions: Sequence[int]) -> list[tuple[int, int]]:
+        """Return place and value of those of `positions` that are columns of the file."""
+        return [(place, position) for place, position in enumerate(positions) if position < self.width]
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -127,7 +139,11 @@ def unique_names(cells: Iterable[str]) -> list[str]:
 
 
 def label_positions(
-    source: str, names: Sequence[str], label: str | int | None, dropped: frozenset[int] = frozenset()
+    source: str,
+    names: Sequence[str],
+    label: str | int | None,
+    dropped: frozenset[int] = frozenset(),
+    width: int | None = None,
 ) -> tuple[int, ...]:
     """Return the positions of the targets among the columns `names`; most often there is one.
 
@@ -142,6 +158,8 @@ def label_positions(
         is not dropped when left out.
     dropped : frozenset of int
         Columns that are left out.
+    width : int, optional
+        How many of the columns the file holds, where that is not all: from its end negative positions count.
 
     Raises
     ------
@@ -160,15 +178,15 @@ def label_positions(
     (3, 2)
     """
     if label is None:
-        kept = [i for i in range(len(names)) if i not in dropped]
+        kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
         if not kept:
             raise FormatError(source, "all columns are dropped, none is left for the label")
         return (kept[-1],)
     words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
-    where = f"label column of {source}", "for the label, the rows have"
-    positions = tuple(_position(source, names, word, *where) for word in words)
+    kind, purpose = f"label column of {source}", "for the label, the rows have"
+    positions = tuple(_position(source, names, word, kind, purpose, width) for word in words)
     for position in positions:
         if position in dropped:
             raise FormatError(
@@ -179,8 +197,12 @@ def label_positions(
     return positions
 
 
-def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> frozenset[int]:
+def columns_named(
+    source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
+) -> frozenset[int]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
+
+    Negative positions count from the end of the columns that the file holds, `width` where that is not all.
 
     Raises
     ------
@@ -199,7 +221,12 @@ def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> fr
         several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
         found |= {
             _position(
-                source, names, name if name in names else name.strip(), f"column of {source}", "to drop, there are"
+                source,
+                names,
+                name if name in names else name.strip(),
+                f"column of {source}",
+                "to drop, there are",
+                width,
             )
             for name in several
         }
@@ -249,13 +276,21 @@ def value_of(feature: str, categorical: Container[str]) -> tuple[str, str]:
     return feature[:end], feature[end + 1 :]
 
 
-def _position(source: str, names: Sequence[str], name: str | int, kind: str, purpose: str) -> int:
+def _position(
+    source: str,
+    names: Sequence[str],
+    name: str | int,
+    kind: str,
+    purpose: str,
+    width: int | None,
+) -> int:
     if isinstance(name, str) and name in names:
         return list(names).index(name)
     try:
         position = int(name)
     except ValueError:
         raise UnknownNameError(kind, str(name), names) from None
-    if not -len(names) <= position < len(names):
+    end = len(names) if width is None else width
+    if not -end <= position < len(names):
         raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
-    return position % len(names)
+    return position if position >= 0 else position + end

@@ -106,9 +106,41 @@ class TableEncoder:
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Batch:
         """Return some rows as a batch; see `put`."""
-        cells = self.places.empty(len(lines))
+        cells = self.cells(len(lines))
         self.put(cells, columns, lines)
         return self.batch(cells)
+
+    def cells(self, rows: int) -> TableCells:
+        """Return room for the `rows` of one batch, in which the columns of one value are filled in."""
+        places = self.places
+        cells = places.empty(rows)
+        for position, value in enumerate(self.columns.constants, self.columns.width):
+            if value is None and position in self.columns.labels:
+                raise FormatError(
+                    self._source,
+                    f"the label is missing (column {self._names[position]!r} of its folder); "
+                    "leave the folder out, or name another column with --label",
+                )
+            if position in places.text:
+                place = places.text.index(position)
+                cells.ids[place] = self.values[place].ids([value])[0]
+            elif position in places.others:
+                cells.others[places.others.index(position)] = self._number(position, value)
+            elif position in places.numeric:
+                cells.numbers[:, places.numeric.index(position)] = self._number(position, value)
+        return cells
+
+    def _number(self, position: int, value: str | None) -> float:
+        """Return the number that a column of one value has; a decimal comma is for files only."""
+        if value is None:
+            return np.nan
+        if not is_number(value):
+            raise FormatError(
+                self._source,
+                f"column {self._names[position]!r} of its folder is {value[:40]!r}, "
+                "expected a number as in the sources before it",
+            )
+        return float(value)
 
     def put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
         """Fill some rows into `cells`.
@@ -118,7 +150,7 @@ class TableEncoder:
         cells : TableCells
             Has room for them.
         columns : sequence of columns of cells
-            All columns, the target's included; those that are dropped are not looked at.
+            All columns of the file, the target's included; those that are dropped are not looked at.
         lines : sequence of int
             The line of each row, for errors.
 
@@ -139,16 +171,17 @@ class TableEncoder:
     def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
         span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
         self._check_empty(columns, lines)
-        for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] not in labels):
+        in_file = self.columns.in_file
+        for j, position in sorted(in_file(self.places.others), key=lambda place: place[1] not in labels):
             cells.others[j, span] = self._floats(position, columns[position], lines)
             if position in labels:
                 self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
-        for j, position in enumerate(self.places.text):
+        for j, position in in_file(self.places.text):
             words = self.words(position, columns[position])
             if position in labels:
                 self._check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
-        for j, position in enumerate(self.places.numeric):
+        for j, position in in_file(self.places.numeric):
             cells.numbers[span, j] = self._floats(position, columns[position], lines)
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
@@ -167,6 +200,9 @@ class TableEncoder:
         self._watch.add(numbers, first_rows)
         missing = _Missing(rows, len(self._names))
         missing.add(places.numeric, np.isnan(numbers))
+        by = self.columns.segments
+        # Before the cells of coded columns are forgotten, which may make the segments as well.
+        segments = None if by is None else self._column(cells, by)
         X: Any = numbers
         if places.categorical:
             count = len(places.categorical)
@@ -184,8 +220,7 @@ class TableEncoder:
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
-        by = self.columns.segments
-        table = TableRows(self.columns, missing.mask, None if by is None else self._column(cells, by))
+        table = TableRows(self.columns, missing.mask, segments)
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
