@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -18,7 +18,7 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
-from olscale.data.formats.table_columns import TableColumns, TableRows, Target
+from olscale.data.formats.table_columns import TableColumns, TableRows, Target, columns_there
 from olscale.errors import FormatError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
@@ -118,7 +118,8 @@ class ReadOptions:
     drop_if_there : tuple of str or int
         Columns of a table that are left out where the source has them: names, or positions.
     carry : tuple of str or int
-        Columns of a table whose cells are wanted in `TableRows.carried` where the source has them: names, or positions.
+        Columns of a table whose cells are wanted in `TableRows.carried` where the source has them:
+        names, or positions. Of columns that are left out the cells are text, as they are written.
     constants : tuple of Constant
         Columns that the names of the source's folders say; a format of tables adds those that it lacks.
     """
@@ -148,7 +149,18 @@ class ReadOptions:
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
 
-    def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
+    def set_aside(
+        self, names: Sequence[str], dropped: frozenset[int], width: int
+    ) -> tuple[frozenset[int], tuple[int, ...], frozenset[int]]:
+        """Return which columns of a table are left out, carried along, and both: text, as it is written.
+
+        `dropped` are left out anyway; the file holds `width` of the columns `names`.
+        """
+        dropped |= set(columns_there(names, self.drop_if_there, width))
+        carried = columns_there(names, self.carry, width)
+        return dropped, carried, dropped.intersection(carried)
+
+    def added_columns(self, names: Sequence[str]) -> tuple[Constant, ...]:
         """Return the constant columns to put behind those of a table whose own are called `names`."""
         if not self.constants:
             return ()

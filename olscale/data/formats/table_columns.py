@@ -15,6 +15,9 @@ from olscale.errors import FormatError, UnknownNameError
 Target: TypeAlias = NDArray[np.float64] | list[str]
 """Raw labels of consecutive rows: numbers, or text."""
 
+Carried: TypeAlias = NDArray[np.float64] | list[str | None]
+"""Cells of consecutive rows: numbers, or text."""
+
 UNLABELLED = -1
 """In place of the position of the target: there is none, all columns are features."""
 
@@ -56,6 +59,8 @@ class TableColumns:
         The mark between whole part and fraction of a number.
     constants : tuple of str or None
         Cells of the last columns, which the file does not hold: all its rows have one value there.
+    carried : tuple of int
+        Positions of the columns whose cells are wanted in `TableRows.carried`.
     """
 
     names: tuple[str, ...]
@@ -72,6 +77,7 @@ class TableColumns:
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
     constants: tuple[str | None, ...] = ()
+    carried: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
@@ -104,11 +110,14 @@ class TableRows:
         Which cells hold no value; None where all do.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
+    carried : dict of str to (ndarray or list of str or None)
+        Cells of the columns that are carried along, by name; None where a cell has no value.
     """
 
     columns: TableColumns
     missing: NDArray[np.bool_] | None = None
     segments: Target | None = None
+    carried: dict[str, Carried] = field(default_factory=dict)
 
     def slice(self, first: int, last: int) -> TableRows:
         """Return what is known of some of the rows."""
@@ -116,6 +125,7 @@ class TableRows:
             self,
             missing=None if self.missing is None else self.missing[first:last],
             segments=None if self.segments is None else self.segments[first:last],
+            carried={name: cells[first:last] for name, cells in self.carried.items()},
         )
 
 
@@ -144,6 +154,7 @@ def label_positions(
     label: str | int | None,
     dropped: frozenset[int] = frozenset(),
     width: int | None = None,
+    before: TableColumns | None = None,
 ) -> tuple[int, ...]:
     """Return the positions of the targets among the columns `names`; most often there is one.
 
@@ -160,6 +171,8 @@ def label_positions(
         Columns that are left out.
     width : int, optional
         How many of the columns the file holds, where that is not all: from its end negative positions count.
+    before : TableColumns, optional
+        Those of the source before, whose label is the one where it is left out and there is a column of its name.
 
     Raises
     ------
@@ -177,6 +190,10 @@ def label_positions(
     >>> label_positions("t.csv", ["age", "a,b", "x", "y"], "y,x")
     (3, 2)
     """
+    if label is None and before is not None and before.labels:
+        known = [before.names[position] for position in before.labels]
+        if all(name in names for name in known):
+            return tuple(list(names).index(name) for name in known)
     if label is None:
         kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
         if not kept:
@@ -231,6 +248,33 @@ def columns_named(
             for name in several
         }
     return frozenset(found)
+
+
+def columns_there(
+    names: Sequence[str], words: Iterable[str | int], width: int | None = None
+) -> tuple[int, ...]:
+    """Return the positions of those columns that `words` name, as `columns_named` takes them, which are there.
+
+    Examples
+    --------
+    >>> columns_there(["id", "a,b", "day"], ["day", "a,b", "name,0", 7])
+    (2, 1, 0)
+    """
+    end = len(names) if width is None else width
+    positions: dict[int, None] = {}
+    for word in words:
+        single = isinstance(word, int) or word in names
+        for name in [word] if single else next(csv.reader([str(word)], skipinitialspace=True), []):
+            if name in names:
+                positions[list(names).index(str(name))] = None
+                continue
+            try:
+                position = int(name)
+            except ValueError:
+                continue
+            if -end <= position < len(names):
+                positions[position if position >= 0 else position + end] = None
+    return tuple(positions)
 
 
 def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:

@@ -20,7 +20,7 @@ from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
-from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
+from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
@@ -203,6 +203,7 @@ class TableEncoder:
         by = self.columns.segments
         # Before the cells of coded columns are forgotten, which may make the segments as well.
         segments = None if by is None else self._column(cells, by)
+        carried = {self._names[position]: self._cells(cells, position) for position in self.columns.carried}
         X: Any = numbers
         if places.categorical:
             count = len(places.categorical)
@@ -220,7 +221,10 @@ class TableEncoder:
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
-        table = TableRows(self.columns, missing.mask, segments)
+        for j, position in enumerate(places.text):
+            if position in self.columns.carried and position in self.columns.dropped:
+                self.values[j] = Values()  # identifiers are all different
+        table = TableRows(self.columns, missing.mask, segments, carried)
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
@@ -242,11 +246,14 @@ class TableEncoder:
         return columns[0] if columns else np.zeros(cells.rows)
 
     def _column(self, cells: TableCells, position: int) -> Target:
+        found: Any = self._cells(cells, position, _NO_VALUE)
+        return found
+
+    def _cells(self, cells: TableCells, position: int, no_value: Cell = None) -> Carried:
         places, rows = self.places, cells.rows
         if position in places.text:
             j = places.text.index(position)
-            known = self.values[j].known
-            words = [_NO_VALUE if word is None else word for word in known]
+            words = [no_value if word is None else word for word in self.values[j].known]
             return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]

@@ -9,6 +9,7 @@ from pathlib import Path
 from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
+from olscale.data.formats.table_columns import TableColumns
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.members import Member, read_member, spill_archive
 from olscale.data.ingest.resume import Earlier, Journal
@@ -50,6 +51,7 @@ class Reader:
         self._format, self._options, self._folder, self.journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
         self._first = options
+        self._label: str | int | None = None
         self._ranges: list[tuple[str, IndexRange]] = []
 
     def members(self, source: Source) -> list[Member]:
@@ -69,7 +71,7 @@ class Reader:
         rows = 0
         indices = IndexRange()
         for batch in self._read(member):
-            self._learn(batch)
+            self._learn(batch, member.name)
             rows += len(batch)
             if batch.zero_based:
                 indices = indices.widened(batch)
@@ -129,7 +131,7 @@ class Reader:
             return batches
         return (drop_columns(batch, self._options.drop, member.name) for batch in batches)
 
-    def _learn(self, batch: Batch) -> None:
+    def _learn(self, batch: Batch, source: str) -> None:
         """Keep what holds for the sources to come, and what is to be said of this one."""
         self.notes += [note for note in batch.notes if note not in self.notes]
         if batch.zero_based is not None:
@@ -139,3 +141,20 @@ class Reader:
             self._options = replace(self._options, label=batch.label)
         if batch.table is not None and self._options.table is None:
             self._options = replace(self._options, table=batch.table.columns)
+            self._label = batch.label
+        elif batch.table is not None:
+            self._check_label(batch, batch.table.columns, source)
+
+    def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
+        """Refuse a table whose label is called otherwise than that of the first, unless all others are called alike."""
+        first = self._options.table
+        given = self._options.label is not None or columns is first
+        if first is None or given or not isinstance(self._label, str) or not isinstance(batch.label, str):
+            return
+        features = {columns.names[position] for position in columns.features}
+        lacking = [first.names[i] for i in first.features if first.names[i] not in features]
+        if self._label not in columns.names and lacking:
+            raise DatasetError(
+                f"{source} has no column {self._label!r}, which is the label of the sources before it, and with "
+                f"{batch.label!r} as its label it has no feature {lacking[0]!r}; name its columns as theirs"
+            )
