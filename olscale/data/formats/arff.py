@@ -104,7 +104,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     added = options.added_columns(names)
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, len(attributes))
-    dropped, carried, as_written = options.set_aside(names, dropped, len(attributes))
+    dropped, carried, as_written = options.set_aside(names, dropped)
     labels = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, len(attributes), options.table)

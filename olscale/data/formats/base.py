@@ -115,11 +115,11 @@ class ReadOptions:
     labels_needed : bool
         Whether a source that is no table must have labels. Rows to predict need none: where they
         have none `Batch.unlabelled` says so, and a label that is no number is NaN.
-    drop_if_there : tuple of str or int
-        Columns of a table that are left out where the source has them: names, or positions.
-    carry : tuple of str or int
-        Columns of a table whose cells are wanted in `TableRows.carried` where the source has them:
-        names, or positions. Of columns that are left out the cells are text, as they are written.
+    drop_if_there : tuple of str
+        Names of columns of a table that are left out where the source has them.
+    carry : tuple of str
+        Names of columns of a table whose cells are wanted in `TableRows.carried` where the source
+        has them. Of columns that are left out the cells are text, as they are written.
     constants : tuple of Constant
         Columns that the names of the source's folders say; a format of tables adds those that it lacks.
     """
@@ -137,8 +137,8 @@ class ReadOptions:
     labelled: bool = True
     delimiter: str | None = None
     labels_needed: bool = True
-    drop_if_there: tuple[str | int, ...] = ()
-    carry: tuple[str | int, ...] = ()
+    drop_if_there: tuple[str, ...] = ()
+    carry: tuple[str, ...] = ()
     constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
@@ -150,14 +150,14 @@ class ReadOptions:
             check_delimiter(self.delimiter)
 
     def set_aside(
-        self, names: Sequence[str], dropped: frozenset[int], width: int
+        self, names: Sequence[str], dropped: frozenset[int]
     ) -> tuple[frozenset[int], tuple[int, ...], frozenset[int]]:
-        """Return which columns of a table are left out, carried along, and both: text, as it is written.
+        """Return which of the columns `names` are left out, carried along, and both: text, as it is written.
 
-        `dropped` are left out anyway; the file holds `width` of the columns `names`.
+        `dropped` are left out anyway.
         """
-        dropped |= set(columns_there(names, self.drop_if_there, width))
-        carried = columns_there(names, self.carry, width)
+        dropped |= set(columns_there(names, self.drop_if_there))
+        carried = columns_there(names, self.carry)
         return dropped, carried, dropped.intersection(carried)
 
     def added_columns(self, names: Sequence[str]) -> tuple[Constant, ...]:
@@ -213,7 +213,7 @@ def split_fragment(source: str) -> tuple[str, str | None]:
 def batches_of_arrays(
     source: str,
     X: NDArray[Any],
-    y: NDArray[Any] | list[str],
+    y: NDArray[Any] | list[str] | None,
     options: ReadOptions,
     feature_names: tuple[str, ...] | None = None,
 ) -> Iterator[Batch]:
@@ -225,10 +225,11 @@ def batches_of_arrays(
         Named in errors.
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
-    y : ndarray of shape (rows,) or (rows, targets), or list of str
-        Targets, numbers or text; several of a row are called y0, y1, ...
+    y : ndarray of shape (rows,) or (rows, targets), or list of str, optional
+        Targets, numbers or text; several of a row are called y0, y1, ... Without them, or where they
+        are empty and `ReadOptions.labels_needed` is False, the rows have no labels.
     options : ReadOptions
-        Only `chunk_rows` is used.
+        `chunk_rows` and `labels_needed` are used.
     feature_names : tuple of str, optional
         Passed on.
 
@@ -237,6 +238,9 @@ def batches_of_arrays(
     FormatError
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
+    unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
+    if y is None or unlabelled:
+        y = np.zeros(X.shape[:1])
     several = _target_names(y, len(X))
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
@@ -253,7 +257,7 @@ def batches_of_arrays(
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
-        yield Batch(rows, target[part], columns, feature_names, targets=several)
+        yield Batch(rows, target[part], columns, feature_names, unlabelled=unlabelled, targets=several)
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:

@@ -41,7 +41,14 @@ from olscale.data.formats._guess import (
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import NO_DELIMITER, WHITESPACE, delimiter_notes, delimiter_of, excel_delimiter, text_lines
+from olscale.data.formats.delimiter import (
+    NO_DELIMITER,
+    WHITESPACE,
+    delimiter_notes,
+    delimiter_of,
+    excel_delimiter,
+    text_lines,
+)
 from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -206,7 +213,7 @@ def _columns(
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
-    dropped, carried, as_written = options.set_aside(names, dropped, width)
+    dropped, carried, as_written = options.set_aside(names, dropped)
     # There is nothing to carry in a column that a delimiter at the end of each row makes.
     carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."

@@ -74,15 +74,13 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
         dropped |= index
-    dropped, carried, as_written = options.set_aside(names, dropped, width)
+    dropped, carried, as_written = options.set_aside(names, dropped)
     read = [position not in dropped or position == segments for position in range(width)]
     text = tuple(
         position in as_written or (is_read and _is_text(source, field))
         for position, (is_read, field) in enumerate(zip(read, schema, strict=True))
     )
-    text += tuple(
-        constant.text or position in as_written for position, constant in enumerate(added, width)
-    )
+    text += tuple(constant.text or position in as_written for position, constant in enumerate(added, width))
     values = tuple(constant.value for constant in added)
     labels = (UNLABELLED,)
     if options.labelled:

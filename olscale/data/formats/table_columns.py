@@ -215,11 +215,16 @@ def label_positions(
 
 
 def columns_named(
-    source: str, names: Sequence[str], words: Iterable[str], width: int | None = None
+    source: str,
+    names: Sequence[str],
+    words: Iterable[str],
+    width: int | None = None,
+    purpose: str = "to drop",
 ) -> frozenset[int]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
-    Negative positions count from the end of the columns that the file holds, `width` where that is not all.
+    Negative positions count from the end of the columns that the file holds, `width` where that is not all. Errors
+    say the `purpose`.
 
     Raises
     ------
@@ -242,7 +247,7 @@ def columns_named(
                 names,
                 name if name in names else name.strip(),
                 f"column of {source}",
-                "to drop, there are",
+                f"{purpose}, there are",
                 width,
             )
             for name in several
@@ -250,31 +255,16 @@ def columns_named(
     return frozenset(found)
 
 
-def columns_there(
-    names: Sequence[str], words: Iterable[str | int], width: int | None = None
-) -> tuple[int, ...]:
-    """Return the positions of those columns that `words` name, as `columns_named` takes them, which are there.
+def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
+    """Return the positions of those columns of the names `wanted` that are there.
 
     Examples
     --------
-    >>> columns_there(["id", "a,b", "day"], ["day", "a,b", "name,0", 7])
-    (2, 1, 0)
+    >>> columns_there(["id", "a", "day"], ["day", "name", "id"])
+    (2, 0)
     """
-    end = len(names) if width is None else width
-    positions: dict[int, None] = {}
-    for word in words:
-        single = isinstance(word, int) or word in names
-        for name in [word] if single else next(csv.reader([str(word)], skipinitialspace=True), []):
-            if name in names:
-                positions[list(names).index(str(name))] = None
-                continue
-            try:
-                position = int(name)
-            except ValueError:
-                continue
-            if -end <= position < len(names):
-                positions[position if position >= 0 else position + end] = None
-    return tuple(positions)
+    places = {name: position for position, name in enumerate(names)}
+    return tuple(dict.fromkeys(places[name] for name in wanted if name in places))
 
 
 def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:
