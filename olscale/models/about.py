@@ -112,9 +112,9 @@ class ColumnsEntry(_Entry):
     @property
     def has_given_names(self) -> bool:
         """Whether people named the columns; else they are called ``x0``, ``x1`` and so on by their places."""
-        if self.names is None:
+        if self.names is None or isinstance(self.label, int):
             return False
-        return isinstance(self.label, str) or any(place_of(name) is None for name in self.table)
+        return self.label is not None or any(place_of(name) is None for name in self.table)
 
     @property
     def table(self) -> tuple[str, ...]:

@@ -120,7 +120,10 @@ def _tables(
                 raise ModelError("the source has no labels; leave out --labels")
             if classes is None:
                 numbers = _labels_of(targets, rows)
-                table |= _by_target("label", targets, numbers)
+                table |= {
+                    name: [None if math.isnan(number) else number for number in column]
+                    for name, column in _by_target("label", targets, numbers).items()
+                }
                 _add_squares(done, found - numbers)
             else:
                 table["label"] = _class_labels(rows.labels, text=isinstance(classes[0], str))
@@ -137,12 +140,14 @@ def _tables(
 def _with_kept(table: dict[str, list[Any]], kept: Mapping[str, Carried]) -> dict[str, list[Any]]:
     """Return the answers behind the columns that go with them; one of the same name is called as in tables."""
     names = unique_names([*table, *kept])[len(table) :]
-    cells = [each if isinstance(each, list) else [_number(cell) for cell in each.tolist()] for each in kept.values()]
+    cells = [[_as_text(cell) for cell in column] for column in kept.values()]
     return dict(zip(names, cells, strict=True)) | table
 
 
-def _number(cell: float) -> float | None:
-    return None if math.isnan(cell) else _plain(cell)
+def _as_text(cell: float | str | None) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return None if math.isnan(cell) else str(_plain(float(cell)))
 
 
 def _class_labels(labels: Carried, *, text: bool) -> list[Any]:
@@ -245,24 +250,28 @@ class _Parquet:
         import pyarrow as pa
         from pyarrow import parquet
 
-        try:
-            if self.open is None:
-                self._schema = _schema(pa.table(table).schema)
-                self.open = parquet.ParquetWriter(self._file, self._schema)
-            self.open.write_table(pa.table(table, schema=self._schema))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as fault:
-            raise ModelError(
-                f"a column has cells of several kinds, which Parquet cannot hold ({fault}); write a .csv"
-            ) from None
+        if self.open is None:
+            self._schema = _schema(pa.table(table).schema)
+            self.open = parquet.ParquetWriter(self._file, self._schema)
+        for column in self._schema:
+            fractions = any(isinstance(cell, float) for cell in table[column.name])
+            if pa.types.is_integer(column.type) and fractions:  # which Arrow would cut
+                raise ModelError(
+                    f"{column.name!r} has a fraction after rows with whole numbers alone, which Parquet "
+                    "cannot hold; write a .csv"
+                )
+        self.open.write_table(pa.table(table, schema=self._schema))
 
 
 def _schema(schema: Any) -> Any:
-    """Return the schema of the first rows with types for columns that are empty there."""
+    """Return the schema of the first rows, with types for columns that are empty there."""
     import pyarrow as pa
 
     for place, column in enumerate(schema):
         if pa.types.is_null(column.type):
-            kind = schema.field("prediction").type if column.name == "label" else pa.string()
+            answer = column.name.replace("label", "prediction", 1)
+            known = answer != column.name and answer in schema.names
+            kind = schema.field(answer).type if known else pa.string()
             schema = schema.set(place, pa.field(column.name, kind))
     return schema
 
@@ -270,9 +279,11 @@ def _schema(schema: Any) -> Any:
 @contextmanager
 def _parquet(file: IO[bytes]) -> Iterator[_Parquet]:
     writer = _Parquet(file)
-    yield writer
-    if writer.open is not None:
-        writer.open.close()
+    try:
+        yield writer
+    finally:
+        if writer.open is not None:
+            writer.open.close()
 
 
 _KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {".csv": _csv, ".parquet": _parquet}

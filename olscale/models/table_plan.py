@@ -13,7 +13,7 @@ from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
-    columns_named,
+    column_positions,
     label_positions,
 )
 from olscale.errors import FormatError, ModelError
@@ -74,17 +74,22 @@ class TablePlanner:
             encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
             options = replace(options, table=table, encode=encode)
         if model.has_given_names:
-            plan = self._by_names(options)
+            plan = self._by_names(path, format, options)
         else:
             options = replace(options, header=self._header(path, format, options))
             plan = self._by_places(path, format, options)
         return self._with_chosen(path, format, plan)
 
-    def _by_names(self, options: ReadOptions) -> TablePlan:
+    def _by_names(self, path: str, format: Format, options: ReadOptions) -> TablePlan:
         model = self._model
         labels = model.targets
         if not labels and isinstance(model.label, str):
             labels = (model.label,)
+        elif model.label is None and self._given.label is None:
+            # Of a dataset that was no table: as in any table the label is the last column.
+            columns = _columns(_peek(path, format, options))
+            last = columns.names[columns.features[-1]]
+            labels = () if last in model.table else (last,)
         return TablePlan(replace(options, drop_if_there=(*labels, *model.dropped)), labels)
 
     def _header(self, path: str, format: Format, options: ReadOptions) -> bool | None:
@@ -170,15 +175,13 @@ class TablePlanner:
             names = _columns(_peek(path, format, options)).names
             if self._given.label is not None:
                 labels = tuple(names[place] for place in label_positions(path, names, self._given.label))
-            for word in self._keep:
-                places = columns_named(path, names, [word], purpose="to keep")
-                kept += [names[place] for place in sorted(places)]
+            kept = [names[place] for place in column_positions(path, names, self._keep, "to keep")]
         options = replace(
             options,
             drop_if_there=(*options.drop_if_there, *labels),
             carry=(*labels, *kept),
         )
-        return TablePlan(options, labels, tuple(dict.fromkeys(kept)), plan.notes)
+        return TablePlan(options, labels, tuple(kept), plan.notes)
 
 
 def _peek(path: str, format: Format, options: ReadOptions) -> Batch:

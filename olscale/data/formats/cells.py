@@ -146,9 +146,7 @@ def point_cure(cell: str) -> str | None:
     return "a point is no decimal mark: write a comma"
 
 
-def checked_rows(
-    source: str, rows: Iterator[Line], width: int | None = None, least: int = 2
-) -> Iterator[Line]:
+def checked_rows(source: str, rows: Iterator[Line], width: int | None = None, least: int = 2) -> Iterator[Line]:
     """Yield `rows` as long as they have `width` cells, or as many as the first.
 
     Raises

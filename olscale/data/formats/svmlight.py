@@ -231,12 +231,12 @@ class _Parser:
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
         known = "in the files before, or as asked" if self._zero_based is False else "in the rows before"
-        several = "expected a finite number"
+        label = "expected a finite number"
         if re.fullmatch(r"'[^',]+(,[^',]+)+'", got):
-            several = "several labels, expected one number; a table can have a column for each"
+            label = "which are several, expected one number; a table can have a column for each"
         problems = {
             loop.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
-            loop.BAD_LABEL: f"the label is {got}, {several}",
+            loop.BAD_LABEL: f"the label is {got}, {label}",
             loop.BAD_INDEX: f"got {got}, expected index:value",
             loop.NEGATIVE_INDEX: f"index {index} in {got} is negative",
             loop.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {loop.MAX_INDEX}",

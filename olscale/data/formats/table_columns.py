@@ -214,13 +214,18 @@ def label_positions(
     return positions
 
 
-def columns_named(
+def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
+    """Return the positions of the columns to drop that `words` name, as `column_positions` takes them."""
+    return frozenset(column_positions(source, names, words, "to drop", width))
+
+
+def column_positions(
     source: str,
     names: Sequence[str],
     words: Iterable[str],
+    purpose: str,
     width: int | None = None,
-    purpose: str = "to drop",
-) -> frozenset[int]:
+) -> tuple[int, ...]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
     Negative positions count from the end of the columns that the file holds, `width` where that is not all. Errors
@@ -235,24 +240,17 @@ def columns_named(
 
     Examples
     --------
-    >>> sorted(columns_named("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"]))
-    [0, 1, 2]
+    >>> column_positions("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"], "to drop")
+    (1, 0, 2)
     """
-    found: set[int] = set()
+    positions: list[int] = []
     for word in words:
         several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
-        found |= {
-            _position(
-                source,
-                names,
-                name if name in names else name.strip(),
-                f"column of {source}",
-                f"{purpose}, there are",
-                width,
-            )
-            for name in several
-        }
-    return frozenset(found)
+        for name in several:
+            exact = name if name in names else name.strip()
+            kind = f"column of {source}"
+            positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
+    return tuple(dict.fromkeys(positions))
 
 
 def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
