@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +178,8 @@ class ModelSource:
     def _labels(self, batch: Batch, plan: TablePlan) -> tuple[Carried | None, tuple[str, ...]]:
         """Return the labels of `batch`, and the names of its targets where there are several."""
         if batch.table is None:
-            return None if batch.unlabelled else batch.target, batch.targets
+            target: Any = batch.target
+            return None if batch.unlabelled else target, batch.targets
         carried = batch.table.carried
         if not plan.labels or not all(name in carried for name in plan.labels):
             return None, ()

@@ -46,7 +46,7 @@ def test_new_text_counts_as_that_of_the_model(tmp_path: Path, text: str, base: i
 def test_text_that_seems_to_count_from_1_is_refused(tmp_path: Path) -> None:
     columns = model(tmp_path, ZERO)
     new = write(tmp_path / "new.svm", ONE)
-    with pytest.raises(ModelError, match="has no index 0, and its largest index 3 is one above .*--index-base 1 if"):
+    with pytest.raises(ModelError, match=r"has no index 0, and its largest index 3 is one above .*--index-base 1 if"):
         read(columns, new)
     assert read(columns, new, base=1) == ROWS
     assert read(columns, new, base=0) == [[0, 1, 0], [0, 0, 2]]
@@ -61,7 +61,7 @@ def test_a_folder_is_refused_before_anything_is_predicted(tmp_path: Path) -> Non
     folder.mkdir()
     write(folder / "1.svm", ZERO)
     write(folder / "2.svm", ONE)
-    with pytest.raises(ModelError, match="2.svm has no index 0"):
+    with pytest.raises(ModelError, match=r"2\.svm has no index 0"):
         next(iter(ModelSource(columns, str(folder))))
 
 

@@ -312,7 +312,7 @@ def test_columns_that_were_dropped_are_dropped_again_and_may_be_kept(tmp_path: P
     assert list(part.kept["n"]) == [1.0, 2.0, 3.0, 4.0]
     _, _, [part] = read(columns, tmp_path / "new.csv", keep=("0",), drop=("id",))
     assert part.kept == {"id": ["a", "b", "007", "d"]}
-    with pytest.raises(UnknownNameError, match="unknown column of .*new.csv 'name'; there are: day, id, n, y"):
+    with pytest.raises(UnknownNameError, match=r"unknown column of .*new.csv 'name'; there are: day, id, n, y"):
         read(columns, tmp_path / "new.csv", keep=("name",))
     with pytest.raises(FormatError, match="there is no column 9 to keep"):
         read(columns, tmp_path / "new.csv", keep=("9",))
@@ -339,13 +339,13 @@ def test_values_that_the_model_never_met_are_counted_or_refused(tmp_path: Path) 
     (tmp_path / "t.csv").write_text("a,t\n1,u\n2,new\n3,v=w\n4,x=y\n")
     found, source, _ = read(named, tmp_path / "t.csv")
     assert (found[1], source.unknown) == ([2.0, 0.0, 0.0], 2)
-    with pytest.raises(ModelError, match="row 1 of .* has 'new' in column 't', which the model never met"):
+    with pytest.raises(ModelError, match=r"row 1 of .* has 'new' in column 't', which the model never met"):
         read(named, tmp_path / "t.csv", refuse_unknown=True)
     placed = ColumnsEntry(count=2, kind="dense", index_base=1)
     (tmp_path / "t.svm").write_text("0 1:1\n1 2:1 3:5 9:5\n0 4:1\n")
     found, source, _ = read(placed, tmp_path / "t.svm")
     assert (found, source.unknown_indices) == ([[1, 0], [0, 1], [0, 0]], 3)
-    with pytest.raises(ModelError, match="row 1 of .* has a value at index 3, which the model never met"):
+    with pytest.raises(ModelError, match=r"row 1 of .* has a value at index 3, which the model never met"):
         read(placed, tmp_path / "t.svm", refuse_unknown=True)
 
 

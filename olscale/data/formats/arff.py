@@ -105,7 +105,7 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, len(attributes))
     dropped, carried, as_written = options.set_aside(names, dropped)
-    labels = (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, len(attributes), options.table)
     columns = TableColumns(

@@ -236,7 +236,7 @@ def _columns(
         and (beside or (not named and not any(text) and label_is_first(cells)))
     ):
         chosen = 0
-    labels = (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, chosen, dropped, width, options.table)
     if len(labels) > 1 and not named:

@@ -60,7 +60,7 @@ class MatFormat:
             expected = " or ".join(", ".join(pair) for pair in _NAMES)
             raise FormatError(source, f"holds the matrices {', '.join(matrices) or 'none'}; expected {expected}")
         X = matrices[keys[0]]
-        y = None if keys[1] is None else matrices[keys[1]]
+        y: Any = None if keys[1] is None else matrices[keys[1]]
         if hasattr(y, "toarray") and math.prod(y.shape) <= max(X.shape):
             y = y.toarray()
         if y is not None and not isinstance(y, np.ndarray):

@@ -82,7 +82,7 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     )
     text += tuple(constant.text or position in as_written for position, constant in enumerate(added, width))
     values = tuple(constant.value for constant in added)
-    labels = (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, width, options.table)
     columns = TableColumns(

@@ -203,7 +203,7 @@ class TableEncoder:
         by = self.columns.segments
         # Before the cells of coded columns are forgotten, which may make the segments as well.
         segments = None if by is None else self._column(cells, by)
-        carried = {self._names[position]: self._cells(cells, position) for position in self.columns.carried}
+        carried = {self._names[position]: self._carried(cells, position) for position in self.columns.carried}
         X: Any = numbers
         if places.categorical:
             count = len(places.categorical)
@@ -246,18 +246,25 @@ class TableEncoder:
         return columns[0] if columns else np.zeros(cells.rows)
 
     def _column(self, cells: TableCells, position: int) -> Target:
-        found: Any = self._cells(cells, position, _NO_VALUE)
-        return found
-
-    def _cells(self, cells: TableCells, position: int, no_value: Cell = None) -> Carried:
         places, rows = self.places, cells.rows
         if position in places.text:
             j = places.text.index(position)
-            words = [no_value if word is None else word for word in self.values[j].known]
+            known = self.values[j].known
+            words = [_NO_VALUE if word is None else word for word in known]
             return [words[i] for i in cells.ids[j, :rows].tolist()]
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
         return cells.numbers[:rows, places.numeric.index(position)].copy()
+
+    def _carried(self, cells: TableCells, position: int) -> Carried:
+        places = self.places.text
+        if position in places:
+            j = places.index(position)
+            known = self.values[j].known
+            return [known[i] for i in cells.ids[j, : cells.rows].tolist()]
+        numbers = self._column(cells, position)
+        assert isinstance(numbers, np.ndarray)
+        return numbers
 
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
         if self.empty is None:
