@@ -105,6 +105,11 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
 )
 @click.option(
+    "--index-base",
+    type=click.Choice(["0", "1"]),
+    help="First index of SVMlight text; 0 where any row has it, else 1, when left out.",
+)
+@click.option(
     "--train-rows",
     type=click.IntRange(min=1),
     metavar="N",
@@ -127,6 +132,7 @@ def ingest(
     decimal: str | None,
     header: bool | None,
     delimiter: str | None,
+    index_base: str | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
@@ -157,6 +163,7 @@ def ingest(
             decimal=decimal,
             header=header,
             delimiter=delimiter,
+            index_base=None if index_base is None else int(index_base),
             train_rows=train_rows,
             progress=progress,
             note=notes.append,

@@ -99,22 +99,27 @@ class ArffFormat:
 
 def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
     source, lines = text.source, TextLines(text, ",")
-    attributes = _declarations(source, lines)
+    attributes = _declarations(source, lines, least=1 + options.labelled)
     names = unique_names(attribute.name for attribute in attributes)
     added = options.added_columns(names)
     names += [constant.name for constant in added]
     dropped = columns_named(source, names, options.drop, len(attributes))
+    dropped, carried, as_written = options.set_aside(names, dropped)
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
-        labels = label_positions(source, names, options.label, dropped, len(attributes))
+        labels = label_positions(source, names, options.label, dropped, len(attributes), options.table)
     columns = TableColumns(
         tuple(names),
         labels[0],
-        (*(not attribute.numeric for attribute in attributes), *(constant.text for constant in added)),
+        (
+            *(not attribute.numeric or i in as_written for i, attribute in enumerate(attributes)),
+            *(constant.text or i in as_written for i, constant in enumerate(added, len(attributes))),
+        ),
         dropped,
         segment_position(source, names, options.segments),
         more=labels[1:],
         constants=tuple(constant.value for constant in added),
+        carried=carried,
     )
     codings = parse_codings(options.encode)
     encoder = TableEncoder(
@@ -132,7 +137,8 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         for i, a in enumerate(attributes)
     ]
     numbers = {i: a.numbers for i, a in enumerate(attributes) if a.numbers and i not in dropped}
-    rows = checked_rows(source, _cells(source, lines, attributes, allowed, numbers), len(attributes))
+    cells = _cells(source, lines, attributes, allowed, numbers)
+    rows = checked_rows(source, cells, len(attributes), least=1 + options.labelled)
     parser = TableParser(
         text, rows, encoder, Dialect(",", "'", ".", arff=True), _cell_of(source, attributes, allowed), numbers
     )
@@ -144,13 +150,13 @@ def _read(text: TextBlocks, options: ReadOptions) -> Iterator[Batch]:
         raise NoRowsError(source, "no rows")
 
 
-def _declarations(source: str, lines: TextLines) -> list[Attribute]:
+def _declarations(source: str, lines: TextLines, least: int) -> list[Attribute]:
     attributes: list[Attribute] = []
     for raw in lines:
         lines.begin_row()
         line, number = raw.strip(), lines.number
         if line.lower().startswith("@data"):
-            if len(attributes) < 2:
+            if len(attributes) < least:
                 raise FormatError(
                     source, f"{len(attributes)} attributes declared, expected features and a label", number
                 )

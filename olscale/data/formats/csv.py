@@ -41,7 +41,14 @@ from olscale.data.formats._guess import (
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import WHITESPACE, delimiter_notes, delimiter_of, excel_delimiter, text_lines
+from olscale.data.formats.delimiter import (
+    NO_DELIMITER,
+    WHITESPACE,
+    delimiter_notes,
+    delimiter_of,
+    excel_delimiter,
+    text_lines,
+)
 from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -124,13 +131,15 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         excel = excel_delimiter(head)
         named, lines = options.delimiter or excel or delimiter, text_lines(head)
         sniffed = named or delimiter_of(lines)
+        if sniffed is None and not options.labelled and lines:
+            sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
         if excel:
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        rows = checked_rows(source, _cells(source, text, sniffed))
+        rows = checked_rows(source, _cells(source, text, sniffed), least=1 + options.labelled)
         sample = list(itertools.islice(rows, 1))
         if sample:
             fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
@@ -204,6 +213,9 @@ def _columns(
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
+    dropped, carried, as_written = options.set_aside(names, dropped)
+    # There is nothing to carry in a column that a delimiter at the end of each row makes.
+    carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
     fits, coded = _fits(mark), parse_codings(options.encode)
     segments = segment_position(source, names, options.segments)
@@ -215,6 +227,7 @@ def _columns(
     ]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
+    text = [is_text or position in as_written for position, is_text in enumerate(text)]
     chosen = options.label
     if (
         chosen is None
@@ -225,7 +238,7 @@ def _columns(
         chosen = 0
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
-        labels = label_positions(source, names, chosen, dropped, width)
+        labels = label_positions(source, names, chosen, dropped, width, options.table)
     if len(labels) > 1 and not named:
         raise FormatError(source, "several labels must have names; give the table a line that names its columns", 1)
     text += [constant.text for constant in added]
@@ -242,6 +255,7 @@ def _columns(
         segments,
         more=labels[1:],
         constants=tuple(constant.value for constant in added),
+        carried=carried,
     )
     return columns, empty, first
 

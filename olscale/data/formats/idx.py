@@ -44,19 +44,15 @@ class IdxFormat:
         FormatError
             When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
         """
-        labels_source = _labels_beside(source)
-        with open_source(labels_source) as stream:
-            shape, dtype = _header(labels_source, stream)
-            if len(shape) != 1:
-                raise FormatError(labels_source, f"holds an array of shape {shape}, expected one label per row")
-            labels = _rows(labels_source, stream, shape, dtype, shape[0])
+        labels_source = _labels_beside(source, needed=options.labels_needed)
+        labels = None if labels_source is None else _labels(labels_source)
         with open_source(source) as stream:
             shape, dtype = _header(source, stream)
             if len(shape) < 2:
                 raise FormatError(
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
-            if shape[0] != len(labels):
+            if labels is not None and shape[0] != len(labels):
                 raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
@@ -64,13 +60,25 @@ class IdxFormat:
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
-                yield from batches_of_arrays(source, X, labels[start : start + rows], options)
+                part = None if labels is None else labels[start : start + rows]
+                yield from batches_of_arrays(source, X, part, options)
             if stream.read(1):
                 raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
 
 
-def _labels_beside(source: str) -> str:
+def _labels(source: str) -> NDArray[Any]:
+    with open_source(source) as stream:
+        shape, dtype = _header(source, stream)
+        if len(shape) != 1:
+            raise FormatError(source, f"holds an array of shape {shape}, expected one label per row")
+        return _rows(source, stream, shape, dtype, shape[0])
+
+
+def _labels_beside(source: str, *, needed: bool) -> str | None:
+    """Return the file of labels that belongs to `source`; None where there is none and it is not needed."""
     candidates = _label_names(source)
+    if not candidates and not needed:
+        return None
     if not candidates:
         raise FormatError(source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has")
     for candidate in candidates:
@@ -79,6 +87,8 @@ def _labels_beside(source: str) -> str:
         except FormatError:
             continue
         return candidate
+    if not needed:
+        return None
     raise FormatError(source, f"its labels are missing: expected {candidates[0]} beside it")
 
 

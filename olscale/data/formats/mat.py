@@ -52,18 +52,22 @@ class MatFormat:
             When the file is damaged or newer (HDF5), lacks the matrices, or they do not fit together.
         """
         matrices = _load(source)
+        keys: tuple[str, str | None] | None
         keys = next((pair for pair in _NAMES if set(pair) <= matrices.keys()), None)
+        if keys is None and not options.labels_needed:
+            keys = next(((X, None) for X, _ in _NAMES if X in matrices), None)
         if keys is None:
             expected = " or ".join(", ".join(pair) for pair in _NAMES)
             raise FormatError(source, f"holds the matrices {', '.join(matrices) or 'none'}; expected {expected}")
-        X, y = matrices[keys[0]], matrices[keys[1]]
+        X = matrices[keys[0]]
+        y: Any = None if keys[1] is None else matrices[keys[1]]
         if hasattr(y, "toarray") and math.prod(y.shape) <= max(X.shape):
             y = y.toarray()
-        if not isinstance(y, np.ndarray):
+        if y is not None and not isinstance(y, np.ndarray):
             raise FormatError(
                 source, f"its targets {keys[1]} are a sparse matrix of shape {y.shape}, expected one per row"
             )
-        if y.dtype == object:  # cells of text
+        if y is not None and y.dtype == object:  # cells of text
             y = np.array([str(np.squeeze(label)) for label in y.reshape(-1)])
         if hasattr(X, "tocsr"):
             yield from _sparse(source, X, y, options)
@@ -82,7 +86,7 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
     return np.hstack(views)
 
 
-def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Iterator[Batch]:
+def _sparse(source: str, X: Any, y: NDArray[Any] | None, options: ReadOptions) -> Iterator[Batch]:
     # The targets are checked and cut like those of dense rows of no width; only then are there as many rows as promised.
     parts = batches_of_arrays(source, np.empty((X.shape[0], 0)), y, options)
     indptr = np.empty(0, dtype=np.int64)
@@ -95,7 +99,7 @@ def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Itera
         bounds = indptr[first : first + len(part) + 1]
         span = slice(bounds[0], bounds[-1])
         rows = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), X.data[span].astype(np.float64))
-        yield Batch(rows, part.target, X.shape[1], targets=part.targets)
+        yield Batch(rows, part.target, X.shape[1], unlabelled=part.unlabelled, targets=part.targets)
 
 
 def start_reader() -> subprocess.Popen[bytes]:

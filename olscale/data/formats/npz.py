@@ -54,10 +54,13 @@ class NpzFormat:
             raise FormatError(source, f"there is no split {split!r}, expected #train or #test")
         with open_raw(path) as file, _archive(path, file) as arrays:
             keys = _keys(arrays, split)
+            if keys is None and not options.labels_needed:
+                keys = next(((X, None) for X, _ in _NAMES[split] if X in arrays.files), None)
             if keys is None:
                 expected = " or ".join(", ".join(pair) for pair in _NAMES[split])
                 raise FormatError(source, f"holds the arrays {', '.join(arrays.files) or 'none'}; expected {expected}")
-            X, y = (_array(source, arrays, key) for key in keys)
+            X = _array(source, arrays, keys[0])
+            y = None if keys[1] is None else _labels(source, arrays, keys[1], options)
         yield from batches_of_arrays(source, X, y, options)
 
 
@@ -86,5 +89,15 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     return array
 
 
-def _keys(arrays: np.lib.npyio.NpzFile, split: str) -> tuple[str, str] | None:
+def _labels(source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions) -> NDArray[Any] | None:
+    """Return the labels; None where they are none, as an array of `None`, and need not be."""
+    try:
+        return _array(source, arrays, key)
+    except FormatError:
+        if options.labels_needed:
+            raise
+        return None
+
+
+def _keys(arrays: np.lib.npyio.NpzFile, split: str) -> tuple[str, str | None] | None:
     return next((pair for pair in _NAMES[split] if set(pair) <= set(arrays.files)), None)

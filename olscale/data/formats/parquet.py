@@ -74,14 +74,20 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     segments = segment_position(source, names, options.segments)
     if index := _index_of(schema, names) - _labels_named(source, names, options, dropped, width):
         dropped |= index
+    dropped, carried, as_written = options.set_aside(names, dropped)
     read = [position not in dropped or position == segments for position in range(width)]
-    text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
-    text += tuple(constant.text for constant in added)
+    text = tuple(
+        position in as_written or (is_read and _is_text(source, field))
+        for position, (is_read, field) in enumerate(zip(read, schema, strict=True))
+    )
+    text += tuple(constant.text or position in as_written for position, constant in enumerate(added, width))
     values = tuple(constant.value for constant in added)
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
-        labels = label_positions(source, names, options.label, dropped, width)
-    columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values)
+        labels = label_positions(source, names, options.label, dropped, width, options.table)
+    columns = TableColumns(
+        tuple(names), labels[0], text, dropped, segments, more=labels[1:], constants=values, carried=carried
+    )
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
@@ -89,6 +95,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
             _cells(column, is_text) if is_read else ()
             for column, is_text, is_read in zip(part.columns, text[:width], read, strict=True)
         ]
+        for position in as_written:
+            if position < width:
+                cells[position] = _as_written(part.columns[position])
         yield encoder.encode(cells, range(row, row + part.num_rows))
         row += part.num_rows
     if row == 1:
@@ -125,6 +134,15 @@ def _is_text(source: str, field: Any) -> bool:
         f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop, or write it as one of "
         "them (a time as text: --encode makes numbers of it)",
     )
+
+
+def _as_written(column: Any) -> list[str | None]:
+    """Return the cells of a column of any type as text."""
+    import pyarrow
+
+    if pyarrow.types.is_boolean(column.type):
+        column = column.cast("uint8")  # as features and labels are read
+    return [None if cell is None else str(cell) for cell in column.to_pylist()]
 
 
 def _cells(column: Any, is_text: bool) -> Any:

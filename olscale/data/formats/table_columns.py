@@ -15,6 +15,9 @@ from olscale.errors import FormatError, UnknownNameError
 Target: TypeAlias = NDArray[np.float64] | list[str]
 """Raw labels of consecutive rows: numbers, or text."""
 
+Carried: TypeAlias = NDArray[np.float64] | list[str | None]
+"""Cells of consecutive rows: numbers, or text."""
+
 UNLABELLED = -1
 """In place of the position of the target: there is none, all columns are features."""
 
@@ -56,6 +59,8 @@ class TableColumns:
         The mark between whole part and fraction of a number.
     constants : tuple of str or None
         Cells of the last columns, which the file does not hold: all its rows have one value there.
+    carried : tuple of int
+        Positions of the columns whose cells are wanted in `TableRows.carried`.
     """
 
     names: tuple[str, ...]
@@ -72,6 +77,7 @@ class TableColumns:
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
     constants: tuple[str | None, ...] = ()
+    carried: tuple[int, ...] = ()
 
     @property
     def width(self) -> int:
@@ -104,11 +110,14 @@ class TableRows:
         Which cells hold no value; None where all do.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
+    carried : dict of str to (ndarray or list of str or None)
+        Cells of the columns that are carried along, by name; None where a cell has no value.
     """
 
     columns: TableColumns
     missing: NDArray[np.bool_] | None = None
     segments: Target | None = None
+    carried: dict[str, Carried] = field(default_factory=dict)
 
     def slice(self, first: int, last: int) -> TableRows:
         """Return what is known of some of the rows."""
@@ -116,6 +125,7 @@ class TableRows:
             self,
             missing=None if self.missing is None else self.missing[first:last],
             segments=None if self.segments is None else self.segments[first:last],
+            carried={name: cells[first:last] for name, cells in self.carried.items()},
         )
 
 
@@ -144,6 +154,7 @@ def label_positions(
     label: str | int | None,
     dropped: frozenset[int] = frozenset(),
     width: int | None = None,
+    before: TableColumns | None = None,
 ) -> tuple[int, ...]:
     """Return the positions of the targets among the columns `names`; most often there is one.
 
@@ -161,6 +172,8 @@ def label_positions(
     width : int, optional
         How many of the columns the file holds, where that is not all: negative positions count
         from there.
+    before : TableColumns, optional
+        Those of the source before, whose label is the one where it is left out and there is a column of its name.
 
     Raises
     ------
@@ -178,6 +191,10 @@ def label_positions(
     >>> label_positions("t.csv", ["age", "a,b", "x", "y"], "y,x")
     (3, 2)
     """
+    if label is None and before is not None and before.labels:
+        known = [before.names[position] for position in before.labels]
+        if all(name in names for name in known):
+            return tuple(list(names).index(name) for name in known)
     if label is None:
         kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
         if not kept:
@@ -199,10 +216,21 @@ def label_positions(
 
 
 def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
+    """Return the positions of the columns to drop that `words` name, as `column_positions` takes them."""
+    return frozenset(column_positions(source, names, words, "to drop", width))
+
+
+def column_positions(
+    source: str,
+    names: Sequence[str],
+    words: Iterable[str],
+    purpose: str,
+    width: int | None = None,
+) -> tuple[int, ...]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
 
-    Negative positions count from the end of the columns that the file holds, `width` where that is
-    not all.
+    Negative positions count from the end of the columns that the file holds, `width` where that is not all. Errors
+    say the `purpose`.
 
     Raises
     ------
@@ -213,24 +241,29 @@ def columns_named(source: str, names: Sequence[str], words: Iterable[str], width
 
     Examples
     --------
-    >>> sorted(columns_named("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"]))
-    [0, 1, 2]
+    >>> column_positions("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"], "to drop")
+    (1, 0, 2)
     """
-    found: set[int] = set()
+    positions: list[int] = []
     for word in words:
         several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
-        found |= {
-            _position(
-                source,
-                names,
-                name if name in names else name.strip(),
-                f"column of {source}",
-                "to drop, there are",
-                width,
-            )
-            for name in several
-        }
-    return frozenset(found)
+        for name in several:
+            exact = name if name in names else name.strip()
+            kind = f"column of {source}"
+            positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
+    return tuple(dict.fromkeys(positions))
+
+
+def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
+    """Return the positions of those columns of the names `wanted` that are there.
+
+    Examples
+    --------
+    >>> columns_there(["id", "a", "day"], ["day", "name", "id"])
+    (2, 0)
+    """
+    places = {name: position for position, name in enumerate(names)}
+    return tuple(dict.fromkeys(places[name] for name in wanted if name in places))
 
 
 def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:

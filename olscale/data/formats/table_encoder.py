@@ -20,7 +20,7 @@ from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
-from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
+from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
@@ -178,7 +178,9 @@ class TableEncoder:
             if position in labels:
                 self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
         for j, position in in_file(self.places.text):
-            words = self.words(position, columns[position])
+            text = columns[position]
+            assert not isinstance(text, np.ndarray)
+            words = self.words(position, text)
             if position in labels:
                 self._check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
@@ -204,6 +206,7 @@ class TableEncoder:
         by = self.columns.segments
         # Before the cells of coded columns are forgotten, which may make the segments as well.
         segments = None if by is None else self._column(cells, by)
+        carried = {self._names[position]: self._carried(cells, position) for position in self.columns.carried}
         X: Any = numbers
         if places.categorical:
             count = len(places.categorical)
@@ -221,7 +224,10 @@ class TableEncoder:
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
-        table = TableRows(self.columns, missing.mask, segments)
+        for j, position in enumerate(places.text):
+            if position in self.columns.carried and position in self.columns.dropped:
+                self.values[j] = Values()  # identifiers are all different
+        table = TableRows(self.columns, missing.mask, segments, carried)
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
@@ -252,6 +258,16 @@ class TableEncoder:
         if position in places.others:
             return cells.others[places.others.index(position), :rows]
         return cells.numbers[:rows, places.numeric.index(position)].copy()
+
+    def _carried(self, cells: TableCells, position: int) -> Carried:
+        places = self.places.text
+        if position in places:
+            j = places.index(position)
+            known = self.values[j].known
+            return [known[i] for i in cells.ids[j, : cells.rows].tolist()]
+        numbers = self._column(cells, position)
+        assert isinstance(numbers, np.ndarray)
+        return numbers
 
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
         if self.empty is None:

@@ -17,13 +17,13 @@ from olscale.data.formats import splits_in
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
+from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.claim import SPILL, claim
-from olscale.data.ingest.members import SVMLIGHT
+from olscale.data.ingest.claim import SPILL, claim, start_over
 from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.reader import Reader
 from olscale.data.ingest.resume import Journal
-from olscale.data.ingest.selection import rows_between
+from olscale.data.ingest.selection import SVMLIGHT, rows_between
 from olscale.data.ingest.sources import Source, expand, sha256_and_size, stamp
 from olscale.data.ingest.writer import DatasetWriter
 from olscale.data.labels import Labels
@@ -53,6 +53,7 @@ def ingest(
     encode: str | Sequence[str] = (),
     header: bool | None = None,
     delimiter: str | None = None,
+    index_base: int | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -100,6 +101,8 @@ def ingest(
     delimiter : str, optional
         What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
         out.
+    index_base : {0, 1}, optional
+        First index of SVMlight text. When left out it is 0 where any of the rows has an index 0, else 1.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -146,6 +149,8 @@ def ingest(
     if target not in (None, "classes", "real") or (target and novel is not None):
         wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
         raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
+    if index_base not in (None, 0, 1):
+        raise ParameterError(f"index_base was {index_base!r}, expected 0 or 1")
     if progress is None and "IPython" in sys.modules:
         # Reports stand above this floor: they are looked up by name when they are wanted.
         progress = import_module("olscale.report.ingest_view").ingest_view()
@@ -159,7 +164,13 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
-    later = {"target": target, "novel": novel, "header": header, "delimiter": delimiter}
+    later = {
+        "target": target,
+        "novel": novel,
+        "header": header,
+        "delimiter": delimiter,
+        "index_base": index_base,
+    }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
@@ -178,9 +189,6 @@ def ingest(
         claim(path_text(dest, "dest"), {**paths, "options": options, "stamps": stamps}) as directory,
         ExitStack() as stack,
     ):
-        journal = Journal(directory)
-        labels = Labels(target, None if novel is None else str(novel))
-        writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal, labels))
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
@@ -194,16 +202,33 @@ def ingest(
             encode=codings,
             header=header,
             delimiter=delimiter,
+            zero_based=None if index_base is None else index_base == 0,
         )
-        reader = Reader(format, first, _spill_folder(directory, stack), journal)
-        if train_rows is None:
-            for split, several in by_split.items():
-                _write(writer, reader, several, split)
-        else:
-            _write(writer, reader, by_split["train"], "test", train_rows)
-        entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
-        directory.remove(SPILL)
-        writer.finish(entries, densify=reader.formats == {SVMLIGHT})
+
+        def build(reader: Reader) -> None:
+            labels = Labels(target, None if novel is None else str(novel))
+            with DatasetWriter(directory, layout, chunk_rows, segments, progress, reader.journal, labels) as writer:
+                if train_rows is None:
+                    for split, several in by_split.items():
+                        _write(writer, reader, several, split)
+                else:
+                    _write(writer, reader, by_split["train"], "test", train_rows)
+                if index_base is None:
+                    reader.check_bases()
+                entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
+                directory.remove(SPILL)
+                writer.finish(entries, densify=reader.formats == {SVMLIGHT})
+
+        reader = Reader(format, first, _spill_folder(directory, stack), Journal(directory))
+        try:
+            build(reader)
+        except ZeroIndexError as fault:
+            if index_base is not None:
+                raise
+            # The rows before it were numbered from 1, and cannot stay: all sources are read once more.
+            start_over(directory)
+            reader = reader.counting_from_0(fault)
+            build(reader)
     for line in [*notes, *reader.all_notes()]:
         if note is None:
             warnings.warn(printable(line), stacklevel=2)

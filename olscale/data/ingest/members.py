@@ -30,12 +30,12 @@ from olscale.data.ingest.data_files import (
     pattern_of,
 )
 from olscale.data.ingest.partitions import constants_of, folder_columns
+from olscale.data.ingest.selection import SVMLIGHT
 from olscale.data.ingest.sources import natural_key, segment_names
 from olscale.data.ingest.spill_svmlight import read_spill, spill_svmlight
 from olscale.data.ingest.zip_archive import open_zip_member, open_zip_members
 from olscale.errors import FormatError, NoRowsError
 
-SVMLIGHT = "svmlight"
 _COPY_BYTES = 1 << 17
 """Few enough to stay in the cache between decompressing and writing."""
 

@@ -1,5 +1,7 @@
 """Reading source after source, each with what the ones before it have shown."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,14 +9,16 @@ from pathlib import Path
 from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_source
+from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
+from olscale.data.formats.table_columns import TableColumns
 from olscale.data.ingest.archive import is_archive
 from olscale.data.ingest.data_files import listed
-from olscale.data.ingest.members import SVMLIGHT, Member, read_member, spill_archive
+from olscale.data.ingest.members import Member, read_member, spill_archive
 from olscale.data.ingest.resume import Earlier, Journal
-from olscale.data.ingest.selection import check_form, drop_columns
+from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
 from olscale.data.ingest.sources import Source
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.errors import FormatError, NoRowsError
+from olscale.errors import DatasetError, FormatError, NoRowsError
 
 _BATCH_ROWS = 2_048
 """Rows asked of formats that may be dense and wide."""
@@ -36,6 +40,7 @@ class Reader:
 
     Attributes
     ----------
+    journal : Journal
     formats : set of str
         Names of the formats met so far.
     notes : list of str
@@ -45,9 +50,12 @@ class Reader:
     def __init__(self, format: str | None, options: ReadOptions, folder: Path, journal: Journal) -> None:
         self.formats: set[str] = set()
         self.notes: list[str] = []
-        self._format, self._options, self._folder, self._journal = format, options, folder, journal
+        self._format, self._options, self._folder, self.journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
         self._empty: list[str] = []
+        self._first = options
+        self._label: str | int | None = None
+        self._ranges: list[tuple[str, IndexRange]] = []
 
     def members(self, source: Source) -> list[Member]:
         """Return what `source` is made of, in order; an archive is read to its end."""
@@ -79,10 +87,13 @@ class Reader:
             When it breaks its format, or has no rows.
         """
         rows = 0
+        indices = IndexRange()
         try:
             for batch in self._read(member):
                 self._learn(batch, member)
                 rows += len(batch)
+                if batch.zero_based:
+                    indices = indices.widened(batch)
                 if len(batch):
                     yield batch
             if not rows:
@@ -94,7 +105,41 @@ class Reader:
                 raise
             self._empty.append(member.name)
             return
-        self._journal.read(member.key, rows)
+        self.journal.read(member.key, rows)
+        self._ranges.append((member.name, indices))
+
+    def counting_from_0(self, fault: ZeroIndexError) -> Reader:
+        """Return a reader that begins with the first source again, and takes all indices to count from 0.
+
+        `fault` is the index 0 that shows it.
+        """
+        options = replace(self._first, zero_based=True)
+        reader = Reader(self._format, options, self._folder, Journal(self.journal.directory))
+        if self._ranges:
+            reader.notes.append(
+                f"the indices of all sources are taken to count from 0, as line {fault.line:,} of {fault.source} shows, the "
+                "first with an index 0"
+            )
+        return reader
+
+    def check_bases(self) -> None:
+        """Refuse SVMlight text that seems to count from 1 where other sources of the dataset count from 0.
+
+        Raises
+        ------
+        DatasetError
+            When a source without index 0 has the largest index of all, one above that of the sources with an index 0.
+        """
+        counted_from_0 = [indices.largest for _, indices in self._ranges if indices.smallest == 0]
+        if not counted_from_0:
+            return
+        for name, indices in self._ranges:
+            if indices.smallest > 0 and indices.largest == max(counted_from_0) + 1:
+                raise DatasetError(
+                    f"{name} has no index 0, and its largest index {indices.largest} is one above that of the sources that "
+                    "count from 0: it seems to count from 1; write its indices anew, or give --index-base 0 if all "
+                    "sources count from 0"
+                )
 
     def all_notes(self) -> list[str]:
         """Return how sources were read where that was unclear, and which of them are empty."""
@@ -110,7 +155,7 @@ class Reader:
         self.formats.add(format.name)
         if self._options.encode and format.name not in TABLE_FORMATS:
             raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
-        check_form(member.name, format.name, self._options)
+        check_form(member.name, format.name, self._first)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
         options = replace(self._options, chunk_rows=rows, constants=member.constants)
@@ -153,11 +198,28 @@ class Reader:
                 self._note(f"column {name!r} is in the files and in the names of their folders; the files' is read")
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
-            self._journal.zero_based = batch.zero_based
+            self.journal.zero_based = batch.zero_based
         if isinstance(batch.label, int):
             self._options = replace(self._options, label=batch.label)
         if batch.table is not None and self._options.table is None:
             self._options = replace(self._options, table=batch.table.columns)
+            self._label = batch.label
+        elif batch.table is not None:
+            self._check_label(batch, batch.table.columns, member.name)
+
+    def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
+        """Refuse a table whose label is called otherwise than that of the first, unless all others are called alike."""
+        first = self._options.table
+        given = self._options.label is not None or columns is first
+        if first is None or given or not isinstance(self._label, str) or not isinstance(batch.label, str):
+            return
+        features = {columns.names[position] for position in columns.features}
+        lacking = [first.names[i] for i in first.features if first.names[i] not in features]
+        if self._label not in columns.names and lacking:
+            raise DatasetError(
+                f"{source} has no column {self._label!r}, which is the label of the sources before it, and with "
+                f"{batch.label!r} as its label it has no feature {lacking[0]!r}; name its columns as theirs"
+            )
 
 
 def _is_blank(member: Member) -> bool:

@@ -10,6 +10,8 @@ from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
 
+SVMLIGHT = "svmlight"
+
 
 def rows_between(batch: Batch, first: int, last: int) -> Batch:
     """Return rows `first` to `last` of `batch`."""
@@ -20,13 +22,16 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter or decimal mark for a source whose format has none to choose.
+    """Refuse a header, delimiter, decimal mark or index base for a source whose format has none to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read;
+        when it is not SVMlight text and they say where its indices begin.
     """
+    if options.zero_based is not None and format != SVMLIGHT:
+        raise FormatError(source, f"is {format} and has no indices to count; leave --index-base out")
     if format in ("csv", "tsv"):
         return
     if options.header is not None:
