@@ -177,6 +177,9 @@ class Manifest(_Entry):
         Names of the columns, where the source has them.
     table : TableEntry, optional
         Of tables: their columns. Not kept before format version 3.
+    rounded : tuple of str, optional
+        Of arrays: columns of whole numbers of which some are so large that float64 may have rounded
+        them, ``x0`` for the first of columns without names; None where there are none.
     checksum : str, optional
         SHA-256 of everything else in the file, from format version 3 on; see `to_json`.
     """
@@ -198,6 +201,7 @@ class Manifest(_Entry):
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     table: TableEntry | None = Field(default=None, exclude_if=_absent)
+    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     splits: dict[str, SplitEntry]
     sources: tuple[SourceEntry, ...]
     order: str = ORDER

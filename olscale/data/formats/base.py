@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -50,7 +50,7 @@ class Batch:
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
-        Whether the table was read as one without a label; targets are then zeros.
+        Whether the source was read as one without labels; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
@@ -107,9 +107,13 @@ class ReadOptions:
     table : TableColumns, optional
         Columns of the source before, whose decisions hold for this one too.
     labelled : bool
-        Whether a column of a table is the target; else all are features.
+        Whether a column of a table is the target; else all are features. Also whether targets are
+        read from files of arrays.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+    arrays : mapping of str to str, optional
+        ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
+        `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
     """
 
     chunk_rows: int = 8192
@@ -124,6 +128,7 @@ class ReadOptions:
     table: TableColumns | None = None
     labelled: bool = True
     delimiter: str | None = None
+    arrays: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -180,7 +185,7 @@ def split_fragment(source: str) -> tuple[str, str | None]:
 def batches_of_arrays(
     source: str,
     X: NDArray[Any],
-    y: NDArray[Any] | list[str],
+    y: NDArray[Any] | list[str] | None,
     options: ReadOptions,
     feature_names: tuple[str, ...] | None = None,
 ) -> Iterator[Batch]:
@@ -193,7 +198,7 @@ def batches_of_arrays(
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
     y : ndarray of shape (rows,) or (rows, targets), or list of str
-        Targets, numbers or text; several of a row are called y0, y1, ...
+        Targets, numbers or text; several of a row are called y0, y1, ... None where there are none.
     options : ReadOptions
         Only `chunk_rows` is used.
     feature_names : tuple of str, optional
@@ -204,11 +209,14 @@ def batches_of_arrays(
     FormatError
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
-    several = _target_names(y, len(X))
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
             source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
         )
+    unlabelled = y is None
+    if y is None:
+        y = np.zeros(len(X))
+    several = _target_names(y, len(X))
     target = y if isinstance(y, list) else _target(source, y, bool(several))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
@@ -220,7 +228,14 @@ def batches_of_arrays(
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
-        yield Batch(rows, target[part], columns, feature_names, targets=several)
+        yield Batch(
+            rows,
+            target[part],
+            columns,
+            feature_names,
+            unlabelled=unlabelled,
+            targets=several,
+        )
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:

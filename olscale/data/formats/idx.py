@@ -44,29 +44,36 @@ class IdxFormat:
         FormatError
             When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
         """
-        labels_source = _labels_beside(source)
-        with open_source(labels_source) as stream:
-            shape, dtype = _header(labels_source, stream)
-            if len(shape) != 1:
-                raise FormatError(labels_source, f"holds an array of shape {shape}, expected one label per row")
-            labels = _rows(labels_source, stream, shape, dtype, shape[0])
+        labels = _labels(source) if options.labelled else None
         with open_source(source) as stream:
             shape, dtype = _header(source, stream)
             if len(shape) < 2:
                 raise FormatError(
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
-            if shape[0] != len(labels):
-                raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
+            if labels is not None and shape[0] != len(labels):
+                problem = f"holds {shape[0]} rows but {_labels_beside(source)} holds {len(labels)} labels"
+                raise FormatError(source, problem)
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
             most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
-                yield from batches_of_arrays(source, X, labels[start : start + rows], options)
+                y = None if labels is None else labels[start : start + rows]
+                yield from batches_of_arrays(source, X, y, options)
             if stream.read(1):
                 raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
+
+
+def _labels(source: str) -> NDArray[Any]:
+    """Return the labels of the images `source`, from the file beside it."""
+    beside = _labels_beside(source)
+    with open_source(beside) as stream:
+        shape, dtype = _header(beside, stream)
+        if len(shape) != 1:
+            raise FormatError(beside, f"holds an array of shape {shape}, expected one label per row")
+        return _rows(beside, stream, shape, dtype, shape[0])
 
 
 def _labels_beside(source: str) -> str:

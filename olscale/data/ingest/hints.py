@@ -33,7 +33,8 @@ def column_hints(manifest: Manifest) -> list[str]:
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]
     if table is None:
-        return found
+        cure = "take them out of the array"
+        return [*found, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
     return [*found, *_of_text(manifest), *_of_numbers(table)]
 
 
@@ -82,7 +83,9 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
         numbers, looks = sum(is_number(value, mark) for value in found), look_of(_pointed(found, mark), asks)
         points, word = _points(found, mark), _word_among(found, mark)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
-            also = f" (--segments {listed_columns([column])} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
+            also = ""
+            if _SEGMENT * len(found) <= rows:
+                also = f" (--segments {listed_columns([column])} shows the error in each)"
             encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
@@ -133,13 +136,17 @@ def _of_numbers(table: TableEntry) -> Iterator[str]:
         yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {listed_columns([column])}"
     for column in rounded:
         if column not in table.growing:
-            yield (
-                f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
-                f"now; if they are identifiers: --drop {listed_columns([column])}"
-            )
+            yield _rounded_hint(column, f"--drop {listed_columns([column])}")
     for column in table.distinct:
         if column not in rounded:
             yield (
                 f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
                 f"--drop {listed_columns([column])}"
             )
+
+
+def _rounded_hint(column: str, cure: str) -> str:
+    return (
+        f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
+        f"now; if they are identifiers: {cure}"
+    )

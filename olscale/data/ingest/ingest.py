@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,6 +14,7 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
+from olscale.data.formats.array_names import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
@@ -52,6 +53,7 @@ def ingest(
     encode: str | Sequence[str] = (),
     header: bool | None = None,
     delimiter: str | None = None,
+    arrays: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -98,6 +100,9 @@ def ingest(
     delimiter : str, optional
         What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
         out.
+    arrays : str or mapping of str to str, optional
+        Names of the arrays in NPZ and MAT files, where they are not the usual ones: ``"X=train_data,y=train_labels"``;
+        with ``X_test`` and ``y_test`` the same files hold a test split too.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -157,7 +162,14 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
-    later = {"target": target, "novel": novel, "header": header, "delimiter": delimiter}
+    names_of_arrays = None if arrays is None else parse_arrays(arrays)
+    later = {
+        "target": target,
+        "novel": novel,
+        "header": header,
+        "delimiter": delimiter,
+        "arrays": names_of_arrays,
+    }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
@@ -168,7 +180,7 @@ def ingest(
     if train_rows is not None:
         by_split["test"] = by_split["train"]
     elif not by_split["test"]:
-        by_split["test"] = _test_splits_in(by_split["train"], format)
+        by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
     files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
     with (
@@ -191,6 +203,7 @@ def ingest(
             encode=codings,
             header=header,
             delimiter=delimiter,
+            arrays=names_of_arrays,
         )
         reader = Reader(format, first, _spill_folder(directory, stack), journal)
         if train_rows is None:
@@ -236,12 +249,16 @@ def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="olscale-")))
 
 
-def _test_splits_in(train: list[Source], format: str | None) -> list[Source]:
+def _test_splits_in(
+    train: list[Source], format: str | None, arrays: Mapping[str, str] | None
+) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
     return [
         replace(source, path=f"{source.path}#test")
         for source in train
-        if not is_archive(source.path) and "#" not in source.path and "test" in splits_in(source.path, format)
+        if not is_archive(source.path)
+        and "#" not in source.path
+        and (names_test_arrays(arrays) or "test" in splits_in(source.path, format))
     ]
 
 

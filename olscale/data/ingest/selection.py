@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from olscale.compiled.csr import CSR, slice_rows
+from olscale.data.formats.array_names import ARRAY_FORMATS
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
@@ -20,13 +21,16 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter or decimal mark for a source whose format has none to choose.
+    """Refuse a header, delimiter, decimal mark or names of arrays for a format without any to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read,
+        or when it has no arrays and `options` name them.
     """
+    if options.arrays is not None and format not in ARRAY_FORMATS:
+        raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")
     if format in ("csv", "tsv"):
         return
     if options.header is not None:

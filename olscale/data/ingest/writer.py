@@ -171,6 +171,7 @@ class DatasetWriter:
                 "label_names": labels.names,
                 "feature_names": columns.names,
                 "table": self._notes.entry(columns.names),
+                "rounded": self._notes.rounded(columns.width, columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
                 "created_by": f"olscale {__version__}",
