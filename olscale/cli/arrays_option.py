@@ -6,7 +6,9 @@ from olscale.errors import ParameterError
 
 
 def _parsed(
-    context: click.Context, option: click.Parameter, words: str | None
+    context: click.Context,
+    option: click.Parameter,
+    words: str | None,
 ) -> dict[str, str] | None:
     del context, option
     if words is None:

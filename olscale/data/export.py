@@ -50,7 +50,7 @@ def export(
     format : {'svmlight', 'csv', 'npz'}, optional
         Known by the ending of `file` when left out. SVMlight text has one-based indices and leaves zeros out. CSV has
         a header and the label last. NPZ holds ``X_train``, ``y_train`` ...; of sparse rows, one split as
-        `scipy.sparse.load_npz` reads it, with labels ``y``.
+        `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either back.
     progress : callable, optional
         Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
 

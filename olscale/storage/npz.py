@@ -63,7 +63,8 @@ def check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
 
 
 def array_header(
-    arrays: np.lib.npyio.NpzFile, key: str
+    arrays: np.lib.npyio.NpzFile,
+    key: str,
 ) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
     """Return shape and type of an array as its header promises them; None of an unknown version."""
     archive = arrays.zip

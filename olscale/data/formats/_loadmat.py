@@ -18,7 +18,7 @@ import numpy as np
 _SPARE_BYTES, _BYTES_A_BYTE = 1 << 30, 256
 """Memory beside that of the libraries, and for each byte of the file, which may be compressed."""
 _OBJECTS = "None"
-"""What SciPy calls variables of newer classes (string, categorical, table): it overlooks their names."""
+"""What SciPy calls variables of newer classes (string, categorical, table), without their names."""
 _CLASSES = {"MatlabFunction": "function handle", "MatlabObject": "object"}
 
 
@@ -32,11 +32,8 @@ def main() -> None:
     arrays: list[Any] = []
     try:
         variables = loadmat(io.BytesIO(data))
-        matrices = {
-            name: _described(name, variables[name], arrays)
-            for name in variables
-            if not name.startswith("__")
-        }
+        names = [name for name in variables if not name.startswith("__")]
+        matrices = {name: _described(name, variables[name], arrays) for name in names}
         if _OBJECTS in variables:
             del matrices[_OBJECTS]
             matrices |= _objects(data)

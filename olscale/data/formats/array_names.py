@@ -1,4 +1,4 @@
-"""Which arrays of a file are features and targets: by their usual names, or as ``--arrays`` says."""
+"""Which arrays of a file are features and targets: by usual names, or as ``--arrays`` says."""
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -16,7 +16,14 @@ ArrayPair: TypeAlias = tuple[str, str | None]
 ARRAY_FORMATS = ("mat", "npz")
 """Formats whose files hold arrays by name."""
 
-_ROLES = {"x": "X", "y": "y", "x_train": "X", "y_train": "y", "x_test": "X_test", "y_test": "y_test"}
+_ROLES = {
+    "x": "X",
+    "y": "y",
+    "x_train": "X",
+    "y_train": "y",
+    "x_test": "X_test",
+    "y_test": "y_test",
+}
 _EXPECTED = "X=NAME, y=NAME, X_test=NAME or y_test=NAME"
 _LABEL_WORDS = ("label", "target", "class", "gnd", "y")
 _TEST_WORDS = ("test", "valid")
@@ -154,7 +161,9 @@ def _first_in(names: Set[str], pairs: Iterable[ArrayPair]) -> ArrayPair | None:
 
 
 def _pairs(
-    usual: Mapping[str, Sequence[tuple[str, str]]], split: str, options: ReadOptions
+    usual: Mapping[str, Sequence[tuple[str, str]]],
+    split: str,
+    options: ReadOptions,
 ) -> Iterator[ArrayPair]:
     given = options.arrays or {}
     end = "_test" if split == "test" else ""

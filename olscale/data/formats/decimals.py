@@ -64,7 +64,8 @@ def _digits(column: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
 
 
 def _without_end_zeros(
-    digits: NDArray[np.int64], scale: int
+    digits: NDArray[np.int64],
+    scale: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return `digits` and their scales after zeros at the end of large ones are cut off.
 

@@ -52,8 +52,8 @@ class IdxFormat:
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
             if labels is not None and shape[0] != len(labels):
-                problem = f"holds {shape[0]} rows but {_labels_beside(source)} holds {len(labels)} labels"
-                raise FormatError(source, problem)
+                problem = f"{_labels_beside(source)} holds {len(labels)} labels"
+                raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
             most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
@@ -72,7 +72,8 @@ def _labels(source: str) -> NDArray[Any]:
     with open_source(beside) as stream:
         shape, dtype = _header(beside, stream)
         if len(shape) != 1:
-            raise FormatError(beside, f"holds an array of shape {shape}, expected one label per row")
+            problem = f"holds an array of shape {shape}, expected one label per row"
+            raise FormatError(beside, problem)
         return _rows(beside, stream, shape, dtype, shape[0])
 
 

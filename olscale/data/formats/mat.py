@@ -1,9 +1,10 @@
-"""MAT files of MATLAB 5 to 7.2: a matrix of features and a vector of labels.
+"""MAT files of MATLAB 4 to 7.2: a matrix of features and a vector of labels.
 
-Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``; any other with
-`ReadOptions.arrays`, which may also name test arrays, to be read as ``FILE.mat#test``. Sparse matrices are read too,
-and a cell array of matrices with the same rows (views) is read side by side. Labels are numbers, a cell array of text,
-or a matrix of characters, whose rows lose the blanks that fill them up, as ``cellstr`` makes them do.
+Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``;
+any other with `ReadOptions.arrays`, which may also name test arrays, to be read as
+``FILE.mat#test``. Sparse matrices are read too, and a cell array of matrices with the same rows
+(views) is read side by side. Labels are numbers, a cell array of text, or a matrix of characters,
+whose rows lose the blanks that fill them up, as ``cellstr`` makes them do.
 """
 
 import json
@@ -29,15 +30,19 @@ from olscale.data.formats.sparse_arrays import batches_of_sparse
 from olscale.errors import FormatError
 
 _NAMES = {
-    "train": (("X", "Y"), ("X", "y"), ("x", "y"), ("fea", "gnd"), ("data", "labels"), ("data", "target")),
+    "train": (
+        ("X", "Y"),
+        ("X", "y"),
+        ("x", "y"),
+        ("fea", "gnd"),
+        ("data", "labels"),
+        ("data", "target"),
+    ),
     "test": (("X_test", "y_test"),),
 }
 _FILL = " \0\t\n\v\f\r"
 """White space at a row's end that ``cellstr`` takes away."""
-_CURE = (
-    "save the features as a matrix of real numbers, and labels as numbers or text: "
-    "in MATLAB table2array(T), cellstr(y)"
-)
+_CURE = "save a matrix of real numbers, and labels as numbers or text (table2array(T), cellstr(y))"
 _TOO_NEW = b"MATLAB 7.3"
 _COPY_BYTES = 1 << 17
 
@@ -53,7 +58,7 @@ class MatFormat:
         return head.startswith(b"MATLAB 5.0 MAT-file")
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: a test split is read where `ReadOptions.arrays` names its arrays."""
+        """Return ``("train",)``: a test split is read only where `ReadOptions.arrays` names it."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -70,7 +75,8 @@ class MatFormat:
         features, targets = choose_arrays(source, held, _NAMES, options, split)
         for name in (features, targets):
             if name is not None and isinstance(variables[name], Other):
-                raise FormatError(source, f"its {_held(name, variables[name])} cannot be read; {_CURE}")
+                problem = f"its {_held(name, variables[name])} cannot be read; {_CURE}"
+                raise FormatError(source, problem)
         X = variables[features]
         y = None if targets is None else _labels(source, targets, variables[targets], X.shape)
         if isinstance(X, np.ndarray):
@@ -95,15 +101,16 @@ class Other:
 
 
 def _held(name: str, variable: Any) -> HeldArray:
-    return HeldArray(name, tuple(variable.shape), variable.what if isinstance(variable, Other) else "")
+    other = variable.what if isinstance(variable, Other) else ""
+    return HeldArray(name, tuple(variable.shape), other)
 
 
 def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return the targets of features of that `shape`."""
     if not isinstance(y, np.ndarray):
         if math.prod(y.shape) > max(shape):
-            problem = f"its targets {name} are a sparse matrix of shape {y.shape}, expected one per row"
-            raise FormatError(source, problem)
+            problem = f"its targets {name} are a sparse matrix of shape {y.shape}"
+            raise FormatError(source, f"{problem}, expected one per row")
         y = y.toarray()
     if y.dtype == object:
         return np.array([_text(source, name, cell) for cell in y.reshape(-1)])

@@ -1,9 +1,10 @@
 """NPZ: arrays stored by `numpy.savez`, or a sparse matrix by `scipy.sparse.save_npz`.
 
-Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras writes them;
-``X, y``; ``x, y``; ``data, target``; any other with `ReadOptions.arrays`. ``FILE.npz`` and ``FILE.npz#train`` read the
-training rows, ``FILE.npz#test`` the test rows; a file that holds test rows alone needs no ``#test``. A sparse matrix is
-called ``X``, and its labels are an array ``y`` in the same archive. Pickled objects are never loaded.
+Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras
+writes them; ``X, y``; ``x, y``; ``data, target``; any other with `ReadOptions.arrays`. ``FILE.npz``
+and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the test rows; a file that holds
+test rows alone needs no ``#test``. A sparse matrix is called ``X``, and its labels are an array
+``y`` in the same archive. Pickled objects are never loaded.
 """
 
 from collections.abc import Iterator, Mapping
@@ -75,9 +76,7 @@ class NpzFormat:
             yield from batches_of_sparse(source, X, y, options)
 
 
-def _held(
-    source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]
-) -> list[HeldArray]:
+def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) -> list[HeldArray]:
     """Return what an archive holds; the members of a sparse matrix are one array."""
     held = [_held_array(arrays, name) for name in arrays.files if name not in sparse]
     if sparse:
@@ -118,8 +117,8 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
 def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     if _held_array(arrays, key).other == _OBJECTS:
         cure = "save it as numbers (astype(float)) or text (astype(str))"
-        problem = f"its array {key} cannot be read: it holds Python objects, which may run code; {cure}"
-        raise FormatError(source, problem)
+        problem = f"its array {key} cannot be read: it holds Python objects, which may run code"
+        raise FormatError(source, f"{problem}; {cure}")
     try:
         check_size(arrays, key)
         array = arrays[key]

@@ -82,21 +82,21 @@ def _is_text(type: Any) -> bool:
     from pyarrow import types
 
     value = _value_type(type)
-    return bool(
-        types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
-    )
+    is_text = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_kind(value) for is_kind in is_text)
 
 
 def _is_number(value: Any) -> bool:
     from pyarrow import types
 
-    return bool(
-        types.is_integer(value)
-        or types.is_floating(value)
-        or types.is_boolean(value)
-        or types.is_decimal(value)
-        or types.is_null(value)
+    is_number = (
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+        types.is_decimal,
+        types.is_null,
     )
+    return any(is_kind(value) for is_kind in is_number)
 
 
 def _value_type(type: Any) -> Any:

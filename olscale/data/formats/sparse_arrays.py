@@ -22,7 +22,10 @@ _MOST_COLUMNS = 2**31 - 1
 
 
 def batches_of_sparse(
-    source: str, X: Any, y: NDArray[Any] | list[str] | None, options: ReadOptions
+    source: str,
+    X: Any,
+    y: NDArray[Any] | list[str] | None,
+    options: ReadOptions,
 ) -> Iterator[Batch]:
     """Yield a sparse matrix and its targets as batches.
 
@@ -59,9 +62,7 @@ def batches_of_sparse(
         span = slice(bounds[0], bounds[-1])
         values = X.data[span].astype(np.float64)
         csr = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), values)
-        yield Batch(
-            csr, part.target, columns, unlabelled=part.unlabelled, targets=part.targets
-        )
+        yield Batch(csr, part.target, columns, unlabelled=part.unlabelled, targets=part.targets)
 
 
 def sparse_members(names: Mapping[str, Any] | list[str]) -> tuple[str, ...]:
@@ -93,7 +94,8 @@ def sparse_matrix(source: str, members: Mapping[str, NDArray[Any]]) -> Any:
 
     format, data = _word(members["format"]), members["data"]
     if format not in _MEMBERS:
-        raise FormatError(source, f"its sparse matrix is {format!r}, expected {', '.join(_MEMBERS)}")
+        problem = f"its sparse matrix is {format!r}, expected {', '.join(_MEMBERS)}"
+        raise FormatError(source, problem)
     if data.dtype.kind not in "buif":
         raise FormatError(source, f"its sparse matrix holds {data.dtype}, expected numbers")
     try:

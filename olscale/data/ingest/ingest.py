@@ -101,8 +101,9 @@ def ingest(
         What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
         out.
     arrays : str or mapping of str to str, optional
-        Names of the arrays in NPZ and MAT files, where they are not the usual ones: ``"X=train_data,y=train_labels"``;
-        with ``X_test`` and ``y_test`` the same files hold a test split too.
+        Names of the arrays in NPZ and MAT files, where they are not the usual ones:
+        ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
+        split too.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -250,7 +251,9 @@ def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
 
 
 def _test_splits_in(
-    train: list[Source], format: str | None, arrays: Mapping[str, str] | None
+    train: list[Source],
+    format: str | None,
+    arrays: Mapping[str, str] | None,
 ) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
     return [

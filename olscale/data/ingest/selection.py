@@ -21,13 +21,13 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter, decimal mark or names of arrays for a format without any to choose.
+    """Refuse a header, delimiter, decimal mark or names of arrays where there are none to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read,
-        or when it has no arrays and `options` name them.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its
+        numbers are to be read, or when it has no arrays and `options` name them.
     """
     if options.arrays is not None and format not in ARRAY_FORMATS:
         raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")

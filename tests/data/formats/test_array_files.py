@@ -25,7 +25,22 @@ from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 from tests.fuzz.arrays import ForkedReader
 
-NUMBERS = ["?", "u1", "i1", "<u2", ">i2", "<i4", ">u4", "<i8", ">i8", "<u8", "f2", "<f4", ">f8", "<f8"]
+NUMBERS = [
+    "?",
+    "u1",
+    "i1",
+    "<u2",
+    ">i2",
+    "<i4",
+    ">u4",
+    "<i8",
+    ">i8",
+    "<u8",
+    "f2",
+    "<f4",
+    ">f8",
+    "<f8",
+]
 ROUNDED = "holds whole numbers from 2\\^53 on"
 
 
@@ -85,7 +100,11 @@ def test_arrays_of_numpy_read_back(
     assert list(batch.target) == expected
 
 
-@given(data=st.data(), dtype=st.sampled_from(["?", "u1", "i2", "i8", "f4", "f8"]), version=st.sampled_from("45"))
+@given(
+    data=st.data(),
+    dtype=st.sampled_from(["?", "u1", "i2", "i8", "f4", "f8"]),
+    version=st.sampled_from("45"),
+)
 @settings(max_examples=25, deadline=None)
 def test_matrices_that_scipy_writes_read_back(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, dtype: str, version: str
@@ -139,7 +158,9 @@ def test_sparse_matrices_that_scipy_writes_read_back(
     ],
 )
 def test_sparse_members_that_do_not_fit_are_refused(
-    tmp_path: Path, change: dict[str, Any], problem: str
+    tmp_path: Path,
+    change: dict[str, Any],
+    problem: str,
 ) -> None:
     sound = {
         "indptr": [0, 1, 2],
@@ -177,7 +198,10 @@ def test_sparse_rows_come_back_through_npz(tmp_path: Path, targets: str) -> None
     for split in made.splits:
         export(made, tmp_path / f"{split}-out.npz", split=split)
     again = ingest(
-        tmp_path / "train-out.npz", tmp_path / "again", test=tmp_path / "test-out.npz", target=target
+        tmp_path / "train-out.npz",
+        tmp_path / "again",
+        test=tmp_path / "test-out.npz",
+        target=target,
     )
     assert again.fingerprint == made.fingerprint
     assert again.manifest.label_names == made.manifest.label_names
@@ -206,7 +230,10 @@ def test_a_split_of_dense_rows_comes_back_through_npz(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("suffix", ["npz", "mat"])
 def test_whole_numbers_that_are_rounded_are_warned_of(
-    tmp_path: Path, ids: Any, warned: bool, suffix: str
+    tmp_path: Path,
+    ids: Any,
+    warned: bool,
+    suffix: str,
 ) -> None:
     X = np.hstack([np.array([[1], [2], [4]], dtype=ids.dtype), ids])
     path = tmp_path / f"t.{suffix}"
@@ -232,16 +259,24 @@ def test_numbers_that_are_rounded_in_the_test_split_are_warned_of(tmp_path: Path
 @pytest.mark.parametrize(
     ("array", "problem"),
     [
-        (np.array([["a"], [None]], dtype=object), "its array X cannot be read: it holds Python objects"),
+        (
+            np.array([["a"], [None]], dtype=object),
+            "its array X cannot be read: it holds Python objects",
+        ),
         (np.array(3.0), r"features are float64 of shape \(\)"),
         (np.zeros(2, dtype=[("a", "f8"), ("b", "f8")]), "features are .*'a'"),
-        (np.array([["2020-01-01"], ["2021-01-01"]], dtype="M8[D]"), r"features are datetime64\[D\]"),
+        (
+            np.array([["2020-01-01"], ["2021-01-01"]], dtype="M8[D]"),
+            r"features are datetime64\[D\]",
+        ),
         (np.array([[1j], [2]]), "features are complex128"),
         (np.array([["a"], ["b"]]), "features are <U1"),
     ],
 )
 def test_arrays_that_are_no_features_are_refused_by_name(
-    tmp_path: Path, array: Any, problem: str
+    tmp_path: Path,
+    array: Any,
+    problem: str,
 ) -> None:
     np.savez(tmp_path / "t.npz", X=array, y=[0, 1])
     with pytest.raises(FormatError, match=problem):
@@ -261,7 +296,9 @@ def write_mat(path: Path, variables: dict[str, Any], more: bytes = b"") -> Path:
     return path
 
 
-def test_the_blanks_that_fill_up_a_matrix_of_characters_are_no_part_of_labels(tmp_path: Path) -> None:
+def test_the_blanks_that_fill_up_a_matrix_of_characters_are_no_part_of_labels(
+    tmp_path: Path,
+) -> None:
     """As in MATLAB, whose ``cellstr`` takes white space away at the end, but not what is no filling."""
     rows = ["ab  ", "b\t  ", " c  ", "    ", "d\xa0  "]
     path = write_mat(tmp_path / "t.mat", {"X": np.eye(5), "Y": np.array(rows)})
@@ -302,7 +339,11 @@ def test_variables_that_are_not_used_may_be_anything(tmp_path: Path, what: str) 
         ("a struct", r"its X \(1, 1\) struct cannot be read; save the features as a matrix"),
     ],
 )
-def test_a_variable_that_is_no_matrix_is_refused_by_name(tmp_path: Path, what: str, told: str) -> None:
+def test_a_variable_that_is_no_matrix_is_refused_by_name(
+    tmp_path: Path,
+    what: str,
+    told: str,
+) -> None:
     path = write_mat(tmp_path / "t.mat", {"X": UNUSED[what], "Y": [[1]]})
     with pytest.raises(FormatError, match=told):
         read(path)

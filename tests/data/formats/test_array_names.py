@@ -62,7 +62,8 @@ def test_arrays_have_the_names_that_are_given(tmp_path: Path, suffix: str, given
 
 @pytest.mark.parametrize("suffix", ["mat", "npz"])
 def test_arrays_of_other_names_are_listed_with_the_option_that_reads_them(
-    tmp_path: Path, suffix: str
+    tmp_path: Path,
+    suffix: str,
 ) -> None:
     source = write(tmp_path / f"t.{suffix}", {"note": np.array(["a", "b"]), **ARRAYS})
     with pytest.raises(FormatError) as caught:

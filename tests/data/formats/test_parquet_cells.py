@@ -156,29 +156,41 @@ FILES = [
 ]
 
 
+def refusal_of(path: Path) -> str:
+    """Return what is said where a file is refused; nothing where it is read."""
+    try:
+        list(find_format(str(path)).read(str(path), ReadOptions()))
+    except FormatError as refusal:
+        return str(refusal)
+    return ""
+
+
+def rows_of(path: Path) -> list[tuple[bytes, list[float]]]:
+    """Return features and labels of a file of four features, batch by batch."""
+    batches = find_format(str(path)).read(str(path), ReadOptions())
+    return [(to_dense(batch.X, 4).tobytes(), list(batch.target)) for batch in batches]
+
+
 @given(which=st.sampled_from(range(len(FILES))), place=st.integers(0), bit=st.integers(0, 7))
 @example(which=1, place=1000, bit=0)
-@settings(max_examples=30, deadline=None)
+@example(which=0, place=1, bit=1)
+@settings(max_examples=40, deadline=None)
 def test_a_flipped_bit_in_a_page_is_found(
     tmp_path_factory: pytest.TempPathFactory, which: int, place: int, bit: int
 ) -> None:
-    """Either the file is refused, or the bit was one that says nothing of the rows: all are right."""
+    """Either the file is refused, or the bit is one that says nothing of the rows: all are right."""
+    folder = tmp_path_factory.mktemp("t")
     content = bytearray(FILES[which])
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     content[4 + place % (footer - 4)] ^= 1 << bit
-    path = tmp_path_factory.mktemp("t") / "t.parquet"
-    path.write_bytes(FILES[which])
-    expected = list(find_format(str(path)).read(str(path), ReadOptions()))
-    path.write_bytes(content)
-    try:
-        batches = list(find_format(str(path)).read(str(path), ReadOptions()))
-    except FormatError as refusal:
-        assert "damaged" in str(refusal)
-        assert "\n" not in str(refusal)
-        return
-    for batch, right in zip(batches, expected, strict=True):
-        assert to_dense(batch.X, 4).tobytes() == to_dense(right.X, 4).tobytes()
-        assert (np.asarray(batch.target) == np.asarray(right.target)).all()
+    (folder / "t.parquet").write_bytes(content)
+    refusal = refusal_of(folder / "t.parquet")
+    assert "\n" not in refusal
+    if refusal:
+        assert "damaged" in refusal
+    else:
+        (folder / "sound.parquet").write_bytes(FILES[which])
+        assert rows_of(folder / "t.parquet") == rows_of(folder / "sound.parquet")
 
 
 def test_a_page_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ def test_whole_numbers_that_may_be_rounded_are_warned_of(tmp_path: Path) -> None
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.filterwarnings("ignore:Feather V1:DeprecationWarning")
 def test_an_arrow_file_that_is_called_parquet_is_refused_by_name(
-    tmp_path: Path, version: int
+    tmp_path: Path,
+    version: int,
 ) -> None:
     path = tmp_path / "t.parquet"
     feather.write_feather(pa.table({"a": [1], "y": [0]}), path, version=version)
