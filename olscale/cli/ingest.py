@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.arrays_option import arrays_option
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
@@ -104,6 +105,7 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     callback=delimiter_option,
     help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
 )
+@arrays_option
 @click.option(
     "--index-base",
     type=click.Choice(["0", "1"]),
@@ -133,6 +135,7 @@ def ingest(
     header: bool | None,
     delimiter: str | None,
     index_base: str | None,
+    arrays: dict[str, str] | None,
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
@@ -164,6 +167,7 @@ def ingest(
             header=header,
             delimiter=delimiter,
             index_base=None if index_base is None else int(index_base),
+            arrays=arrays,
             train_rows=train_rows,
             progress=progress,
             note=notes.append,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olscale.cli.arrays_option import arrays_option
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
@@ -44,6 +45,8 @@ from olscale.cli.say import say
     default="ignore",
     help="Whether values and indices that the model never met count as none, the default, or end the command.",
 )
+@arrays_option
+@click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
 @click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
 def predict(
     model: str,
@@ -58,6 +61,7 @@ def predict(
     decimal: str | None,
     header: bool | None,
     delimiter: str | None,
+    arrays: dict[str, str] | None,
     index_base: str | None,
     keep: tuple[str, ...],
     unknown: str,
@@ -86,6 +90,7 @@ def predict(
         zero_based=zero_based,
         header=header,
         delimiter=delimiter,
+        arrays=arrays,
     )
     rows = ModelSource(
         loaded.about.columns,

@@ -50,7 +50,8 @@ def export(
     format : {'svmlight', 'csv', 'npz'}, optional
         Known by the ending of `file` when left out. SVMlight text leaves zeros out, and its indices count from 1, or from 0
         where those of the dataset's sources did. CSV has a header and the label last. NPZ holds ``X_train``, ``y_train``
-        ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``.
+        ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either
+        back.
     progress : callable, optional
         Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
 

@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -109,7 +109,8 @@ class ReadOptions:
     table : TableColumns, optional
         Columns of the source before, whose decisions hold for this one too.
     labelled : bool
-        Whether a column of a table is the target; else all are features.
+        Whether a column of a table is the target; else all are features. Also whether targets are
+        read from files of arrays.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
     labels_needed : bool
@@ -122,6 +123,9 @@ class ReadOptions:
         has them. Of columns that are left out the cells are text, as they are written.
     constants : tuple of Constant
         Columns that the names of folders say; a format of tables adds those that it lacks.
+    arrays : mapping of str to str, optional
+        ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
+        `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
     """
 
     chunk_rows: int = 8192
@@ -140,6 +144,7 @@ class ReadOptions:
     drop_if_there: tuple[str, ...] = ()
     carry: tuple[str, ...] = ()
     constants: tuple[Constant, ...] = ()
+    arrays: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -238,14 +243,14 @@ def batches_of_arrays(
     FormatError
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
-    unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
-    if y is None or unlabelled:
-        y = np.zeros(X.shape[:1])
-    several = _target_names(y, len(X))
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
             source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
         )
+    unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
+    if y is None or unlabelled:
+        y = np.zeros(len(X))
+    several = _target_names(y, len(X))
     target = y if isinstance(y, list) else _target(source, y, bool(several))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
@@ -257,7 +262,14 @@ def batches_of_arrays(
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
-        yield Batch(rows, target[part], columns, feature_names, unlabelled=unlabelled, targets=several)
+        yield Batch(
+            rows,
+            target[part],
+            columns,
+            feature_names,
+            unlabelled=unlabelled,
+            targets=several,
+        )
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:

@@ -44,8 +44,9 @@ class IdxFormat:
         FormatError
             When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
         """
-        labels_source = _labels_beside(source, needed=options.labels_needed)
-        labels = None if labels_source is None else _labels(labels_source)
+        labels = None
+        if options.labelled:
+            labels = _labels(source, needed=options.labels_needed)
         with open_source(source) as stream:
             shape, dtype = _header(source, stream)
             if len(shape) < 2:
@@ -53,25 +54,31 @@ class IdxFormat:
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
             if labels is not None and shape[0] != len(labels):
-                raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
+                problem = f"its file of labels holds {len(labels)}"
+                raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
             most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
-                part = None if labels is None else labels[start : start + rows]
-                yield from batches_of_arrays(source, X, part, options)
+                y = None if labels is None else labels[start : start + rows]
+                yield from batches_of_arrays(source, X, y, options)
             if stream.read(1):
                 raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
 
 
-def _labels(source: str) -> NDArray[Any]:
-    with open_source(source) as stream:
-        shape, dtype = _header(source, stream)
+def _labels(source: str, *, needed: bool) -> NDArray[Any] | None:
+    """Return the labels of the images `source`; None where there are none and they are not needed."""
+    labels = _labels_beside(source, needed=needed)
+    if labels is None:
+        return None
+    with open_source(labels) as stream:
+        shape, dtype = _header(labels, stream)
         if len(shape) != 1:
-            raise FormatError(source, f"holds an array of shape {shape}, expected one label per row")
-        return _rows(source, stream, shape, dtype, shape[0])
+            problem = f"holds an array of shape {shape}, expected one label per row"
+            raise FormatError(labels, problem)
+        return _rows(labels, stream, shape, dtype, shape[0])
 
 
 def _labels_beside(source: str, *, needed: bool) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -264,6 +265,20 @@ def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...
     """
     places = {name: position for position, name in enumerate(names)}
     return tuple(dict.fromkeys(places[name] for name in wanted if name in places))
+
+
+def listed_columns(names: Iterable[str]) -> str:
+    """Return `names` as ``--drop`` takes them in a shell.
+
+    Examples
+    --------
+    >>> print(listed_columns(["id", "a,b", "day"]), listed_columns(["id"]))
+    'id,"a,b",day' id
+    """
+    words = [f'"{name}"' if "," in name else name for name in names]
+    if len(words) == 1 and re.fullmatch(r"[\w.:/@%+-]+", words[0]):
+        return words[0]
+    return "'" + ",".join(words).replace("'", "'\\''") + "'"
 
 
 def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:

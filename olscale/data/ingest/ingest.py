@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,6 +14,7 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
+from olscale.data.formats.array_names import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
@@ -54,6 +55,7 @@ def ingest(
     header: bool | None = None,
     delimiter: str | None = None,
     index_base: int | None = None,
+    arrays: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -103,6 +105,10 @@ def ingest(
         out.
     index_base : {0, 1}, optional
         First index of SVMlight text. When left out it is 0 where any of the rows has an index 0, else 1.
+    arrays : str or mapping of str to str, optional
+        Names of the arrays in NPZ and MAT files, where they are not the usual ones:
+        ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
+        split too.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -164,12 +170,14 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
+    names_of_arrays = None if arrays is None else parse_arrays(arrays)
     later = {
         "target": target,
         "novel": novel,
         "header": header,
         "delimiter": delimiter,
         "index_base": index_base,
+        "arrays": names_of_arrays,
     }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
@@ -182,7 +190,7 @@ def ingest(
     if train_rows is not None:
         by_split["test"] = by_split["train"]
     elif not by_split["test"]:
-        by_split["test"] = _test_splits_in(by_split["train"], format)
+        by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
     files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
     with (
@@ -203,6 +211,7 @@ def ingest(
             header=header,
             delimiter=delimiter,
             zero_based=None if index_base is None else index_base == 0,
+            arrays=names_of_arrays,
         )
 
         def build(reader: Reader) -> None:
@@ -275,12 +284,18 @@ def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="olscale-")))
 
 
-def _test_splits_in(train: list[Source], format: str | None) -> list[Source]:
+def _test_splits_in(
+    train: list[Source],
+    format: str | None,
+    arrays: Mapping[str, str] | None,
+) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
     return [
         replace(source, path=f"{source.path}#test")
         for source in train
-        if not is_archive(source.path) and "#" not in source.path and "test" in splits_in(source.path, format)
+        if not is_archive(source.path)
+        and "#" not in source.path
+        and (names_test_arrays(arrays) or "test" in splits_in(source.path, format))
     ]
 
 

@@ -175,6 +175,7 @@ class DatasetWriter:
                 "feature_names": columns.names,
                 "table": self._notes.entry(columns.names),
                 "index_base": None if self._zero_based is None else int(not self._zero_based),
+                "rounded": self._notes.rounded(columns.width, columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
                 "created_by": f"olscale {__version__}",
