@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from olscale.analysis.bayesian import signed_rank
 from olscale.analysis.compare import compare
@@ -92,6 +94,29 @@ def test_differences_that_are_equal_but_for_rounding_share_a_rank() -> None:
     step = differences_of(np.array([0.3, 0.8, 0.5]), np.array([0.1, 0.6, 0.5]))
     assert step[0] == step[1]
     assert step[2] == 0
+
+
+def test_scales_of_data_sets_make_no_ties() -> None:
+    """Beside figures of a hundred thousand, a difference of a third of 2e-8 is none of rounding: pairs agree with ranks."""
+    figures = np.array([[1e5, 1.1e5]] * 3 + [[2e-8, 3e-8]] * 6) * np.linspace(1, 2, 9)[:, None]
+    outcome = compare(figures, ["a", "b"], list("123456789"))
+    [pair] = outcome.pairs
+    assert (outcome.mean_ranks.tolist(), pair.wins, pair.ties, pair.p) == ([1.0, 2.0], 9, 0, 2**-8)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 3e-12), st.integers(-12, 12)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_pairs_tie_where_ranks_do(rows: list[tuple[float, float, int]]) -> None:
+    """Whatever the scale of the other data sets is, and however near two figures are."""
+    figures = np.array([[value, value + step] for value, step, _ in rows])
+    figures *= 10.0 ** np.array([[exponent] for *_, exponent in rows])
+    tied = rank(figures)[:, 0] == 1.5
+    assert (differences_of(figures[:, 0], figures[:, 1]) == 0).tolist() == tied.tolist()
 
 
 def test_figures_that_are_equal_but_for_rounding_share_a_rank() -> None:
