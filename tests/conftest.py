@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -134,8 +135,6 @@ def small_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str
 
     The sets: ``ring`` (train and test file in the mirror), ``gone`` (absent), ``lost`` (its file is nowhere).
     """
-    import hashlib
-
     from olscale.data.catalogue.entries import CatalogueEntry
 
     monkeypatch.setenv("OLSCALE_DATA", str(tmp_path / "mirror"))
@@ -189,14 +188,16 @@ def make_record() -> Callable[..., Any]:
         permutation: int | None = 0,
         transforms: tuple[str, ...] = (),
         version: int = 1,
-        fingerprint: str = "f" * 64,
+        fingerprint: str | None = None,
         **rest: Any,
     ) -> Record:
+        # Data sets of unlike names differ in their content, where a test does not say otherwise.
+        content = fingerprint or hashlib.sha256(dataset.encode()).hexdigest()
         protocol = (
             {"order": "time"} if permutation is None else {"order": "permuted", "seed": 0, "permutation": permutation}
         )
         run = {
-            "dataset": {"name": dataset, "fingerprint": fingerprint},
+            "dataset": {"name": dataset, "fingerprint": content},
             "transforms": list(transforms),
             "learner": {"name": learner, "version": version, "params": params or {}},
             "protocol": protocol,
