@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 
@@ -14,8 +15,19 @@ from tests.cli.command import run
 SHIFTS = {"arow": 0.0, "pa1": 0.02, "perceptron": 0.05}
 
 
+@pytest.fixture(scope="module")
+def make_run(make_record):
+    """Return a maker of records in which data sets of unlike names differ in their content."""
+
+    def make(dataset: str, learner: str, **rest):
+        content = hashlib.sha256(dataset.encode()).hexdigest()
+        return make_record(dataset=dataset, fingerprint=content, learner=learner, params={}, **rest)
+
+    return make
+
+
 @pytest.fixture
-def fill(tmp_path, make_record):
+def fill(tmp_path, make_run):
     """Return what makes a store of three learners on so many data sets, two permutations each.
 
     Some are missing: learners on a data set, or one permutation of theirs.
@@ -32,10 +44,7 @@ def fill(tmp_path, make_record):
                         continue
                     error = 0.1 + shift + 0.01 * number + 0.001 * ((i * 7 + number) % 5)
                     metrics = {"test_error": error, "cumulative_error": error, "model_bytes": 1000.0, "updates": 3.0}
-                    record = make_record(
-                        dataset=f"set-{number}", learner=learner, permutation=i, params={}, metrics=metrics
-                    )
-                    store.write(record)
+                    store.write(make_run(f"set-{number}", learner, permutation=i, metrics=metrics))
         return store
 
     return make
@@ -89,21 +98,21 @@ def test_what_lacks_figures_is_left_out_by_name(fill) -> None:
     assert "Left out for want of figures: set-3 (none of pa1)." in found["notes"]
 
 
-def test_a_data_set_without_the_figure_is_left_out_by_name(fill, make_record) -> None:
+def test_a_data_set_without_the_figure_is_left_out_by_name(fill, make_run) -> None:
     store = fill(7)
     for learner in SHIFTS:
-        store.write(make_record(dataset="untested", learner=learner, params={}, metrics={"cumulative_error": 0.1}))
+        store.write(make_run("untested", learner, metrics={"cumulative_error": 0.1}))
     assert "Left out, having no test error: untested." in run("compare", store.path, "--metric", "test_error").stdout
     assert "untested" in run("compare", store.path, "--metric", "cumulative_error").stdout
 
 
-def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_beside(fill, make_record) -> None:
+def test_the_metric_that_most_data_sets_have_is_taken_and_the_other_stands_beside(fill, make_run) -> None:
     store = fill(2)
     for number in range(5):
         for learner, shift in SHIFTS.items():
             metrics = {"cumulative_error": 0.2 - shift + 0.01 * number}
             for i in range(2):
-                store.write(make_record(f"stream-{number}", learner, {}, permutation=i, metrics=metrics))
+                store.write(make_run(f"stream-{number}", learner, permutation=i, metrics=metrics))
     compared = json.loads(run("compare", store.path, "--format", "json").stdout)
     assert (compared["metric"], len(compared["datasets"])) == ("cumulative_error", 7)
     assert compared["friedman_p"] is not None
@@ -163,10 +172,10 @@ def test_means_of_other_runs_are_marked_and_are_not_called_the_best(fill) -> Non
     }
 
 
-def test_nothing_to_compare_says_what_there_is(tmp_path, make_record) -> None:
+def test_nothing_to_compare_says_what_there_is(tmp_path, make_run) -> None:
     store = open_store(tmp_path / "apart", create=True)
-    store.write(make_record(learner="arow", metrics={"test_error": 0.1}))
-    store.write(make_record(learner="pa1", permutation=None, metrics={"test_error": 0.1}))
+    store.write(make_run("set-0", "arow", metrics={"test_error": 0.1}))
+    store.write(make_run("set-0", "pa1", permutation=None, metrics={"test_error": 0.1}))
     refused = run("compare", store.path)
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
     assert "got arow in permuted order, seed 0; pa1 in time order" in refused.stderr
@@ -176,7 +185,7 @@ MANY = [f"learner-{letter}" for letter in "abcdefghijklmnop"]
 
 
 @pytest.fixture
-def crowd(tmp_path, make_record):
+def crowd(tmp_path, make_run):
     """Return a store of sixteen learners on seven data sets, more than a page shows."""
     store = open_store(tmp_path / "crowd", create=True)
     records = []
@@ -184,7 +193,7 @@ def crowd(tmp_path, make_record):
         for place, learner in enumerate(MANY):
             error = 0.1 + 0.01 * ((place * 5 + number * 3) % 16 + place)
             metrics = {"test_error": error, "cumulative_error": error}
-            records.append(make_record(f"set-{number}", learner, {}, metrics=metrics))
+            records.append(make_run(f"set-{number}", learner, metrics=metrics))
     store.write_together(records)
     return store
 
