@@ -131,27 +131,24 @@ def match_blocks(
     lacking = {dataset: _lacking(has, compared) for dataset, has in presence.items()}
     # A data set that only lacked what learners now left out had is compared after all.
     shared = [dataset for dataset in columns if compared.sum() > 1 and not lacking[dataset].any()]
-    blocks = {
-        dataset: tuple(
-            block
-            for block, common in zip(columns[dataset], presence[dataset][compared].all(axis=0), strict=True)
-            if common
-        )
-        for dataset in shared
-    }
+    blocks = {dataset: _common(columns[dataset], presence[dataset][compared]) for dataset in shared}
+    stays = dict(zip(learners, compared.tolist(), strict=True))
     return MatchedBlocks(
-        tuple(name for name, stays in zip(learners, compared, strict=True) if stays),
-        blocks,
-        {
-            learners[i]: tuple(dataset for dataset in shared if not presence[dataset][i].any())
-            for i in np.flatnonzero(~compared)
+        learners=tuple(name for name in learners if stays[name]),
+        blocks=blocks,
+        learners_left_out={
+            name: tuple(dataset for dataset in shared if not presence[dataset][i].any())
+            for i, name in enumerate(learners)
+            if not stays[name]
         },
-        {
+        datasets_left_out={
             dataset: tuple(learners[i] for i in np.flatnonzero(lacking[dataset]))
             for dataset in columns
             if dataset not in blocks
         },
-        tuple(one for dataset in shared for one in _unmatched(learners, compared, columns[dataset], presence[dataset])),
+        unmatched=tuple(
+            one for dataset in shared for one in _unmatched(learners, compared, columns[dataset], presence[dataset])
+        ),
     )
 
 
@@ -205,6 +202,11 @@ def _lacking(has: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.
     return np.asarray(compared & ~has[:, most_common])
 
 
+def _common(blocks: Sequence[Block], has: NDArray[np.bool_]) -> tuple[Block, ...]:
+    """Return the blocks that all learners have."""
+    return tuple(blocks[j] for j in np.flatnonzero(has.all(axis=0)))
+
+
 def _unmatched(
     learners: Sequence[str], compared: NDArray[np.bool_], blocks: Sequence[Block], has: NDArray[np.bool_]
 ) -> Iterable[Unmatched]:
@@ -216,4 +218,5 @@ def _unmatched(
             own = of_way & has[i]
             if own.any():
                 without = np.flatnonzero(compared & ~has[:, own].all(axis=1))
-                yield Unmatched(learners[i], way, int(own.sum()), tuple(learners[j] for j in without))
+                lacking = tuple(learners[j] for j in without)
+                yield Unmatched(learners[int(i)], way, int(own.sum()), lacking)

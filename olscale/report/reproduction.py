@@ -249,6 +249,9 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
             )
         )
     notes = [f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."]
+    if ranks.left_out:
+        without = (f"{method} (none of {', '.join(datasets)})" for method, datasets in ranks.left_out.items())
+        notes.append(f"Left out for want of figures: {'; '.join(without)}.")
     if ranks.p == ranks.p:
         notes.append(
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "

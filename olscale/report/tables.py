@@ -190,9 +190,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         grid[i][j] = metrics.get(metric)
         entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), metric)
     for j in range(len(columns)):
-        column = [line[j] for line in grid]
-        others = _mark_runs(column, entries, j)
-        _mark_best(metric, column, others, entries, j)
+        cells_of_column = [line[j] for line in grid]
+        others = _mark_runs(cells_of_column, entries, j)
+        _mark_best(metric, cells_of_column, others, entries, j)
 
     labels_of = column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}

@@ -348,9 +348,20 @@ def test_ranks_are_those_of_the_means(store: Store, write: Write) -> None:
     assert (ranks.methods, ranks.datasets) == (("PA", "LOL"), ("ring",))
     assert (ranks.ours, ranks.published, ranks.agreement) == (((1.0,), (2.0,)), ((2.0,), (1.0,)), 0.0)
     assert [entry.mean for entry in rank_table(ranks, "test_error").entries[0]] == ["1.00 (2.00)", "1 (2)"]
+    assert ranks.left_out == {}
     assert rank_methods(cells[:1]) is None
     assert rank_tables(cells[:1]) == []
     assert [table.title for table in rank_tables(cells)] == ["Ranks by test error"]
+
+
+def test_a_method_without_a_rank_is_named(store: Store, write: Write) -> None:
+    write([0.1, 0.1])
+    write([0.2, 0.2], "lol", {})
+    cells = ledger_of(store, experiment(), [published(), published(learner="LOL")])
+    more = [("square", "PA"), ("ring", "NEW"), ("square", "NEW")]
+    ranks = rank_methods([*cells, *(replace(cells[0], published=published(*names)) for names in more)])
+    assert ranks is not None
+    assert (ranks.methods, ranks.left_out) == (("PA", "NEW"), {"LOL": ("square",)})
 
 
 def test_a_figure_after_so_many_rows_is_a_point_of_the_curve_on_the_test_split(
