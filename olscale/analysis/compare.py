@@ -107,7 +107,9 @@ class Comparison:
             column = {name: self.values[:, i] for i, name in enumerate(self.learners)}
             steps = [differences_of(column[pair.a], column[pair.b]) for pair in pairs]
             pairs = [replace(pair, posterior=signed_rank(step, rope)) for pair, step in zip(pairs, steps, strict=True)]
-        cliques = [tuple(name for name in clique if name in names) for clique in self.cliques]
+        shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
+        groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
+        largest = [clique for clique in groups if not any(set(clique) < set(other) for other in groups)]
         return replace(
             self,
             learners=tuple(self.learners[i] for i in places),
@@ -115,7 +117,7 @@ class Comparison:
             ranks=self.ranks[:, places],
             mean_ranks=self.mean_ranks[places],
             pairs=tuple(pairs),
-            cliques=tuple(dict.fromkeys(clique for clique in cliques if len(clique) > 1)),
+            cliques=tuple(largest),
         )
 
     def alike(self) -> tuple[str, ...]:

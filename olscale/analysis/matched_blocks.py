@@ -142,7 +142,7 @@ def match_blocks(
             if not stays[name]
         },
         datasets_left_out={
-            dataset: tuple(learners[i] for i in np.flatnonzero(lacking[dataset]))
+            dataset: tuple(learners[i] for i in np.flatnonzero(lacking[dataset]).tolist())
             for dataset in columns
             if dataset not in blocks
         },
@@ -204,7 +204,7 @@ def _lacking(has: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.
 
 def _common(blocks: Sequence[Block], has: NDArray[np.bool_]) -> tuple[Block, ...]:
     """Return the blocks that all learners have."""
-    return tuple(blocks[j] for j in np.flatnonzero(has.all(axis=0)))
+    return tuple(blocks[j] for j in np.flatnonzero(has.all(axis=0)).tolist())
 
 
 def _unmatched(
@@ -214,9 +214,9 @@ def _unmatched(
     partial = ~has[compared].all(axis=0)
     for way in dict.fromkeys(block.way for block in blocks):
         of_way = partial & np.array([block.way == way for block in blocks])
-        for i in np.flatnonzero(compared):
+        for i in np.flatnonzero(compared).tolist():
             own = of_way & has[i]
             if own.any():
-                without = np.flatnonzero(compared & ~has[:, own].all(axis=1))
+                without = np.flatnonzero(compared & ~has[:, own].all(axis=1)).tolist()
                 lacking = tuple(learners[j] for j in without)
-                yield Unmatched(learners[int(i)], way, int(own.sum()), lacking)
+                yield Unmatched(learners[i], way, int(own.sum()), lacking)

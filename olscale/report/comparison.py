@@ -15,7 +15,7 @@ from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.candidates import Candidates, find_candidates
-from olscale.report.left_out import LeftOut, few, left_out, left_out_notes, unmeasured_notes
+from olscale.report.left_out import LeftOut, few, left_out, left_out_notes, unmeasured_datasets
 from olscale.report.notes import count_notes, partial_notes
 from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
@@ -198,7 +198,8 @@ def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
         notes = [f"{chosen}; by {metric_words(other)} there is nothing to compare."]
     else:
         notes = [f"{chosen}; mean ranks by {metric_words(other)} (of {having[other]}) stand beside."]
-        notes += unmeasured_notes(beside.left_out, other)
+        if unmeasured := unmeasured_datasets(beside.left_out, other):
+            notes.append(f"Left out, having no {metric_words(other)}: {few(unmeasured)}.")
     advice = f"--metric {other} compares by {metric_words(other)}."
     return replace(one, beside=beside, notes=(*notes, *one.notes), advice=(*one.advice, advice))
 

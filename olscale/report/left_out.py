@@ -116,22 +116,22 @@ def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> LeftOut:
 def left_out_notes(entries: Sequence[LeftOut], metric: str) -> list[str]:
     """Return what is left out as sentences below a table."""
     notes = []
-    unmeasured = [one for one in entries if one.dataset and one.reason == _no_metric(metric)]
-    lacking = [one for one in entries if one.transforms is None and one not in unmeasured]
+    unmeasured = unmeasured_datasets(entries, metric)
+    lacking = [one for one in entries if one.transforms is None and one.dataset not in unmeasured]
     if lacking:
         names = "; ".join(f"{one.learner or one.dataset} ({one.reason})" for one in lacking)
         notes.append(f"Left out for want of figures: {names}.")
-    notes += unmeasured_notes(entries, metric)
+    if unmeasured:
+        notes.append(f"Left out, having {_no_metric(metric)}: {', '.join(unmeasured)}.")
     partly = [one for one in entries if one.transforms is not None]
     if partly:
         notes.append(f"Only runs that all learners have are compared; left out: {'; '.join(_partly(partly))}.")
     return notes
 
 
-def unmeasured_notes(entries: Sequence[LeftOut], metric: str) -> list[str]:
-    """Return which data sets have no figure to compare by, as those without a test split have no test error."""
-    names = [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
-    return [f"Left out, having {_no_metric(metric)}: {', '.join(names)}."] if names else []
+def unmeasured_datasets(entries: Sequence[LeftOut], metric: str) -> list[str]:
+    """Return the data sets without a figure to compare by, as those without a test split have no test error."""
+    return [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
 
 
 def _partly(entries: Sequence[LeftOut]) -> list[str]:

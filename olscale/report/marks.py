@@ -41,14 +41,14 @@ def footnotes(marked: Iterable[Iterable[Mark]]) -> tuple[str, ...]:
     Examples
     --------
     >>> footnotes([[runs_mark(3)], [], [runs_mark(4), Mark("c", "of classes.")]])
-    ('(n) is the mean of n runs, not those of the rest of its column, which the best is chosen of.', 'c of classes.')
+    ('(n) is the mean of n runs, not those of the rest of its column, and is not marked as the best.', 'c of classes.')
     """
     return tuple(dict.fromkeys(printable(mark.line) for marks in marked for mark in marks))
 
 
 def runs_mark(runs: int) -> Mark:
     """Return the mark of a mean over other runs than those of the figures that it stands beside."""
-    sentence = "is the mean of n runs, not those of the rest of its column, which the best is chosen of."
+    sentence = "is the mean of n runs, not those of the rest of its column, and is not marked as the best."
     return Mark(f"({runs})", sentence, "(n)")
 
 

@@ -176,6 +176,22 @@ def test_fewer_than_five_data_sets_are_ranked_and_not_tested() -> None:
     assert [(pair.a, pair.b) for pair in found.pairs] == list(combinations(found.learners, 2))
 
 
+def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.random((9, 6)) + 0.2 * np.arange(6)
+    every = compare(values, list("abcdef"), list("123456789"), rope=0.01)
+    bare = compare(values, list("abcdef"), list("123456789"), rope=None)
+    assert all(pair.posterior is None for pair in bare.pairs)
+    names = every.learners[1:4]
+    part = bare.part(names, rope=0.01)
+    assert part.learners == names
+    assert part.mean_ranks.tolist() == every.mean_ranks[1:4].tolist()
+    assert part.friedman == every.friedman
+    assert part.pairs == tuple(pair for pair in every.pairs if {pair.a, pair.b} <= set(names))
+    assert part.cliques
+    assert all(not set(one) < set(other) for one in part.cliques for other in part.cliques)
+
+
 def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:
     values = np.random.default_rng(4).random((9, 3))
     low, high = compare(values, list("abc"), list("123456789")), compare(-values, list("abc"), list("123456789"), True)
