@@ -35,7 +35,7 @@ class Way(NamedTuple):
     transforms: tuple[str, ...]
 
 
-class Block(NamedTuple):
+class RunBlock(NamedTuple):
     """What is equal for runs that may be compared with each other.
 
     Parameters
@@ -76,7 +76,7 @@ class MatchedBlocks:
     ----------
     learners : tuple of str
         Fewer than two where nothing can be compared.
-    blocks : dict of str to tuple of Block
+    blocks : dict of str to tuple of RunBlock
         By data set: the blocks that all these learners have.
     learners_left_out : dict of str to tuple of str
         Compared data sets of which a learner that is left out has no figure; none where its runs are other ones.
@@ -86,14 +86,14 @@ class MatchedBlocks:
     """
 
     learners: tuple[str, ...]
-    blocks: Mapping[str, tuple[Block, ...]]
+    blocks: Mapping[str, tuple[RunBlock, ...]]
     learners_left_out: Mapping[str, tuple[str, ...]]
     datasets_left_out: Mapping[str, tuple[str, ...]]
     unmatched: tuple[Unmatched, ...]
 
 
 def match_blocks(
-    blocks_of: Mapping[str, Collection[Block]], ways: Sequence[Way], baseline: str | None = None
+    blocks_of: Mapping[str, Collection[RunBlock]], ways: Sequence[Way], baseline: str | None = None
 ) -> MatchedBlocks:
     """Decide which learners are compared, and on which blocks.
 
@@ -103,7 +103,7 @@ def match_blocks(
 
     Parameters
     ----------
-    blocks_of : mapping of str to collection of Block
+    blocks_of : mapping of str to collection of RunBlock
         What each learner has a figure of.
     ways : sequence of Way
         All there are, those asked for first in front.
@@ -114,8 +114,8 @@ def match_blocks(
     --------
     >>> raw, scaled = Way("wine", ()), Way("wine", ("standardize",))
     >>> first, second = '{"permutation":0}', '{"permutation":1}'
-    >>> arow = [Block(raw, first), Block(scaled, first), Block(scaled, second)]
-    >>> matched = match_blocks({"arow": arow, "pa1": [Block(scaled, first)]}, [scaled, raw])
+    >>> arow = [RunBlock(raw, first), RunBlock(scaled, first), RunBlock(scaled, second)]
+    >>> matched = match_blocks({"arow": arow, "pa1": [RunBlock(scaled, first)]}, [scaled, raw])
     >>> [block.replicate for block in matched.blocks["wine"]]
     ['{"permutation":0}']
     >>> [(one.learner, one.way.transforms, one.runs, one.lacking) for one in matched.unmatched]
@@ -164,11 +164,11 @@ def shared_keys(of: Iterable[Collection[str]]) -> list[str]:
     return sorted(set.intersection(*sets)) if sets else []
 
 
-def _columns(every: Iterable[Collection[Block]], ways: Sequence[Way]) -> dict[str, list[Block]]:
+def _columns(every: Iterable[Collection[RunBlock]], ways: Sequence[Way]) -> dict[str, list[RunBlock]]:
     """Return the blocks of each data set, data sets and transforms in the order of `ways`."""
     places = {way: place for place, way in enumerate(ways)}
     known = set().union(*every)
-    columns: dict[str, list[Block]] = {}
+    columns: dict[str, list[RunBlock]] = {}
     for block in sorted(known, key=lambda block: (places[block.way], block.replicate)):
         columns.setdefault(block.way.dataset, []).append(block)
     return columns
@@ -202,13 +202,13 @@ def _lacking(has: NDArray[np.bool_], compared: NDArray[np.bool_]) -> NDArray[np.
     return np.asarray(compared & ~has[:, most_common])
 
 
-def _common(blocks: Sequence[Block], has: NDArray[np.bool_]) -> tuple[Block, ...]:
+def _common(blocks: Sequence[RunBlock], has: NDArray[np.bool_]) -> tuple[RunBlock, ...]:
     """Return the blocks that all learners have."""
     return tuple(blocks[j] for j in np.flatnonzero(has.all(axis=0)).tolist())
 
 
 def _unmatched(
-    learners: Sequence[str], compared: NDArray[np.bool_], blocks: Sequence[Block], has: NDArray[np.bool_]
+    learners: Sequence[str], compared: NDArray[np.bool_], blocks: Sequence[RunBlock], has: NDArray[np.bool_]
 ) -> Iterable[Unmatched]:
     """Yield the runs on one data set that go into no figure, by learner and way."""
     partial = ~has[compared].all(axis=0)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from olscale.analysis.matched_blocks import Block, Way
+from olscale.analysis.matched_blocks import RunBlock, Way
 from olscale.analysis.replicates import SettingFigures, setting_of
 from olscale.analysis.summary import Summary
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
@@ -19,9 +19,9 @@ class Candidates:
     ----------
     learners : tuple of str
         In the order of the store's experiments, those without a figure too.
-    figures : dict of str to dict of Block to float
+    figures : dict of str to dict of RunBlock to float
         By learner, in the order of run ids.
-    runs : dict of (str, Block) to Summary
+    runs : dict of (str, RunBlock) to Summary
         The setting that a figure is of.
     settings : dict of (str, Way) to Summary
         What each learner has run, with or without success.
@@ -34,8 +34,8 @@ class Candidates:
     """
 
     learners: tuple[str, ...]
-    figures: dict[str, dict[Block, float]] = field(default_factory=lambda: defaultdict(dict))
-    runs: dict[tuple[str, Block], Summary] = field(default_factory=dict)
+    figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
+    runs: dict[tuple[str, RunBlock], Summary] = field(default_factory=dict)
     settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
     ways: tuple[Way, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def find_candidates(summaries: Sequence[Summary], metric: str, by_setting: Setti
         label, way = labels[row], _way(column)
         candidates.settings.setdefault((label, way), s)
         for replicate, value in by_setting.get(setting_of(s), {}).items():
-            block = Block(way, replicate)
+            block = RunBlock(way, replicate)
             if math.isfinite(value) and block not in candidates.figures[label]:
                 candidates.figures[label][block] = value
                 candidates.runs[label, block] = s

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from olscale.analysis.compare import Comparison, Test, compare
-from olscale.analysis.matched_blocks import Block, Way, match_blocks
+from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
 from olscale.analysis.replicates import ReplicateFigures, Within, compare_within, setting_of
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
 from olscale.report.candidates import Candidates, find_candidates
-from olscale.report.left_out import LeftOut, few, left_out, left_out_notes, unmeasured_datasets
+from olscale.report.left_out import Omission, few, left_out, left_out_notes, unmeasured_datasets
 from olscale.report.notes import count_notes, partial_notes
 from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
@@ -48,11 +48,11 @@ class Compared:
     protocol : dict
     rope : float
     outcome : Comparison
-    blocks : dict of str to tuple of Block
+    blocks : dict of str to tuple of RunBlock
         By data set: those that all these learners have, and that all figures are of.
-    runs : dict of (str, Block) to Summary
+    runs : dict of (str, RunBlock) to Summary
         The setting behind each figure, by learner and block.
-    left_out : tuple of LeftOut
+    left_out : tuple of Omission
         Learners, data sets and runs that no figure is of.
     notes : tuple of str
         What was left out, and what is averaged.
@@ -68,17 +68,17 @@ class Compared:
     protocol: Mapping[str, Any]
     rope: float
     outcome: Comparison
-    blocks: Mapping[str, tuple[Block, ...]]
-    runs: Mapping[tuple[str, Block], Summary]
-    left_out: tuple[LeftOut, ...] = ()
+    blocks: Mapping[str, tuple[RunBlock, ...]]
+    runs: Mapping[tuple[str, RunBlock], Summary]
+    left_out: tuple[Omission, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     beside: "Compared | None" = None
 
-    def ways(self, dataset: str) -> dict[Way, list[Block]]:
+    def ways(self, dataset: str) -> dict[Way, list[RunBlock]]:
         """Return the blocks of a data set by the transforms under which all learners met it."""
-        ways: dict[Way, list[Block]] = defaultdict(list)
+        ways: dict[Way, list[RunBlock]] = defaultdict(list)
         for block in self.blocks[dataset]:
             ways[block.way].append(block)
         return ways
@@ -88,7 +88,7 @@ class Compared:
         return [self.runs[learner, blocks[0]] for blocks in self.ways(dataset).values()]
 
     def by_replicate(
-        self, by_setting: Mapping[tuple[Any, ...], Mapping[str, T]], learner: str, blocks: Iterable[Block]
+        self, by_setting: Mapping[tuple[Any, ...], Mapping[str, T]], learner: str, blocks: Iterable[RunBlock]
     ) -> dict[str, T]:
         """Return what `by_setting` has of the runs of a learner on blocks of one way, by replicate."""
         values = {}
@@ -247,7 +247,7 @@ def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Comp
     return replace(one, notes=(*left_out_notes(entries, metric), *copies, *_averages(one)))
 
 
-def _mean(figures: Mapping[Block, float], blocks: Sequence[Block]) -> float:
+def _mean(figures: Mapping[RunBlock, float], blocks: Sequence[RunBlock]) -> float:
     """Return the mean over transforms of the means over replicates, those in the order of run ids."""
     shared = set(blocks)
     by_way: dict[Way, list[float]] = defaultdict(list)

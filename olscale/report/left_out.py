@@ -13,7 +13,7 @@ _MOST_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Omission:
     """A learner, a data set, or runs of a learner on a data set, that no figure of a comparison is made of.
 
     Parameters
@@ -36,25 +36,25 @@ class LeftOut:
     reason: str
 
 
-def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> list[LeftOut]:
+def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> list[Omission]:
     """Return what of the candidates is not compared by a metric."""
     entries = [
-        LeftOut(learner, "", None, 0, _no_figure(candidates, learner, metric))
+        Omission(learner, "", None, 0, _no_figure(candidates, learner, metric))
         for learner in candidates.learners
         if not candidates.figures.get(learner)
     ]
     for learner, datasets in matched.learners_left_out.items():
         runs = len(candidates.figures[learner])
-        entries.append(LeftOut(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets)))
+        entries.append(Omission(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets)))
     for dataset, learners in matched.datasets_left_out.items():
         runs = sum(block.way.dataset == dataset for own in candidates.figures.values() for block in own)
         entries.append(
-            LeftOut("", candidates.names[dataset], None, runs, _lacks_learners(candidates, dataset, learners))
+            Omission("", candidates.names[dataset], None, runs, _lacks_learners(candidates, dataset, learners))
         )
     measured = {block.way.dataset for own in candidates.figures.values() for block in own}
     for dataset, name in candidates.names.items():
         if dataset not in measured:
-            entries.append(LeftOut("", name, None, 0, _no_metric(metric)))
+            entries.append(Omission("", name, None, 0, _no_metric(metric)))
     entries += [_unmatched_runs(candidates, one) for one in matched.unmatched]
     return entries
 
@@ -105,15 +105,15 @@ def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str
     return names
 
 
-def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> LeftOut:
+def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
     """Say which compared learners lack runs of another one."""
     dataset, transforms = unmatched.way
     verb = "lacks" if len(unmatched.lacking) == 1 else "lack"
     reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
-    return LeftOut(unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason)
+    return Omission(unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason)
 
 
-def left_out_notes(entries: Sequence[LeftOut], metric: str) -> list[str]:
+def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
     """Return what is left out as sentences below a table."""
     notes = []
     unmeasured = unmeasured_datasets(entries, metric)
@@ -129,14 +129,14 @@ def left_out_notes(entries: Sequence[LeftOut], metric: str) -> list[str]:
     return notes
 
 
-def unmeasured_datasets(entries: Sequence[LeftOut], metric: str) -> list[str]:
+def unmeasured_datasets(entries: Sequence[Omission], metric: str) -> list[str]:
     """Return the data sets without a figure to compare by, as those without a test split have no test error."""
     return [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
 
 
-def _partly(entries: Sequence[LeftOut]) -> list[str]:
+def _partly(entries: Sequence[Omission]) -> list[str]:
     """Return the runs left out, one text for those of one kind and reason."""
-    kinds: dict[tuple[tuple[str, ...] | None, str], list[LeftOut]] = defaultdict(list)
+    kinds: dict[tuple[tuple[str, ...] | None, str], list[Omission]] = defaultdict(list)
     for one in entries:
         kinds[one.transforms, one.reason].append(one)
     texts = []

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olscale.analysis import summarise
-from olscale.analysis.matched_blocks import Block, Way, match_blocks
+from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
 from olscale.report.comparison import Compared, compared
 from olscale.results import Record, open_store, run_id
 
@@ -22,9 +22,9 @@ RAW: tuple[str, ...] = ()
 _stores = count()
 
 
-def blocks(datasets: str, transforms: tuple[str, ...] = SCALED, replicates: str = "01") -> list[Block]:
+def blocks(datasets: str, transforms: tuple[str, ...] = SCALED, replicates: str = "01") -> list[RunBlock]:
     """Return every replicate on each data set, data sets and replicates being letters."""
-    return [Block(Way(dataset, transforms), replicate) for dataset, replicate in product(datasets, replicates)]
+    return [RunBlock(Way(dataset, transforms), replicate) for dataset, replicate in product(datasets, replicates)]
 
 
 def ways(datasets: str) -> list[Way]:
@@ -102,7 +102,7 @@ def test_runs_that_not_all_have_decide_nothing(data: st.DataObject) -> None:
 @given(st.data())
 def test_the_runs_compared_alone_give_the_same(data: st.DataObject) -> None:
     """Whatever is in a store: what is left out could as well not be there."""
-    every = [Block(way, replicate) for way in ways("xyz") for replicate in "01"]
+    every = [RunBlock(way, replicate) for way in ways("xyz") for replicate in "01"]
     of = {name: data.draw(st.sets(st.sampled_from(every), min_size=1)) for name in "abcd"}
     matched = match_blocks(of, ways("xyz"))
     used = {block for own in matched.blocks.values() for block in own}
