@@ -187,10 +187,15 @@ def learners_by_protocol(summaries: Iterable[Summary]) -> str:
 def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
     """Compare by the headline that most data sets have, with the other one beside it."""
     having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
-    metric = max(_DEFAULT, key=lambda name: having[name])
-    one = _by_metric(summaries, metric, terms) if having[metric] else None
+    comparisons = (
+        _by_metric(summaries, name, terms) for name in sorted(_DEFAULT, key=lambda name: -having[name]) if having[name]
+    )
+    one = next((made for made in comparisons if made is not None), None)
+    if one is None:
+        return None
+    metric = one.metric
     other = _COUNTERPARTS.get(metric, "")
-    if one is None or not having.get(other):
+    if not having.get(other):
         return one
     beside = _by_metric(summaries, other, replace(terms, baseline=None, probabilities=False))
     chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"

@@ -35,6 +35,8 @@ def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = No
 
     All learners are ranked and tested; of many the best are shown.
     """
+    if metric is not None and not measure_of(metric).better:
+        return []
     figures = ReplicateFigures(source.store, source.on_damage)
     costs = {cost: figures.of(cost) for cost in _COSTS}
     parts: list[Part] = []

@@ -192,7 +192,7 @@ def crowd(tmp_path, make_run):
     for number in range(7):
         for place, learner in enumerate(MANY):
             error = 0.1 + 0.01 * ((place * 5 + number * 3) % 16 + place)
-            metrics = {"test_error": error, "cumulative_error": error}
+            metrics = {"test_error": error, "cumulative_error": error, "model_bytes": 9.0, "updates": 3.0}
             records.append(make_run(f"set-{number}", learner, metrics=metrics))
     store.write_together(records)
     return store
@@ -236,6 +236,10 @@ def test_a_report_of_learners_named_before_tests_these(crowd, tmp_path) -> None:
     assert "Ranks by test error" not in page
     assert f"chi-square {compared['friedman_statistic']:.2f}" in page
     assert MANY[3] not in page
+    assert run("report", crowd.path, "--out", out, "--metric", "model_bytes", "--static").returncode == 0
+    assert "<h2>Ranks</h2>" in (out / "index.html").read_text()
+    assert run("report", crowd.path, "--out", out, "--metric", "updates", "--static").returncode == 0
+    assert "<h2>Ranks</h2>" not in (out / "index.html").read_text()
     for wrong in (("--learner", "learner-z"), ("--metric", "test_eror")):
         refused = run("report", crowd.path, "--out", tmp_path / "none", *wrong)
         assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
