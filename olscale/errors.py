@@ -4,6 +4,7 @@ The tree::
 
     OlscaleError
     ├── FormatError        a source file is malformed (names file and line)
+    │   └── NoRowsError    a source file that holds no rows, as an empty part of a table
     ├── DatasetError       a dataset is missing, unfinished, damaged or unsuitable
     ├── UnknownNameError   a learner, transform, format, key ... that does not exist
     ├── ParameterError     a parameter outside its domain (also a ValueError)
@@ -83,6 +84,10 @@ class FormatError(OlscaleError):
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
         return type(self), (self.source, self.problem, self.line)
+
+
+class NoRowsError(FormatError):
+    """A source that holds no rows; among several parts of one table it may be passed over."""
 
 
 class DatasetError(OlscaleError):

@@ -5,6 +5,7 @@ is done run by run in Python. Every mean is that of the group's values in the or
 NumPy gives for them alone.
 """
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -29,12 +30,15 @@ class Moments(NamedTuple):
     mean, std : float64 array of shape (n_groups,)
     n : int64 array of shape (n_groups,)
         Values, one of each run that ended ``ok``.
+    replicates : uint64 array of shape (n_groups,)
+        Equal for groups whose values are of the same replicates.
     """
 
     groups: NDArray[np.int64]
     mean: NDArray[np.float64]
     std: NDArray[np.float64]
     n: NDArray[np.int64]
+    replicates: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,9 @@ class Aggregate:
     failures: dict[int, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
 
-def aggregate(runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str]) -> Aggregate:
+def aggregate(
+    runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str], replicate: Callable[[str], str]
+) -> Aggregate:
     """Average metrics and timings over replicates.
 
     Parameters
@@ -68,6 +74,8 @@ def aggregate(runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str])
         Of `Store.timings`, of some or all of the same runs.
     protocol : callable
         Takes a run's protocol, gives that of its group.
+    replicate : callable
+        Takes a run's protocol, gives what tells it from others of its group.
     """
     if not runs.num_rows:
         return Aggregate()
@@ -82,12 +90,13 @@ def aggregate(runs: pa.Table, timings: pa.Table, protocol: Callable[[str], str])
     # Of few groups the numbers are short ones, which NumPy sorts by their digits.
     order = np.argsort(group.astype(np.min_scalar_type(len(keys))), kind="stable")
     order = order[ok[order]]
+    numbers = _replicate_numbers(runs["protocol"], replicate)
     same = timings["id"].equals(runs["id"])
     place = None if same else pc.index_in(timings["id"], runs["id"].combine_chunks()).to_numpy()
     for maps, row in ((runs["metrics"], None), (timings["timings"], place)):
         for names, values, there in _columns(maps, row, runs.num_rows):
             rows = order if there is None else order[there[order]]
-            found.moments.update(zip(names, _moments(values, rows, group[rows]), strict=True))
+            found.moments.update(zip(names, _moments(values, rows, group[rows], numbers[rows]), strict=True))
     return found
 
 
@@ -118,6 +127,13 @@ def _groups(runs: pa.Table, protocol: Callable[[str], str]) -> tuple[NDArray[np.
     first[of_row[::-1]] = np.arange(runs.num_rows)[::-1]  # what is written last stays
     keys = zip(*(map(values.__getitem__, codes[first].tolist()) for codes, values in columns), strict=True)
     return of_row, list(keys)
+
+
+def _replicate_numbers(protocols: pa.ChunkedArray, replicate: Callable[[str], str]) -> NDArray[np.uint64]:
+    """Return a number of each run's replicate; the sum of several, in whatever order, stands for all of them."""
+    codes, texts = _codes(protocols)
+    digests = [hashlib.sha256(replicate(text).encode()).digest() for text in texts]
+    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)[codes]
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], list[Any]]:
@@ -158,9 +174,15 @@ def _columns(
         yield [name], values, there
 
 
-def _moments(values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArray[np.int64]) -> Iterator[Moments]:
-    """Yield the moments of each column of `values` over those rows; `groups` are theirs, ascending."""
+def _moments(
+    values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArray[np.int64], numbers: NDArray[np.uint64]
+) -> Iterator[Moments]:
+    """Yield the moments of each column of `values` over those rows.
+
+    `groups` are theirs, ascending, and `numbers` tell their replicates.
+    """
     starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    replicates = np.add.reduceat(numbers, starts) if len(starts) else numbers
     counts = np.diff(starts, append=len(groups))
     places = [(np.flatnonzero(counts == count), int(count)) for count in np.unique(counts)]
     where = [(which, rows[starts[which, None] + np.arange(count)]) for which, count in places]
@@ -174,4 +196,4 @@ def _moments(values: NDArray[np.float64], rows: NDArray[np.int64], groups: NDArr
                     cells -= means[:, None]
                     cells *= cells
                     std[which] = np.sqrt(cells.sum(axis=1) / (count - 1))
-        yield Moments(groups[starts], mean, std, counts)
+        yield Moments(groups[starts], mean, std, counts, replicates)

@@ -7,7 +7,7 @@ Should we really use post-hoc tests based on mean-ranks?, JMLR 17, 2016.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -92,6 +92,34 @@ class Comparison:
         """Whether there are data sets enough."""
         return len(self.datasets) >= LEAST
 
+    def part(self, names: Collection[str], rope: float | None = None) -> "Comparison":
+        """Return what was found of some of the learners, among all: ranks and p values stay those of all of them.
+
+        Parameters
+        ----------
+        names : collection of str
+        rope : float or None
+            As in `compare`; None leaves probabilities as they are.
+        """
+        places = [i for i, name in enumerate(self.learners) if name in names]
+        pairs = [pair for pair in self.pairs if pair.a in names and pair.b in names]
+        if rope is not None and self.tested:
+            column = {name: self.values[:, i] for i, name in enumerate(self.learners)}
+            steps = [differences_of(column[pair.a], column[pair.b]) for pair in pairs]
+            pairs = [replace(pair, posterior=signed_rank(step, rope)) for pair, step in zip(pairs, steps, strict=True)]
+        shortened = [tuple(name for name in clique if name in names) for clique in self.cliques]
+        groups = list(dict.fromkeys(clique for clique in shortened if len(clique) > 1))
+        largest = [clique for clique in groups if not any(set(clique) < set(other) for other in groups)]
+        return replace(
+            self,
+            learners=tuple(self.learners[i] for i in places),
+            values=self.values[:, places],
+            ranks=self.ranks[:, places],
+            mean_ranks=self.mean_ranks[places],
+            pairs=tuple(pairs),
+            cliques=tuple(largest),
+        )
+
     def alike(self) -> tuple[str, ...]:
         """Return the learners that do not differ significantly from the baseline, else from the best; it is one of them."""
         of = self.baseline or self.learners[0]
@@ -105,7 +133,7 @@ def compare(
     datasets: Sequence[str],
     higher: bool = False,
     test: Test = "wilcoxon",
-    rope: float = 0.0,
+    rope: float | None = 0.0,
     baseline: str | None = None,
 ) -> Comparison:
     """Compare learners over data sets.
@@ -120,8 +148,8 @@ def compare(
     test : {"wilcoxon", "nemenyi"}
         Wilcoxon's signed-rank test of each two, with Holm's correction; or Nemenyi's of mean ranks, whose verdict on two
         learners depends on which others take part.
-    rope : float
-        Half the width of the region of practical equivalence.
+    rope : float or None
+        Half the width of the region of practical equivalence; None computes no probabilities, which take the most time.
     baseline : str, optional
         Compare this learner with each other one only: there are fewer tests to correct for. Not with Nemenyi's.
 
@@ -137,7 +165,8 @@ def compare(
     values, ranks = values[:, order], ranks[:, order]
     names, mean_ranks = tuple(learners[i] for i in order), ranks.mean(axis=0)
     (n, k), tested = values.shape, len(values) >= LEAST
-    pairs = compare_pairs(values, names, higher, wilcoxon if tested else None, rope if tested else None, baseline)
+    p_of = wilcoxon if tested else None
+    pairs = compare_pairs(values, names, higher, p_of, rope if tested else None, baseline)
     critical = math.nan
     if test == "nemenyi" and tested and baseline is None:
         critical = critical_difference(k, n)

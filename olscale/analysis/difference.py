@@ -11,10 +11,7 @@ LIMIT = 2.0
 """Joint standard deviations within which a figure is compatible with the published one."""
 
 CLOSE = 0.2
-"""Share of the published mean within which ours must be, for a compatible figure to count as reproduced ..."""
-
-LEVEL = 0.05
-"""... or else the p of Welch's test must be above this."""
+"""Share of the published mean within which ours must be, for a compatible figure to count as reproduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +36,12 @@ class Difference:
     def verdict(self) -> str:
         """One of ``reproduced``, ``compatible, wide``, ``better`` and ``not reproduced``.
 
-        Our own spread widens the band of the distance, so the distance alone would reward noise: a figure in the band
-        also has to be close, or no further away than chance explains.
+        Spread widens the band of the distance, theirs as well as ours, and it makes Welch's p large: both would reward
+        noise. A figure in the band is reproduced where it is close to the published one, and only compatible elsewhere.
         """
         if abs(self.distance) > LIMIT:
             return BETTER if self.distance < 0 else NOT_REPRODUCED
-        return REPRODUCED if abs(self.relative) <= CLOSE or self.p > LEVEL else WIDE
+        return REPRODUCED if abs(self.relative) <= CLOSE else WIDE
 
 
 def difference(mean: float, std: float, n: int, published: PublishedCell) -> Difference:

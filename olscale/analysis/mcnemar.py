@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import holm
 from olscale.analysis.replicates import by_replicate
 from olscale.results import Store
@@ -77,7 +78,7 @@ def compare_rows(learners: Sequence[str], bits: Sequence[Bits], baseline: str | 
     >>> pair.a_alone, pair.b_alone, pair.p, pair.chi_square
     (array([0]), array([4]), array([0.125]), array([2.25]))
     """
-    common = sorted(set.intersection(*(set(of) for of in bits))) if bits else []
+    common = shared_keys(bits)
     if not common:
         return ()
     twos = list(combinations(range(len(learners)), 2))

@@ -5,10 +5,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.analysis.rank_tests import rank
+from olscale.analysis.rank_tests import equal_figures, rank
 
 _EXACT = 50
 """Differences up to which the distribution of Wilcoxon's statistic is counted out."""
+
+_DIGITS = 13
+"""Digits of the larger figure that its difference to another keeps: one more than what figures must differ by."""
+
+_MOST_EXPONENT = 300
+"""Power of ten that is a finite number still."""
 
 
 def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -20,8 +26,13 @@ def differences_of(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDAr
     >>> a == b, 0.3 - 0.1 == 0.8 - 0.6
     (np.True_, False)
     """
-    scale = max(float(np.abs(one).max()), float(np.abs(other).max())) or 1.0
-    return np.asarray(np.round((one - other) / scale, 12) * scale)
+    # Every pair has its own scale: beside a large figure another pair's difference is no rounding.
+    equal = equal_figures(one, other)
+    scale = np.where(equal, 1.0, np.maximum(np.abs(one), np.abs(other)))
+    # Powers of ten, so that equal differences of pairs of unequal scale become one number.
+    exponents = np.minimum(_DIGITS - np.ceil(np.log10(scale)), _MOST_EXPONENT)
+    steps_per_unit = 10.0**exponents
+    return np.where(equal, 0.0, np.rint((one - other) * steps_per_unit) / steps_per_unit)
 
 
 def wilcoxon(differences: NDArray[np.float64]) -> float:

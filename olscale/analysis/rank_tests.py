@@ -41,9 +41,22 @@ def rank(losses: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> rank(np.array([0.2, 0.1, 0.2]))
     array([2.5, 1. , 2.5])
     """
-    one, other = losses[..., :, None], losses[..., None, :]
-    equal = (one == other) | (np.abs(one - other) <= _ROUNDING * np.maximum(np.abs(one), np.abs(other)))
+    one = losses[..., :, None]
+    other = losses[..., None, :]
+    equal = equal_figures(one, other)
     return np.asarray(((one > other) & ~equal).sum(axis=-1) + (equal.sum(axis=-1) + 1) / 2)
+
+
+def equal_figures(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return where two figures are equal, or differ by the rounding of their last digits.
+
+    Examples
+    --------
+    >>> equal_figures(np.array([0.1 + 0.2, 1e-20]), np.array([0.3, 2e-20]))
+    array([ True, False])
+    """
+    near = np.abs(one - other) <= _ROUNDING * np.maximum(np.abs(one), np.abs(other))
+    return np.asarray((one == other) | near)
 
 
 def friedman(ranks: NDArray[np.float64]) -> Friedman:

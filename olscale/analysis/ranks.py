@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -20,6 +20,8 @@ class Ranks:
     ----------
     methods, datasets : tuple of str
         Only methods with a figure on each of the datasets, so that ranks compare.
+    left_out : dict of str to tuple of str
+        By method that has some figures: the datasets on which it has none.
     published, ours : tuple of tuple of float, of shape (methods, datasets)
     agreement : float
         Share of the pairs of methods, over the datasets, that are in the published order.
@@ -31,6 +33,7 @@ class Ranks:
 
     methods: tuple[str, ...]
     datasets: tuple[str, ...]
+    left_out: Mapping[str, tuple[str, ...]]
     published: tuple[tuple[float, ...], ...]
     ours: tuple[tuple[float, ...], ...]
     agreement: float
@@ -42,7 +45,7 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     """Rank the methods of one metric; None if fewer than two have figures on a common dataset.
 
     Datasets for which the most methods have figures decide: a method without a figure on one of the datasets that have
-    any is left out.
+    any is left out, and named.
 
     References
     ----------
@@ -57,6 +60,11 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     methods = [name for name, of in figures.items() if len(of) == len(datasets)]
     if len(methods) < 2:
         return None
+    left_out = {
+        name: tuple(dataset for dataset in datasets if dataset not in of)
+        for name, of in figures.items()
+        if name not in methods
+    }
     errors = np.array([[figures[method][name] for name in datasets] for method in methods])
     published, ours = (rank(errors[..., which].T) for which in (0, 1))
     steps = [errors[a] - errors[b] for a, b in combinations(range(len(methods)), 2)]
@@ -64,4 +72,4 @@ def rank_methods(cells: Iterable[Cell]) -> Ranks | None:
     rows = [tuple(map(tuple, of.T.tolist())) for of in (published, ours)]
     p = friedman(ours).p
     critical = critical_difference(len(methods), len(datasets)) if p == p else math.nan
-    return Ranks(tuple(methods), tuple(datasets), rows[0], rows[1], agreement, p, critical)
+    return Ranks(tuple(methods), tuple(datasets), left_out, rows[0], rows[1], agreement, p, critical)

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from olscale.analysis.compare import LEAST, Pair, compare_pairs
+from olscale.analysis.matched_blocks import shared_keys
 from olscale.analysis.paired_tests import corrected_t, wilcoxon
-from olscale.analysis.summary import Summary, without_replicate
+from olscale.analysis.summary import Summary, replicate_text, without_replicate
 from olscale.data.splits import HALVES
 from olscale.results import Store, canonical_json
-from olscale.results.settings import REPLICATES
 from olscale.results.store import OnDamage
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ class Within:
     Parameters
     ----------
     dataset : str
+    transforms : tuple of str
     over : str
         What was compared over: ``"10 folds"``.
     pairs : tuple of Pair
@@ -42,6 +43,7 @@ class Within:
     """
 
     dataset: str
+    transforms: tuple[str, ...]
     over: str
     pairs: tuple[Pair, ...]
     test: str
@@ -52,28 +54,62 @@ Values = Mapping[str, float]
 """The figures of a setting by what tells its replicates apart, as canonical JSON."""
 
 
-def replicate_values(
-    store: Store, metric: str, on_damage: OnDamage = "raise"
-) -> dict[tuple[Any, ...], dict[str, float]]:
-    """Return a metric of each run that ended ``ok``, by setting (`setting_of`) and replicate."""
-    return by_replicate(store, "metrics", lambda cells: pc.map_lookup(cells, metric, "first").to_pylist(), on_damage)
+SettingFigures = Mapping[tuple[Any, ...], Values]
+"""The figures of a store, by setting (`setting_of`) and replicate."""
+
+
+class ReplicateFigures:
+    """The metrics and timings of each run that ended ``ok``; the store is read once, however many are asked for.
+
+    Parameters
+    ----------
+    store : Store
+    on_damage : {"raise", "skip"}
+    """
+
+    def __init__(self, store: Store, on_damage: OnDamage = "raise") -> None:
+        runs = _ok_runs(store, ("id", "metrics"), on_damage)
+        damaged = store.damaged
+        timings = store.timings(on_damage, ("id", "timings"), runs["id"])
+        store.damaged = (*damaged, *store.damaged)
+        rows = pc.index_in(runs["id"], timings["id"].combine_chunks())
+        self._maps = (runs["metrics"], timings["timings"].take(rows))
+        self._keys = list(_keys(runs))
+
+    def of(self, metric: str) -> SettingFigures:
+        """Return one metric or timing, of the runs that have it."""
+        figures: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
+        columns = [pc.map_lookup(maps, metric, "first").to_pylist() for maps in self._maps]
+        for (setting, replicate), measured, timed in zip(self._keys, *columns, strict=True):
+            value = timed if measured is None else measured
+            if value is not None:
+                figures[setting][replicate] = value
+        return figures
 
 
 def by_replicate(
     store: Store, column: str, read: Callable[[pa.ChunkedArray], Iterable[T | None]], on_damage: OnDamage = "raise"
 ) -> dict[tuple[Any, ...], dict[str, T]]:
     """Return what `read` makes of a column of runs that ended ``ok``, where it is something, by setting and replicate."""
-    runs = store.read((*_KEY, "protocol", "outcome", column), on_damage)
-    runs = runs.filter(pc.equal(runs["outcome"], "ok"))
-    found: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
-    cells = [runs[name].to_pylist() for name in (*_KEY, "protocol")]
-    for value, *key, protocol in zip(read(runs[column]), *cells, strict=True):
+    runs = _ok_runs(store, (column,), on_damage)
+    values: dict[tuple[Any, ...], dict[str, T]] = defaultdict(dict)
+    for (setting, replicate), value in zip(_keys(runs), read(runs[column]), strict=True):
         if value is not None:
-            given = json.loads(protocol)
-            replicate = canonical_json({name: given[name] for name in REPLICATES if name in given})
-            key[2] = tuple(key[2])
-            found[*key, without_replicate(protocol)][replicate] = value
-    return found
+            values[setting][replicate] = value
+    return values
+
+
+def _ok_runs(store: Store, columns: Sequence[str], on_damage: OnDamage) -> pa.Table:
+    runs = store.read((*_KEY, "protocol", "outcome", *columns), on_damage)
+    return runs.filter(pc.equal(runs["outcome"], "ok"))
+
+
+def _keys(runs: pa.Table) -> Iterable[tuple[tuple[Any, ...], str]]:
+    """Yield the setting and the replicate of each run."""
+    cells = [runs[name].to_pylist() for name in (*_KEY, "protocol")]
+    for *key, protocol in zip(*cells, strict=True):
+        key[2] = tuple(key[2])
+        yield (*key, without_replicate(protocol)), replicate_text(protocol)
 
 
 def setting_of(s: Summary) -> tuple[Any, ...]:
@@ -90,18 +126,19 @@ def compare_within(
     metric: str,
     higher: bool = False,
     baseline: str | None = None,
+    transforms: tuple[str, ...] = (),
 ) -> Within | None:
     """Compare learners over what was repeated on one data set; None if nothing was.
 
     Folds come first, with permutations of theirs averaged; else permutations, with projections averaged; else projections.
+    Only replicates that all have count.
 
     References
     ----------
     A. Bifet, G. de Francisci Morales, J. Read, G. Holmes, B. Pfahringer, Efficient online evaluation of big data stream
     classifiers, KDD 2015.
     """
-    common = set.intersection(*(set(of) for of in values)) if values else set()
-    parsed = {text: json.loads(text) for text in common}
+    parsed = {text: json.loads(text) for text in shared_keys(values)}
     over = next((name for name in ("fold", "permutation", "projection") if _count(parsed, name) > 1), None)
     if over is None:
         return None
@@ -132,9 +169,8 @@ def compare_within(
     means = matrix.mean(axis=0)
     order = np.argsort(-means if higher else means, kind="stable")
     names = [learners[i] for i in order]
-    return Within(
-        dataset, f"{n} {words}", compare_pairs(matrix[:, order], names, higher, p_of, None, baseline), test, note
-    )
+    pairs = compare_pairs(matrix[:, order], names, higher, p_of, None, baseline)
+    return Within(dataset, transforms, f"{n} {words}", pairs, test, note)
 
 
 def _count(parsed: Mapping[str, Mapping[str, Any]], name: str) -> int:

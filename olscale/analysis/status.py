@@ -1,7 +1,7 @@
 """How far a metrics store has come."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from olscale.analysis.names import Names
-from olscale.results import OUTCOMES, Store, read_plans
+from olscale.results import OUTCOMES, Plan, Store, read_plans
 from olscale.results.store import OnDamage
 
 _KEY = ("dataset", "fingerprint", "transforms", "learner", "version", "params")
@@ -102,14 +102,35 @@ def store_status(store: Store, on_damage: OnDamage = "raise") -> Status:
         learners=_by_text(Counter(learner for _, learner, *_ in entries)),
         last_finished=finished,
         bytes=store.files.size(),
-        experiments=tuple(
-            ExperimentProgress(
-                plan.experiment, len(done.intersection(plan.runs)), len(lost.intersection(plan.runs)), len(plan.runs)
-            )
-            for plan in plans
-        ),
+        experiments=tuple(_progress(plan, done, lost) for plan in plans),
         failures=_failures(entries),
     )
+
+
+def unfinished_experiments(store: Store, on_damage: OnDamage = "raise") -> list[ExperimentProgress]:
+    """Return how far those experiments of a store are that have runs left to do.
+
+    A plan that a later one of its name takes up, with runs in common, is that experiment in an earlier form: what it alone
+    had is no longer asked for.
+    """
+    plans = read_plans(store, on_damage)
+    done, lost = store.done(), store.lost()
+    every = [
+        _progress(plan, done, lost)
+        for plan in plans
+        if not any(
+            other.number > plan.number
+            and other.experiment == plan.experiment
+            and not set(plan.runs).isdisjoint(other.runs)
+            for other in plans
+        )
+    ]
+    return [one for one in every if one.done < one.total]
+
+
+def _progress(plan: Plan, done: Collection[str], lost: Collection[str]) -> ExperimentProgress:
+    runs = set(plan.runs)
+    return ExperimentProgress(plan.experiment, len(runs.intersection(done)), len(runs.intersection(lost)), len(runs))
 
 
 _LabelledRun = tuple[tuple[int, str], tuple[int, str], str, str]

@@ -70,6 +70,8 @@ class Summary:
         Those of the learner: one, or more where an experiment has the same setting under several labels.
     last_version : str
         The version of the learner that was computed last, where the store has several; else empty.
+    replicates : int
+        Equal for summaries over the same permutations, folds and projections.
     """
 
     dataset: str
@@ -89,6 +91,7 @@ class Summary:
     dataset_name: Name = UNNAMED
     learner_names: tuple[Name, ...] = (UNNAMED,)
     last_version: str = ""
+    replicates: int = 0
 
     @property
     def dataset_label(self) -> str:
@@ -148,7 +151,7 @@ def summarise(
     made = aggregated(store, on_damage, planned if ids is None else ids)
     store.damaged = (*damaged, *store.damaged)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
-    metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
+    metrics: dict[int, list[tuple[str, float, float, int, int]]] = defaultdict(list)
     for metric, moments in sorted(made.moments.items()):
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
@@ -169,8 +172,8 @@ def summarise(
         names_of = (datasets[group], learners[group], last.get(learner, ""))
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
-            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of)
-            for metric, mean, std, n in metrics.get(group) or [("outcome", math.nan, math.nan, 0)]
+            Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of, replicates)
+            for metric, mean, std, n, replicates in metrics.get(group) or [("outcome", math.nan, math.nan, 0, 0)]
         ]
     return found
 
@@ -183,7 +186,7 @@ def aggregated(store: Store, on_damage: OnDamage = "raise", ids: Collection[str]
     damaged = store.damaged
     timings = store.timings(on_damage, ("id", "timings"), runs["id"], dictionaries=True)
     store.damaged = (*damaged, *store.damaged)
-    return aggregate(runs, timings, without_replicate)
+    return aggregate(runs, timings, without_replicate, replicate_text)
 
 
 def _selected(selections: list[Selection]) -> tuple[set[tuple[Any, ...]], dict[tuple[Any, ...], dict[str, Any]]]:
@@ -232,6 +235,12 @@ def _setting(selection: Selection, params: Mapping[str, Any]) -> tuple[Any, ...]
 def without_replicate(protocol: str) -> str:
     """Return the text of a protocol without what tells replicates apart."""
     return canonical_json({key: value for key, value in json.loads(protocol).items() if key not in REPLICATES})
+
+
+@cache
+def replicate_text(protocol: str) -> str:
+    """Return, as canonical JSON, the part of a protocol that tells replicates apart."""
+    return canonical_json({key: value for key, value in json.loads(protocol).items() if key in REPLICATES})
 
 
 def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("store")
 @click.option(
-    "--metric", metavar="NAME", help="Compare by this metric (default: the test error, else the cumulative one)."
+    "--metric",
+    metavar="NAME",
+    help="Compare by this metric (default: the test error or the cumulative one, whichever most datasets have).",
 )
 @click.option(
     "--format",
@@ -58,36 +60,43 @@ def compare(
 ) -> None:
     """Compare the learners in the metrics store STORE: ranks, tests, every two.
 
-    Over data sets, of which five are needed; on fewer, over folds or permutations of each.
+    Over data sets, of which five are needed; on fewer, over folds or permutations of each. Only runs that all learners have
+    are compared; what is left out is named.
     """
     if baseline and test == "nemenyi":
         raise click.UsageError("--baseline goes with --test wilcoxon: Nemenyi's test is of all pairs")
-    from olscale.analysis import summarise
+    from olscale.analysis import summarise, unfinished_experiments
     from olscale.errors import ReportError
     from olscale.report import latex, plain, print_rich, select
-    from olscale.report.comparison import compared, within_each
+    from olscale.report.comparison import compared, learners_by_protocol, within_each
     from olscale.report.comparison_tables import comparison_json, comparison_tables
     from olscale.report.mcnemar import rows_compared, rows_objects, rows_table
+    from olscale.report.notes import unfinished_notes
+    from olscale.report.tables import with_notes
     from olscale.results import open_store
 
     opened = open_store(store)
     on_damage: OnDamage = "skip" if skip_damaged else "raise"
     found = summarise(opened, on_damage=on_damage)
     name_damaged(opened)
-    chosen = select(found, metric, datasets, learners, failed=False) if found else []
-    made = compared(chosen, metric, test, rope, baseline)
+    chosen = select(found, None, datasets, learners)
+    made = compared(opened, chosen, metric, test, rope, baseline, on_damage=on_damage)
     if not made:
+        there = learners_by_protocol(chosen) or "no finished runs"
         raise ReportError(
-            f"nothing to compare in {store}: expected two learners or more with figures on a common data set"
+            f"nothing to compare in {store}: expected two learners or more with figures on a common data set, with the same "
+            f"transforms and permutation or fold, got {there}"
         )
+    unfinished = unfinished_experiments(opened, on_damage)
     each = [[] if one.outcome.tested else within_each(one, opened, on_damage) for one in made]
     rows = [list(rows_compared(one, opened, on_damage)) for one in made]
     if format_ == "json":
-        show(comparison_json([*zip(made, each, map(rows_objects, rows), strict=True)]))
+        show(comparison_json([*zip(made, each, map(rows_objects, rows), strict=True)], unfinished))
         return
     tables = []
     for one, within, on_rows in zip(made, each, rows, strict=True):
         tables += [*comparison_tables(one, within), *map(rows_table, on_rows)]
+    tables = with_notes(tables, unfinished_notes(unfinished))
     if format_ == "latex":
         show(latex(tables))
     elif format_ == "markdown":

@@ -174,6 +174,8 @@ def _more(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield f"{split} rows", classes
     if (columns := columns_line(manifest)) is not None:
         yield "encoding", columns
+    if manifest.index_base is not None:
+        yield "indices", f"those of the sources count from {manifest.index_base}"
     yield from (("missing", line) for line in missing_lines(manifest))
     yield from (("infinite", line) for line in infinite_lines(manifest))
     yield from (("warning", hint) for hint in column_hints(manifest))

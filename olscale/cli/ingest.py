@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from olscale.cli.arrays_option import arrays_option
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
@@ -104,6 +105,12 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     callback=delimiter_option,
     help="What is between cells in CSV and TSV: a character, tab or space (any white space); guessed when left out.",
 )
+@arrays_option
+@click.option(
+    "--index-base",
+    type=click.Choice(["0", "1"]),
+    help="First index of SVMlight text; 0 where any row has it, else 1, when left out.",
+)
 @click.option(
     "--train-rows",
     type=click.IntRange(min=1),
@@ -127,9 +134,11 @@ def ingest(
     decimal: str | None,
     header: bool | None,
     delimiter: str | None,
+    index_base: str | None,
+    arrays: dict[str, str] | None,
     train_rows: int | None,
 ) -> None:
-    """Convert SOURCE... (files, folders, patterns, tar archives, URLs, sklearn:NAME) to the dataset directory DEST.
+    """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
 
     The dataset appears whole or not at all. After an interruption run the same command again.
     """
@@ -157,6 +166,8 @@ def ingest(
             decimal=decimal,
             header=header,
             delimiter=delimiter,
+            index_base=None if index_base is None else int(index_base),
+            arrays=arrays,
             train_rows=train_rows,
             progress=progress,
             note=notes.append,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olscale.cli.arrays_option import arrays_option
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
@@ -27,6 +28,24 @@ from olscale.cli.say import say
 @click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
 @click.option("--header/--no-header", default=None, help="Whether the first row of CSV and TSV names the columns.")
 @click.option("--delimiter", metavar="CHAR", callback=delimiter_option, help="What is between cells in CSV and TSV.")
+@click.option(
+    "--index-base",
+    type=click.Choice(["0", "1"]),
+    help="First index of SVMlight text; as the model's dataset has it by default.",
+)
+@click.option(
+    "--keep",
+    metavar="COLUMN[,COLUMN]",
+    multiple=True,
+    help="Columns of a table to write with the predictions, also such as are dropped; repeatable.",
+)
+@click.option(
+    "--unknown",
+    type=click.Choice(["ignore", "refuse"]),
+    default="ignore",
+    help="Whether values and indices that the model never met count as none, the default, or end the command.",
+)
+@arrays_option
 @click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
 @click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
 def predict(
@@ -42,12 +61,16 @@ def predict(
     decimal: str | None,
     header: bool | None,
     delimiter: str | None,
+    arrays: dict[str, str] | None,
     index_base: str | None,
+    keep: tuple[str, ...],
+    unknown: str,
     learner: str | None,
 ) -> None:
     """Predict the rows of SOURCE, a dataset or anything that olscale ingest reads, with the model MODEL.
 
-    Columns go by their names where there are names. A table needs no label column.
+    Columns go by their names where there are names. Rows need no labels, and columns that were dropped at ingest are
+    dropped again.
     """
     from olscale.cli.modules_here import find_modules_here
     from olscale.data.formats.base import ReadOptions
@@ -67,18 +90,34 @@ def predict(
         zero_based=zero_based,
         header=header,
         delimiter=delimiter,
+        arrays=arrays,
     )
-    rows = ModelSource(loaded.about.columns, source, split, format, options)
+    rows = ModelSource(
+        loaded.about.columns,
+        source,
+        split,
+        format,
+        options,
+        keep=keep,
+        refuse_unknown=unknown == "refuse",
+    )
     done = run(loaded, rows, out, scores, labels)
     said = f"{done.rows:,} rows"
     if done.labels:
         said += f", error {100 * done.wrong / done.labels:.2f} % of {done.labels:,} with a label that the model knows"
-    if done.squares is not None:
-        each = (done.squares / done.rows) ** 0.5
+    if done.squares is not None and done.known is not None and done.known.all():
+        each = (done.squares / done.known) ** 0.5
         named = zip(loaded.about.columns.targets, each, strict=False)
         said += f", RMSE {each.mean():.4g}" + "".join(f", {target} {rmse:.4g}" for target, rmse in named)
+    if done.unlabelled:
+        said += f", {done.unlabelled:,} without a label"
     say(said, err=True)
     for line in rows.notes:
         say(f"note: {line}", err=True)
     if done.unknown:
         say(f"note: {done.unknown:,} cells of text hold values that the model never met; they count as none", err=True)
+    if done.unknown_indices:
+        say(
+            f"note: {done.unknown_indices:,} values are at indices that the model never met; they count as none",
+            err=True,
+        )

@@ -1,9 +1,16 @@
 """``olscale report``."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from olscale.cli.results import name_damaged, skip_damaged_option
 from olscale.cli.say import say
+
+if TYPE_CHECKING:
+    from olscale.results.store import OnDamage
 
 
 @click.command()
@@ -24,9 +31,28 @@ from olscale.cli.say import say
     help="Write figures as pdf or png besides (may be repeated).",
 )
 @click.option("--static", is_flag=True, help="No scripts in the page: figures as pictures, tables as they are.")
+@click.option(
+    "--metric",
+    metavar="NAME",
+    help="Show and compare this metric instead of the errors that most datasets have, e.g. kappa.",
+)
+@click.option(
+    "--learner",
+    "learners",
+    metavar="NAME",
+    multiple=True,
+    help="Only this learner, ranked and tested among those named (may be repeated).",
+)
 @skip_damaged_option
 def report(
-    store: str, out: str, papers: tuple[str, ...], also: tuple[str, ...], static: bool, skip_damaged: bool
+    store: str,
+    out: str,
+    papers: tuple[str, ...],
+    also: tuple[str, ...],
+    static: bool,
+    metric: str | None,
+    learners: tuple[str, ...],
+    skip_damaged: bool,
 ) -> None:
     """Write a page with the tables and figures of the metrics store STORE into DIR.
 
@@ -37,7 +63,9 @@ def report(
     from olscale.results import open_store
 
     opened = open_store(store)
-    written = write_report(opened, out, papers, "skip" if skip_damaged else "raise", tuple(dict.fromkeys(also)), static)
+    on_damage: OnDamage = "skip" if skip_damaged else "raise"
+    formats = tuple(dict.fromkeys(also))
+    written = write_report(opened, out, papers, on_damage, formats, static, metric, learners)
     name_damaged(opened)
     for line in written.absent:
         say(f"olscale: {line}", err=True)

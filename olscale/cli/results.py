@@ -56,9 +56,11 @@ def results(
     """
     if metric and curve:
         raise click.UsageError("--metric and --curve exclude each other")
-    from olscale.analysis import summarise
+    from olscale.analysis import summarise, unfinished_experiments
     from olscale.report import as_csv, as_json, latex, plain, print_rich, select, tables
     from olscale.report.along import along, along_csv, along_json, along_tables
+    from olscale.report.notes import unfinished_notes
+    from olscale.report.tables import with_notes
     from olscale.results import open_store
 
     opened = open_store(store)
@@ -68,6 +70,10 @@ def results(
         select(found, metric, datasets, learners, failed=format_ in ("table", "latex", "markdown")) if found else []
     )
     lines = along(opened, chosen, curve, "skip" if skip_damaged else "raise") if curve else []
+    unfinished = unfinished_notes(unfinished_experiments(opened, "skip" if skip_damaged else "raise"))
+    if format_ in ("json", "csv"):  # which have no place for it
+        for note in unfinished:
+            say(f"olscale: {note}", err=True)
     if format_ == "json":
         show(along_json(lines, curve) if curve else as_json(chosen))
     elif format_ == "csv":
@@ -77,7 +83,7 @@ def results(
     elif curve and not lines:
         say(f"no run shown has {curve} along the stream; [protocol] of its experiment asks for it", err=True)
     else:
-        made = along_tables(lines, curve) if curve else tables(chosen, metric)
+        made = with_notes(along_tables(lines, curve) if curve else tables(chosen, metric), unfinished)
         if format_ == "latex":
             show(latex(made))
         elif format_ == "markdown":

@@ -28,15 +28,19 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
         return
     totals, known, met = np.zeros((3, classes), np.int64), base[2:], np.empty(classes, np.int64)
     most, hits_of_most, hits_of_before = base[0], 0, 1 if base[1] == y[0] else 0
-    for i in range(1, rows):
-        hits_of_before += y[i] == y[i - 1]
+    if frozen:
+        for i in range(1, rows):
+            hits_of_before += y[i] == base[1]
+    else:
+        for i in range(1, rows):
+            hits_of_before += y[i] == y[i - 1]
     for start in range(0, rows, _BLOCK):
         here, there = y[start : start + _BLOCK], predicted[start : start + _BLOCK]
         _count(here, there, met, totals)
         second = -1
         for k in range(classes):
             second = max(second, known[k] if k != most else -1)
-        if frozen or known[most] - second >= here.shape[0]:
+        if frozen or known[most] - second > here.shape[0]:
             hits_of_most += met[most]
             if not frozen:
                 known += met
@@ -46,7 +50,7 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
             for i in range(here.shape[0]):
                 hits_of_most += most == here[i]
                 lead += 2 * here[i] - 1
-                most = most if lead == 0 else np.int64(lead > 0)
+                most = np.int64(lead > 0)
             known += met
         else:
             times = known[most]
@@ -54,13 +58,16 @@ def add_class_totals(y: Any, predicted: Any, base: Any, frozen: bool, sums: Any)
                 code = here[i]
                 hits_of_most += most == code
                 known[code] += 1
-                most = code if known[code] > times else most
+                if known[code] > times or (known[code] == times and code < most):
+                    most = code
                 times = max(times, known[code])
     sums[0], sums[1], sums[2] = sums[0] + rows, sums[1] + hits_of_most, sums[2] + hits_of_before
     for each in range(3):
         for k in range(classes):
             sums[3 + each * classes + k] += totals[each, k]
-    base[0], base[1] = most, y[rows - 1]
+    if not frozen:
+        base[0] = most
+        base[1] = y[rows - 1]
 
 
 @compiled

@@ -18,6 +18,43 @@ FADED = 1e-290
 
 
 @compiled
+def _most_after(code: int, most: int, base: Any) -> Any:
+    """Count the class `code` in `base`; return the class met most often, of equal ones the first."""
+    base[2 + code] += 1
+    lead = base[2 + code] - base[2 + most]
+    if lead > 0 or (lead == 0 and code < most):
+        return code
+    return most
+
+
+@compiled
+def follow_classes(labels: Any, asked: Any, base: Any, dull: Any) -> None:
+    """Learn class codes, but for negative ones; `dull` gets the classes predicted before the events `asked`."""
+    row = 0
+    for event in range(labels.shape[0]):
+        while row < asked.shape[0] and asked[row] == event:
+            dull[row, 0] = base[0]
+            dull[row, 1] = base[1]
+            row += 1
+        if labels[event] >= 0:
+            base[0] = _most_after(labels[event], base[0], base)
+            base[1] = labels[event]
+
+
+@compiled
+def follow_targets(labels: Any, asked: Any, base: Any, dull: Any) -> None:
+    """Learn targets, but for NaN; `dull` gets the mean before the events `asked`."""
+    row = 0
+    for event in range(labels.shape[0]):
+        while row < asked.shape[0] and asked[row] == event:
+            dull[row] = base[0]
+            row += 1
+        if labels[event] == labels[event]:
+            base[1] += 1.0
+            base[0] += (labels[event] - base[0]) / base[1]
+
+
+@compiled
 def count_classes(
     y: Any,
     predicted: Any,
@@ -30,7 +67,7 @@ def count_classes(
     marks: Any,
     found: Any,
 ) -> None:
-    """Count class codes; dull are the class met most often so far, and that of the row before.
+    """Count class codes; dull are the class met most often so far, and the last one whose label is known.
 
     `base` has both, then how often each class was met. `sums` has the rows, the hits of both, then hits, true and predicted
     rows of each class.
@@ -54,10 +91,9 @@ def count_classes(
         sums[3 + code] += 1.0 if guess == code else 0.0
         sums[3 + classes + code] += 1.0
         sums[3 + 2 * classes + guess] += 1.0
-        before = code
         if not (given or frozen):
-            base[2 + code] += 1
-            most = code if base[2 + code] > base[2 + most] else most
+            most = _most_after(code, most, base)
+            before = code
         if mark < marks.shape[0] and marks[mark] == i + 1:
             sums[0], sums[1], sums[2] = rows, hits_of_most, hits_of_before
             found[mark] = sums

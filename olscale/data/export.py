@@ -48,9 +48,10 @@ def export(
     split : str, optional
         The split to write: ``"train"`` when left out, except that a dense NPZ file then holds all splits.
     format : {'svmlight', 'csv', 'npz'}, optional
-        Known by the ending of `file` when left out. SVMlight text has one-based indices and leaves zeros out. CSV has
-        a header and the label last. NPZ holds ``X_train``, ``y_train`` ...; of sparse rows, one split as
-        `scipy.sparse.load_npz` reads it, with labels ``y``.
+        Known by the ending of `file` when left out. SVMlight text leaves zeros out, and its indices count from 1, or from 0
+        where those of the dataset's sources did. CSV has a header and the label last. NPZ holds ``X_train``, ``y_train``
+        ...; of sparse rows, one split as `scipy.sparse.load_npz` reads it, with labels ``y``; `olscale.ingest` reads either
+        back.
     progress : callable, optional
         Called with the split, the rows of a chunk and their bytes as they are read; NPZ reads them several times.
 
@@ -120,10 +121,11 @@ def _write_svmlight(rows: _Rows, split: str | None, out: IO[bytes]) -> None:
         raise DatasetError(f"{dataset.path} has several targets, SVMlight text holds one; export it to csv or npz")
     if dataset.manifest.label_names is not None:
         raise DatasetError(f"{dataset.path} has text labels, which SVMlight text cannot hold; export it to csv or npz")
+    base = 1 if dataset.manifest.index_base is None else dataset.manifest.index_base
     for block in rows.blocks(split or "train"):
         for label, indices, values in _sparse_rows(block):
             # A row may be empty, hence no separator that stands alone.
-            pairs = "".join(f" {i + 1}:{_number(v)}" for i, v in zip(indices, values, strict=True))
+            pairs = "".join(f" {i + base}:{_number(v)}" for i, v in zip(indices, values, strict=True))
             out.write(f"{_number(label)}{pairs}\n".encode())
 
 

@@ -177,6 +177,11 @@ class Manifest(_Entry):
         Names of the columns, where the source has them.
     table : TableEntry, optional
         Of tables: their columns. Not kept before format version 3.
+    index_base : {0, 1}, optional
+        Of SVMlight text: the index that its first column has there. None of other sources, and where it was not kept.
+    rounded : tuple of str, optional
+        Of arrays: columns of whole numbers of which some are so large that float64 may have rounded
+        them, ``x0`` for the first of columns without names; None where there are none.
     checksum : str, optional
         SHA-256 of everything else in the file, from format version 3 on; see `to_json`.
     """
@@ -198,6 +203,8 @@ class Manifest(_Entry):
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] | None = None
     table: TableEntry | None = Field(default=None, exclude_if=_absent)
+    index_base: Literal[0, 1] | None = Field(default=None, exclude_if=_absent)
+    rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
     splits: dict[str, SplitEntry]
     sources: tuple[SourceEntry, ...]
     order: str = ORDER

@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from time import perf_counter
 
+import numpy as np
+
 from olscale.compiled.csr import slice_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.guard import attempt, failure_of, guarded
+from olscale.evaluation.label_delay import Scored
 from olscale.evaluation.run_state import RunState
 from olscale.learners.contract.fused_settings import FusedSettings, fuse, group_fusible
 from olscale.learners.contract.usable_rows import learn_usable_together, usable_rows
@@ -42,7 +45,7 @@ class FusedRuns:
                 end = failure_of(mine)
                 run.fail(end.outcome, end.reason, row=end.row)
             else:
-                run.see(chunk, mine, share)
+                run.see(chunk, Scored(np.arange(len(chunk)), mine), share)
 
     def _compile(self, fused: FusedSettings, chunk: Chunk) -> None:
         fused.compile(chunk.X)

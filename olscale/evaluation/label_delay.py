@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, Rows, slice_rows, stack_rows, take_rows
+from olscale.compiled.csr import CSR, Rows, read_only, slice_rows, stack_rows, take_rows
 from olscale.data.chunk import Chunk
 from olscale.evaluation.metrics import StreamShape
 from olscale.evaluation.protocol import Scoring
@@ -22,11 +22,28 @@ from olscale.learners.contract.learner import FloatArray, Learner, hide_labels
 from olscale.learners.contract.usable_rows import diverged_at, learn_usable, score_usable, usable_rows
 
 
+class Arrivals(NamedTuple):
+    """Labels in the order in which they arrive, for `olscale.evaluation.metrics.base.Metric.arrive`."""
+
+    labels: NDArray[Any]
+    asked: NDArray[np.int64]
+
+
 class Scored(NamedTuple):
-    """Which rows of a chunk were scored, ascending, and their scores of shape (rows, outputs)."""
+    """Rows of a chunk that were scored, and the labels that arrived meanwhile.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (rows,)
+        Which rows of the chunk, ascending.
+    scores : ndarray of shape (rows, outputs)
+    arrivals : Arrivals, optional
+        None where the label of each row arrives once it is predicted.
+    """
 
     rows: NDArray[np.int64]
     scores: FloatArray
+    arrivals: Arrivals | None = None
 
 
 class _Waiting(NamedTuple):
@@ -51,10 +68,20 @@ class Schedule:
         Number of the model, where several go through the stream side by side.
     names : sequence of str
         Names of the first features, where they have names.
+    blind : bool
+        Whether the learner gets no labels, as a novelty detector.
     """
 
-    def __init__(self, scoring: Scoring, fold: int | None = None, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        scoring: Scoring,
+        fold: int | None = None,
+        names: Sequence[str] = (),
+        *,
+        blind: bool = False,
+    ) -> None:
         self._scoring, self._fold, self._names = scoring, fold, names
+        self._blind = blind
         self._waiting: _Waiting | None = None
         self._rows = np.iinfo(np.int64).max  # of the stream; labels that come later never arrive
 
@@ -86,14 +113,14 @@ class Schedule:
         # Learners that check their rows themselves are called straight.
         learn = learner.learn if learner.checks_rows else partial(learn_usable, learner)
         if not self._scoring.interrupts:
-            return Scored(np.arange(count), learn(chunk.X, chunk.y))
+            return Scored(np.arange(count), learn(chunk.X, self._seen(chunk.y)))
         tested = np.flatnonzero(self._tested(first, first + count))
         weights = self.weights(first, first + count)
         late = bool(self._scoring.delay)
         if not late and weights.all() and weights.sum() == count:
-            scores = learn(chunk.X, chunk.y)
+            scores = learn(chunk.X, self._seen(chunk.y))
             self._check(learner, chunk.X, scores, tested, np.arange(first, first + count))
-            return Scored(tested, scores[tested])
+            return Scored(tested, scores[tested], Arrivals(chunk.y, tested))
         numbers = np.arange(first, first + count)
         known = self._joined(_Waiting(chunk, numbers + self._delays(chunk), weights, numbers))
         before = len(known.rows) - count
@@ -107,10 +134,11 @@ class Schedule:
         row = np.concatenate([alone + before, trained])[order]
         learning = np.concatenate([np.zeros(len(alone), dtype=bool), np.ones(len(trained), dtype=bool)])[order]
         rows, events = known.rows, _take(known.rows, row)
+        labels = hide_labels(events.y, ~learning)
         if learner.takes_unknown:
-            scores = learn(events.X, hide_labels(events.y, ~learning))
+            scores = learn(events.X, hide_labels(self._seen(events.y), ~learning))
         else:
-            scores = follow(learner, events.X, events.y, learning)
+            scores = follow(learner, events.X, self._seen(events.y), learning)
         # The first event of each row is the one before any update by it.
         own = np.searchsorted(when[order] // 2, tested)
         self._check(learner, events.X, scores, own, known.numbers[row])
@@ -118,7 +146,11 @@ class Schedule:
             waits = (known.arrival >= first + count) & (known.arrival < self._rows) & (known.weights > 0)
             index = np.flatnonzero(waits)
             self._waiting = _Waiting(_take(rows, index), *(array[index] for array in known[1:]))
-        return Scored(tested, scores[own])
+        return Scored(tested, scores[own], Arrivals(labels, own))
+
+    def _seen(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels as the learner may see them."""
+        return read_only(np.zeros_like(y)) if self._blind else y
 
     def _check(
         self, learner: Learner, X: Rows, scores: FloatArray, scored: NDArray[np.int64], rows: NDArray[np.int64]

@@ -18,7 +18,7 @@ from olscale.data.chunk import Chunk
 from olscale.evaluation.budget import BudgetExceeded, Meter
 from olscale.evaluation.enough_rows import check_seen
 from olscale.evaluation.guard import check_scores, guarded
-from olscale.evaluation.label_delay import Schedule
+from olscale.evaluation.label_delay import Schedule, Scored
 from olscale.evaluation.metrics import METRICS, Metric, StreamShape
 from olscale.evaluation.metrics.each_target import make_metric
 from olscale.evaluation.model_watch import ModelWatch
@@ -82,7 +82,8 @@ class RunState(RunLearner):
         super().__init__(run, columns, shape, make, meter, exceeded)
         self.fold, self._names = run.fold, names
         self._task = shape.task
-        self._schedule = Schedule(run.stream.scoring, run.fold, names)
+        blind = shape.task == "novelty"
+        self._schedule = Schedule(run.stream.scoring, run.fold, names, blind=blind)
         kinds, stream = metrics or METRICS.load_all(), shape
         shape = self._schedule.shape(shape)
         self._metrics: list[Metric] = [make_metric(kind, shape) for kind in kinds if kind.meets(shape)]
@@ -116,11 +117,11 @@ class RunState(RunLearner):
             self._guarded(lambda: score_usable(self.learner, chunk.X))
         begin, scored = perf_counter(), None
         with guarded([self]):
-            scored = self._schedule.learn(self.learner, self.seen_by_learner(chunk), self.position)
+            scored = self._schedule.learn(self.learner, chunk, self.position)
             check_scores(scored.scores, len(scored.rows), self._outputs)
         seconds = perf_counter() - begin
         if scored is not None:
-            self.see(chunk, scored.scores, seconds, scored.rows)
+            self.see(chunk, scored, seconds)
         if due:
             times = begin - start, seconds
             self._guarded(lambda: self.watch.look(self.position, self.learner, times), counts=False)
@@ -139,25 +140,44 @@ class RunState(RunLearner):
     def release(self) -> None:
         """Bring the learner up to date: nothing is behind in a run that goes alone."""
 
-    def see(self, chunk: Chunk, scores: FloatArray, seconds: float, rows: NDArray[np.int64] | None = None) -> None:
-        """Count the stream's next chunk, whose `rows` got `scores` before each update, learned from in `seconds`."""
+    def see(self, chunk: Chunk, scored: Scored, seconds: float) -> None:
+        """Count the stream's next chunk, scored before each update and learned from in `seconds`."""
         if self.outcome != "ok":
             return
-        rows = np.arange(len(chunk)) if rows is None else rows
+        rows = scored.rows
+        scores = scored.scores
         if not np.isfinite(scores).all():
             row = int(rows[np.argmin(np.isfinite(scores).all(axis=1))])
             self._diverge(chunk, row, self.position + row, "row", self.position + row)
             return
-        self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores)
+        if scored.arrivals is None:
+            self.count(self.position + rows, chunk.y[rows], self._predictions(scores), scores)
+        else:
+            counted = slice(self._burned_in(self.position + rows), None)
+            for metric in self._counting():
+                metric.arrive(scored.arrivals.labels, scored.arrivals.asked[counted])
+            self._see(counted, chunk.y[rows], self._predictions(scores), scores)
         self.position += len(chunk)
         self._seconds += seconds
 
     def count(self, rows: NDArray[np.int64], y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
         """Count rows of the stream: their numbers, targets, predictions before each update, scores."""
-        if self.run.stream.scoring.test_only:
-            return
-        counted = slice(int(np.searchsorted(rows, self.run.stream.scoring.burn_in)), None)
-        for metric in self._metrics:
+        burned_in = self._burned_in(rows)
+        for metric in self._counting():
+            if burned_in:
+                metric.arrive(y[:burned_in], None)
+        self._see(slice(burned_in, None), y, codes, scores)
+
+    def _counting(self) -> Sequence[Metric]:
+        """Return the metrics that count rows of the stream."""
+        return () if self.run.stream.scoring.test_only else self._metrics
+
+    def _burned_in(self, rows: NDArray[np.int64]) -> int:
+        """Return how many of `rows`, numbers of rows of the stream, are not counted."""
+        return int(np.searchsorted(rows, self.run.stream.scoring.burn_in))
+
+    def _see(self, counted: slice, y: NDArray[Any], codes: NDArray[Any], scores: FloatArray) -> None:
+        for metric in self._counting():
             metric.see(y[counted], codes[counted], self._read_by(metric, scores[counted]))
 
     def hold_out(self, chunk: Chunk, first: int) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from olscale.data.formats.coding import FirstValues
 from olscale.data.manifest import Manifest
 from olscale.version import __version__
 
@@ -52,6 +53,10 @@ class ColumnsEntry(_Entry):
         The column of tables that was the target, which is no feature; its position where columns have no names.
     targets : tuple of str
         Names of the targets, where a row has several; of tables their columns.
+    dropped : tuple of str
+        Columns of tables that were left out.
+    index_base : {0, 1}, optional
+        Of SVMlight text: the index that the first feature has there; none where it is not known.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -61,6 +66,8 @@ class ColumnsEntry(_Entry):
     coded: dict[str, str] = Field(default_factory=dict, exclude_if=lambda coded: not coded)
     label: str | int | None = None
     targets: tuple[str, ...] = Field(default=(), exclude_if=lambda targets: not targets)
+    dropped: tuple[str, ...] = Field(default=(), exclude_if=lambda dropped: not dropped)
+    index_base: Literal[0, 1] | None = Field(default=None, exclude_if=lambda base: base is None)
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
@@ -83,6 +90,8 @@ class ColumnsEntry(_Entry):
             coded=coded or {},
             label=manifest.label_column,
             targets=manifest.targets or (),
+            dropped=() if table is None else table.dropped,
+            index_base=manifest.index_base,
         )
 
     def values(self, column: str) -> list[str]:
@@ -91,15 +100,39 @@ class ColumnsEntry(_Entry):
         return [name.removeprefix(start) for name in self.names or () if name.startswith(start)]
 
     @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns of text that have a feature for each of their first values."""
+        return tuple(name for name, coding in self.coded.items() if coding.startswith(FirstValues.name))
+
+    @property
     def by_name(self) -> bool:
-        """Whether columns are told apart by names that people gave them."""
-        return self.names is not None and (bool(self.text) or not isinstance(self.label, int))
+        """Whether columns are told apart by their names: those that people gave them, or of text."""
+        return self.names is not None and (bool(self.text) or self.has_given_names)
+
+    @property
+    def has_given_names(self) -> bool:
+        """Whether people named the columns; else they are called ``x0``, ``x1`` and so on by their places."""
+        if self.names is None or isinstance(self.label, int):
+            return False
+        return self.label is not None or any(place_of(name) is None for name in self.table)
 
     @property
     def table(self) -> tuple[str, ...]:
         """The columns of a table that has these features: those of numbers, then those of text."""
         values = tuple(f"{column}=" for column in self.text)
         return (*(name for name in self.names or () if not name.startswith(values)), *self.text)
+
+
+def place_of(name: str) -> int | None:
+    """Return the place of a column that is called by it, as those of tables without names are; None for another name.
+
+    Examples
+    --------
+    >>> place_of("x12"), place_of("age")
+    (12, None)
+    """
+    digits = name.removeprefix("x")
+    return int(digits) if name == f"x{digits}" and digits.isdecimal() and len(digits) < 10 else None
 
 
 class DatasetEntry(_Entry):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, Protocol
@@ -15,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import rows_of
+from olscale.data.formats.cells import NO_LABEL, is_number
+from olscale.data.formats.table_columns import Carried, unique_names
 from olscale.errors import ModelError
 from olscale.learners.contract.usable_rows import why_unusable
 from olscale.models.final_model import FinalModel
@@ -30,19 +33,24 @@ class Predicted:
     Attributes
     ----------
     rows : int
-    unknown : int
-        Values of text columns that the model never met.
+    unknown, unknown_indices : int
+        Values of text columns, and values at indices of SVMlight text, that the model never met.
     labels, wrong : int
         Rows with a label that is one of the model's classes, and those of them that were predicted otherwise.
-    squares : ndarray of shape (targets,), optional
-        Sums of the squared errors of numbers, where their labels were asked for.
+    unlabelled : int
+        Rows that lack a label, or of numbers one of their labels, where these were asked for.
+    squares, known : ndarray of shape (targets,), optional
+        Sums of the squared errors of numbers, where their labels were asked for, and how many there are.
     """
 
     rows: int = 0
     unknown: int = 0
+    unknown_indices: int = 0
     labels: int = 0
     wrong: int = 0
+    unlabelled: int = 0
     squares: NDArray[np.float64] | None = None
+    known: NDArray[np.int64] | None = None
 
 
 def predict(
@@ -64,7 +72,7 @@ def predict(
     scores : bool
         Also write the scores: ``score`` for two classes, else a column ``score_CLASS`` for each.
     labels : bool
-        Also write the labels of the source, as ``label``.
+        Also write the labels of the source, as ``label``, empty where a row has none.
 
     Returns
     -------
@@ -87,7 +95,9 @@ def predict(
             raise ModelError(f"cannot tell the format of {path} by its ending; end it in {' or '.join(_KINDS)}")
         with open_output(path) as file, kind(file) as writer:
             _write(writer, tables)
-    done.rows, done.unknown = source.rows, source.unknown
+    done.rows = source.rows
+    done.unknown = source.unknown
+    done.unknown_indices = source.unknown_indices
     return done
 
 
@@ -109,28 +119,68 @@ def _tables(
             if rows.labels is None:
                 raise ModelError("the source has no labels; leave out --labels")
             if classes is None:
-                known_targets = _labels_of(targets, rows)
-                table |= _by_target("label", targets, known_targets)
-                errors = found - known_targets
-                done.squares = np.sum(errors * errors, axis=0) + (0.0 if done.squares is None else done.squares)
-                yield table
-                continue
-            table["label"] = [_plain(label) for label in rows.labels]
-            for label, predicted in zip(table["label"], table["prediction"], strict=True):
-                done.labels += label in known
-                done.wrong += label in known and label != predicted
+                numbers = _labels_of(targets, rows)
+                table |= {
+                    name: [None if math.isnan(number) else number for number in column]
+                    for name, column in _by_target("label", targets, numbers).items()
+                }
+                _add_squares(done, found - numbers)
+            else:
+                table["label"] = _class_labels(rows.labels, text=isinstance(classes[0], str))
+                for label, predicted in zip(table["label"], table["prediction"], strict=True):
+                    done.unlabelled += label is None
+                    done.labels += label in known
+                    done.wrong += label in known and label != predicted
         if scores and classes is not None:
             names = ["score"] if found.shape[1] == 1 else [f"score_{label}" for label in classes]
             table |= {name: found[:, column].tolist() for column, name in enumerate(names)}
-        yield table
+        yield _with_kept(table, rows.kept)
+
+
+def _with_kept(table: dict[str, list[Any]], kept: Mapping[str, Carried]) -> dict[str, list[Any]]:
+    """Return the answers behind the columns that go with them; one of the same name is called as in tables."""
+    names = unique_names([*table, *kept])[len(table) :]
+    cells = [[_as_text(cell) for cell in column] for column in kept.values()]
+    return dict(zip(names, cells, strict=True)) | table
+
+
+def _as_text(cell: float | str | None) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return None if math.isnan(cell) else str(_plain(float(cell)))
+
+
+def _class_labels(labels: Carried, *, text: bool) -> list[Any]:
+    """Return labels as classes are, which are `text` or numbers; None where that is none."""
+    return [_class_label(label, text) for label in labels]
+
+
+def _class_label(label: Any, text: bool) -> Any:
+    if isinstance(label, str) and label.strip() in NO_LABEL:
+        return None
+    if text or label is None:
+        return label
+    if isinstance(label, str):
+        label = float(label) if is_number(label) else math.nan
+    label = float(label) if isinstance(label, np.floating) else label
+    return None if isinstance(label, float) and math.isnan(label) else _plain(label)
+
+
+def _add_squares(done: Predicted, errors: NDArray[np.float64]) -> None:
+    missing = np.isnan(errors)
+    squares = np.where(missing, 0.0, errors * errors).sum(axis=0)
+    known = np.count_nonzero(~missing, axis=0)
+    done.squares = squares if done.squares is None else done.squares + squares
+    done.known = known if done.known is None else done.known + known
+    done.unlabelled += int(np.count_nonzero(missing.any(axis=1)))
 
 
 def _labels_of(targets: tuple[str, ...], rows: RowsToPredict) -> NDArray[np.float64]:
     """Return the labels of numbers, shape (rows, targets), in the order of the model's targets."""
-    try:
-        labels = np.asarray(rows.labels, dtype=np.float64).reshape(rows_of(rows.X), -1)
-    except ValueError:
-        raise ModelError("the labels of the source are no numbers, as the model predicts; leave out --labels") from None
+    found = rows.labels
+    if isinstance(found, list):
+        found = np.array([_class_label(label, text=False) for label in found], dtype=np.float64)
+    labels = np.asarray(found, dtype=np.float64).reshape(rows_of(rows.X), -1)
     if labels.shape[1] == max(1, len(targets)):
         if set(rows.targets) == set(targets):
             return labels[:, [rows.targets.index(target) for target in targets]] if targets else labels
@@ -201,17 +251,39 @@ class _Parquet:
         from pyarrow import parquet
 
         if self.open is None:
-            self._schema = pa.table(table).schema
+            self._schema = _schema(pa.table(table).schema)
             self.open = parquet.ParquetWriter(self._file, self._schema)
+        for column in self._schema:
+            fractions = any(isinstance(cell, float) for cell in table[column.name])
+            if pa.types.is_integer(column.type) and fractions:  # which Arrow would cut
+                raise ModelError(
+                    f"{column.name!r} has a fraction after rows with whole numbers alone, which Parquet "
+                    "cannot hold; write a .csv"
+                )
         self.open.write_table(pa.table(table, schema=self._schema))
+
+
+def _schema(schema: Any) -> Any:
+    """Return the schema of the first rows, with types for columns that are empty there."""
+    import pyarrow as pa
+
+    for place, column in enumerate(schema):
+        if pa.types.is_null(column.type):
+            answer = column.name.replace("label", "prediction", 1)
+            known = answer != column.name and answer in schema.names
+            kind = schema.field(answer).type if known else pa.string()
+            schema = schema.set(place, pa.field(column.name, kind))
+    return schema
 
 
 @contextmanager
 def _parquet(file: IO[bytes]) -> Iterator[_Parquet]:
     writer = _Parquet(file)
-    yield writer
-    if writer.open is not None:
-        writer.open.close()
+    try:
+        yield writer
+    finally:
+        if writer.open is not None:
+            writer.open.close()
 
 
 _KINDS: dict[str, Callable[[IO[bytes]], AbstractContextManager[_Writer]]] = {".csv": _csv, ".parquet": _parquet}

@@ -1,14 +1,16 @@
 """Rows to predict: any source that ingest reads, or a dataset, brought to the columns of a model.
 
-Columns go by their names where people gave them names, else by their places. What the model needs must be there, and what it
-does not know is refused; but a value of a text column that it never met is no feature, as a missing cell is none: how many
-there were is counted.
+Columns go by their names where people gave them names, else by their places. What the model needs must be there,
+and a column that it does not know is refused; but a value of a text column that it never met is no feature, as a
+missing cell is none, and neither is an index of SVMlight text beyond the last of the model: how many there were is
+counted. Labels may be missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,24 +19,40 @@ from olscale.compiled.csr import CSR, Rows, rows_of, to_csr, trim
 from olscale.data.dataset import Dataset, open_dataset
 from olscale.data.formats import TABLE_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
-from olscale.data.formats.coding import OTHER, FirstValues
-from olscale.data.formats.table_columns import UNLABELLED, TableColumns, Target
+from olscale.data.formats.cells import is_number
+from olscale.data.formats.coding import OTHER
+from olscale.data.formats.svmlight import index_range
+from olscale.data.formats.table_columns import Carried, value_of
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.selection import check_form, drop_columns
-from olscale.data.ingest.sources import expand
+from olscale.data.ingest.partitions import partition_names, with_partitions
+from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
+from olscale.data.ingest.sources import Source, expand
 from olscale.data.manifest import MANIFEST
-from olscale.errors import ModelError, UnknownNameError
+from olscale.errors import FormatError, ModelError, NoRowsError, UnknownNameError
 from olscale.models.about import ColumnsEntry
+from olscale.models.table_plan import TablePlan, TablePlanner
 from olscale.storage.open import open_storage
 
 
 @dataclass(frozen=True, slots=True)
 class RowsToPredict:
-    """Consecutive rows with the columns of a model, and labels (and names of several targets) where the source has them."""
+    """Consecutive rows with the columns of a model.
+
+    Parameters
+    ----------
+    X : ndarray or CSR
+    labels : ndarray of shape (rows,) or (rows, targets), or list of str or None, optional
+        Labels where the source has them; NaN or None where a row has none.
+    targets : tuple of str
+        Names of the targets, where a row has several.
+    kept : dict of str to (ndarray or list of str or None)
+        Cells of the columns that go with the answers, by name.
+    """
 
     X: Rows
-    labels: Target | None
+    labels: Carried | None
     targets: tuple[str, ...] = ()
+    kept: Mapping[str, Carried] = field(default_factory=dict)
 
 
 class ModelSource:
@@ -52,6 +70,10 @@ class ModelSource:
         Of a source that is no dataset; guessed when left out.
     options : ReadOptions
         Of the first source; a label left out is the model's.
+    keep : sequence of str
+        Columns of a table that go with the answers: names or positions, or several with commas between.
+    refuse_unknown : bool
+        Whether a value of a text column that the model never met, and an index beyond its last, is an error.
 
     Attributes
     ----------
@@ -59,6 +81,8 @@ class ModelSource:
         Rows read so far.
     unknown : int
         Values of text columns so far that the model never met.
+    unknown_indices : int
+        Values so far at indices beyond the last of the model.
     notes : list of str
         How files were read where that was unclear, each line once.
     """
@@ -70,74 +94,163 @@ class ModelSource:
         split: str | None = None,
         format: str | None = None,
         options: ReadOptions | None = None,
+        keep: Sequence[str] = (),
+        refuse_unknown: bool = False,
     ) -> None:
         self._columns, self._source, self._split, self._format = columns, source, split, format
         self._options = options or ReadOptions()
+        self._keep = keep
+        self._refuse_unknown = refuse_unknown
+        self._base = 1
         self._places: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-        self._bounded = [name for name, coding in columns.coded.items() if coding.startswith(FirstValues.name)]
-        self.rows = self.unknown = 0
+        self.rows = self.unknown = self.unknown_indices = 0
         self.notes: list[str] = []
 
     def __iter__(self) -> Iterator[RowsToPredict]:
         if open_storage(self._source).is_file(MANIFEST):
             yield from self._of_dataset(open_dataset(self._source))
             return
-        for source in expand([self._source]):
+        sources = self._expanded()
+        for source in sources:
             if is_archive(source.path):
                 raise ModelError(f"{source.path} is an archive; unpack it and name the files")
+        zero_based = self._zero_based(sources)
+        self._base = 0 if zero_based else 1
+        for source in sources:
             self._places = self._places[:0]
-            for batch in self._read(source.path):
-                labels = None if batch.unlabelled else batch.target
-                yield self._placed(
-                    batch.X, batch.columns, batch.feature_names, _columns_of(batch), labels, batch.targets
-                )
+            try:
+                yield from self._of_file(source, zero_based)
+            except NoRowsError:
+                if not source.part:
+                    raise
+                self.notes.append(f"passed over as empty: {source.path}")
 
     def _of_dataset(self, dataset: Dataset) -> Iterator[RowsToPredict]:
+        if self._keep:
+            raise ModelError(
+                f"{self._source} is a dataset, which has features and labels alone; leave --keep out, or predict the "
+                "files that it was made of"
+            )
         split = self._split or ("test" if "test" in dataset.splits else "train")
         manifest = dataset.manifest
         columns = None if manifest.table is None else [*manifest.table.categorical]
+        self._check_base(manifest.index_base)
+        self._base = 0 if manifest.index_base == 0 else 1
         self._check_codings({} if manifest.table is None else manifest.table.coded or {})
         self._check_values(set(manifest.feature_names or ()))
         classes = None if dataset.classes is None else np.array(dataset.classes, dtype=object)
         for chunk in dataset.chunks(split):
             labels = chunk.y if classes is None else classes[chunk.y].tolist()
-            targets = manifest.targets or ()
-            yield self._placed(chunk.X, dataset.columns, manifest.feature_names, columns, labels, targets)
+            X, names = chunk.X, manifest.feature_names
+            if manifest.index_base is not None and dataset.columns != self._columns.count:
+                X = to_csr(X)  # SVMlight text that is dense is text still: it may have more indices, or less
+            X = self._placed(X, dataset.columns, names, columns, indexed=isinstance(X, CSR))
+            yield RowsToPredict(X, labels, manifest.targets or ())
 
-    def _read(self, path: str) -> Iterator[Batch]:
-        """Yield the batches of one file, with or without a label column, as it turns out to have one."""
-        model, given = self._columns, self._options.label
-        label = ",".join(map(_quoted, model.targets)) if model.targets and model.label is not None else model.label
-        options = replace(self._options, label=label if given is None else given)
+    def _expanded(self) -> list[Source]:
+        """Return the files of the source, with those columns of their folders that the model knows."""
+        model, sources = self._columns, expand([self._source], self.notes.append)
+        names = partition_names(sources)
         if model.by_name:
-            text = tuple(name in model.text for name in model.table)
-            encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
-            table = TableColumns(
-                model.table,
-                UNLABELLED,
-                text,
-                kept={name: model.values(name) for name in self._bounded},
-                sparse=None,
-            )
-            options = replace(options, table=table, encode=encode)
+            names = (*model.table, *model.targets, *model.dropped)
+            if isinstance(model.label, str):
+                names += (model.label,)
+        return with_partitions(sources, names)
+
+    def _of_file(self, source: Source, zero_based: bool | None) -> Iterator[RowsToPredict]:
+        """Yield the rows of one file, with or without labels, as it turns out to have them."""
+        path = source.path
+        model = self._columns
+        given = replace(self._options, constants=source.constants)
         format = find_format(path, self._format)
-        check_form(path, format.name, options)
-        if format.name in TABLE_FORMATS:
-            self._check_codings(model.coded)
-        bare = replace(options, label=None, labelled=False)
-        if given is None and format.name in TABLE_FORMATS and self._is_bare(path, format, options, bare):
-            options = bare
+        check_form(path, format.name, self._options)
         try:
-            for batch in format.read(path, options):
-                self.notes += [note for note in batch.notes if note not in self.notes]
-                if batch.zero_based is not None:
-                    self._options = replace(self._options, zero_based=batch.zero_based)
-                drop = self._options.drop if batch.table is None else ()
-                yield drop_columns(batch, drop, path) if drop else batch
+            if format.name in TABLE_FORMATS:
+                self._check_codings(model.coded)
+                plan = TablePlanner(model, given, self._keep).plan(path, format)
+            else:
+                plan = self._plan_without_columns(path, format, zero_based)
+            self._note(plan.notes)
+            for batch in format.read(path, plan.options):
+                self._note(batch.notes)
+                if plan.options.drop and batch.table is None:
+                    batch = drop_columns(batch, plan.options.drop, path)
+                labels, targets = self._labels(batch, plan)
+                carried = {} if batch.table is None else batch.table.carried
+                indexed = batch.zero_based is not None
+                X = self._placed(batch.X, batch.columns, batch.feature_names, _columns_of(batch), indexed=indexed)
+                yield RowsToPredict(X, labels, targets, {name: carried[name] for name in plan.kept})
         except UnknownNameError as fault:
             if fault.got not in model.coded:
                 raise
             raise _lack(path, [fault.got]) from None
+
+    def _plan_without_columns(self, path: str, format: Format, zero_based: bool | None) -> TablePlan:
+        if self._keep:
+            raise FormatError(path, f"is {format.name} and has no columns to keep; leave --keep out")
+        options = replace(self._options, labels_needed=False)
+        if format.name == SVMLIGHT:
+            options = replace(options, zero_based=zero_based)
+        return TablePlan(options)
+
+    def _labels(self, batch: Batch, plan: TablePlan) -> tuple[Carried | None, tuple[str, ...]]:
+        """Return the labels of `batch`, and the names of its targets where there are several."""
+        if batch.table is None:
+            target: Any = batch.target
+            return None if batch.unlabelled else target, batch.targets
+        carried = batch.table.carried
+        if not plan.labels or not all(name in carried for name in plan.labels):
+            return None, ()
+        mark = self._options.decimal or "."
+        if len(plan.labels) == 1:
+            cells = carried[plan.labels[0]]
+            if mark == "." or not isinstance(cells, list):
+                return cells, ()
+            return [_pointed(cell, mark) for cell in cells], ()
+        columns = [[_float(cell, mark) for cell in carried[name]] for name in plan.labels]
+        return np.array(columns).T, plan.labels
+
+    def _note(self, lines: Sequence[str]) -> None:
+        self.notes += [line for line in lines if line not in self.notes]
+
+    def _zero_based(self, sources: Sequence[Source]) -> bool | None:
+        """Return whether SVMlight text counts from 0: as is said, as the model does, or as an index 0 shows.
+
+        Without a word from the user the files are read once before, so that nothing is predicted from
+        columns that are one off.
+        """
+        if self._options.zero_based is not None:
+            return self._options.zero_based
+        model = self._columns
+        if model.index_base == 1:
+            return False
+        paths = [source.path for source in sources]
+        ranges = {path: index_range(path) for path in paths if find_format(path, self._format).name == SVMLIGHT}
+        if model.index_base is None:
+            return any(indices.smallest == 0 for indices in ranges.values())
+        for path, indices in ranges.items():
+            if indices.smallest > 0 and indices.largest == model.count:
+                raise ModelError(
+                    f"{path} has no index 0, and its largest index {indices.largest} is one above the last of the model, "
+                    "which counts from 0: give --index-base 1 if it counts from 1, else --index-base 0"
+                )
+        return True
+
+    def _check_base(self, base: int | None) -> None:
+        """Refuse a dataset of SVMlight text that counts otherwise than that of the model: its features are one off."""
+        learned = self._columns.index_base
+        given = None if self._options.zero_based is None else int(not self._options.zero_based)
+        if given is not None and given != base:
+            raise ModelError(
+                f"the indices of {self._source} count from {'no text' if base is None else base}, not from {given}; leave "
+                "--index-base out, or ingest its sources anew with it"
+            )
+        if given is None and None not in (base, learned) and base != learned:
+            raise ModelError(
+                f"{self._source} was ingested as text whose indices count from {base}, the model learned from text that "
+                f"counts from {learned}; if both are right give --index-base {base}, else ingest it anew with --index-base "
+                f"{learned}"
+            )
 
     def _check_codings(self, found: Mapping[str, str]) -> None:
         """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""
@@ -159,7 +272,7 @@ class ModelSource:
 
     def _check_values(self, names: Set[str]) -> None:
         """Refuse a dataset whose `OTHER` may hide values that the model tells apart."""
-        for column in self._bounded:
+        for column in self._columns.bounded:
             lost = [value for value in self._columns.values(column) if f"{column}={value}" not in names]
             if lost and f"{column}={OTHER}" in names:
                 raise ModelError(
@@ -167,41 +280,31 @@ class ModelSource:
                     "feature for each; predict the table that the dataset was made of"
                 )
 
-    def _is_bare(self, path: str, format: Format, options: ReadOptions, bare: ReadOptions) -> bool:
-        """Return whether a table has no column for the label: no such name, or no column more than the model's."""
-        model = self._columns
-        if isinstance(model.label, str):
-            try:
-                next(format.read(path, options))
-            except UnknownNameError as fault:
-                return fault.got in (model.label, *model.targets)
-            return False
-        first = next(format.read(path, bare))
-        found = first.columns if first.table is None else len(first.table.columns.features)
-        if found != (len(model.table) if model.names is not None else model.count):
-            return False
-        if model.by_name and isinstance(model.label, int) and model.label < found:
-            raise ModelError(f"{path} has no label, and its columns no names: which are they? Give it a header")
-        return True
-
     def _placed(
         self,
         X: Rows,
         count: int,
         names: Sequence[str] | None,
         tables: Sequence[str] | None,
-        labels: Target | None,
-        targets: tuple[str, ...],
-    ) -> RowsToPredict:
+        *,
+        indexed: bool,
+    ) -> Rows:
+        """Return rows of `count` columns as those of the model.
+
+        `indexed` tells that they are numbered as the indices of text, of which some may be new.
+        """
         columns = self._columns
+        first = self.rows
         self.rows += rows_of(X)
         if names is not None and columns.by_name:
             if len(self._places) != count:
                 self._places = self._found(names, tables)
-            X = self._moved(X)
+            X = self._moved(X, names, first)
+        elif indexed and isinstance(X, CSR) and count > columns.count:
+            X = self._without_new_indices(X, first)
         elif count > columns.count or (count < columns.count and not isinstance(X, CSR)):
             raise ModelError(f"{self._source} has {count:,} features, the model learned from {columns.count:,}")
-        return RowsToPredict(X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64), labels, targets)
+        return X if isinstance(X, CSR) else np.asarray(X, dtype=np.float64)
 
     def _found(self, names: Sequence[str], tables: Sequence[str] | None) -> NDArray[np.int64]:
         """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""
@@ -217,10 +320,10 @@ class ModelSource:
         there = {*names, *(tables or ())}
         if lacking := [name for name in columns.table if name not in there]:
             raise _lack(self._source, lacking)
-        others = {f"{column}=": known.get(f"{column}={OTHER}", -1) for column in self._bounded}
+        others = {f"{column}=": known.get(f"{column}={OTHER}", -1) for column in columns.bounded}
         return np.array([known.get(name, _prefixed(name, others)) for name in names], dtype=np.int64)
 
-    def _moved(self, X: Rows) -> Rows:
+    def _moved(self, X: Rows, names: Sequence[str], first: int) -> Rows:
         places, count = self._places, self._columns.count
         if not isinstance(X, CSR) and len(places) == count and places.min() >= 0:
             moved = np.empty(X.shape)
@@ -228,16 +331,48 @@ class ModelSource:
             return moved
         indptr, indices, data = trim(to_csr(np.asarray(X, dtype=np.float64) if not isinstance(X, CSR) else X))
         row, feature = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), places[indices]
-        self.unknown += int(np.count_nonzero(feature < 0))
+        new = np.flatnonzero(feature < 0)
+        self.unknown += len(new)
+        if self._refuse_unknown and len(new):
+            column, value = value_of(names[indices[new[0]]], self._columns.text)
+            raise ModelError(
+                f"row {first + row[new[0]]} of {self._source} has {value!r} in column {column!r}, which the "
+                "model never met; --unknown ignore counts it as no value"
+            )
         order = np.lexsort((feature, row))
         order = order[feature[order] >= 0]
         ends = np.cumsum(np.bincount(row[order], minlength=len(indptr) - 1))
         return CSR(np.concatenate([[0], ends]), feature[order].astype(np.int32), data[order])
 
+    def _without_new_indices(self, X: CSR, first: int) -> CSR:
+        indptr, indices, data = trim(X)
+        known = indices < self._columns.count
+        if known.all():
+            return X
+        self.unknown_indices += int(np.count_nonzero(~known))
+        if self._refuse_unknown:
+            entry = int(np.argmin(known))
+            row = int(np.searchsorted(indptr, entry, side="right")) - 1
+            raise ModelError(
+                f"row {first + row} of {self._source} has a value at index {indices[entry] + self._base}, which the "
+                f"model never met: it learned from {self._columns.count:,} features; --unknown ignore counts it as no value"
+            )
+        ends = np.concatenate([[0], np.cumsum(known)])[indptr]
+        return CSR(ends, indices[known], data[known])
 
-def _quoted(name: str) -> str:
-    """Return the name of a column as one of several with commas between."""
-    return '"{}"'.format(name.replace('"', '""'))
+
+def _pointed(cell: str | None, mark: str) -> str | None:
+    """Return a number with the decimal mark `mark` as one with a point, and any other cell as it is."""
+    if cell is None or not is_number(cell, mark):
+        return cell
+    return cell.replace(mark, ".")
+
+
+def _float(cell: float | str | None, mark: str) -> float:
+    """Return a cell as a number, NaN where it is none."""
+    if isinstance(cell, str):
+        return float(cell.replace(mark, ".")) if is_number(cell, mark) else np.nan
+    return np.nan if cell is None else float(cell)
 
 
 def _columns_of(batch: Batch) -> Sequence[str] | None:

@@ -16,6 +16,8 @@ from olscale.measures import figure_of
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
+from olscale.report.marks import runs_mark
+from olscale.report.notes import count_notes
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import heading, protocol_text
 from olscale.results import Store, canonical_json
@@ -123,15 +125,19 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
         elif name == SEGMENTS and cells > _SEGMENTS:
             places = texts = [places[i] for i in np.linspace(0, cells - 1, _SEGMENTS).round().astype(int)]
         entries = []
+        runs = [len(line.errors) for line in labels.values()]
         for line in labels.values():
             mean, std = _moments(line)
-            picked = _at(line, places)
             several = len(line.errors) > 1
-            entries.append(
-                tuple(Entry(form(mean[i]), form(std[i]) if several else "") if i >= 0 else absent for i in picked)
-            )
+            marks = (runs_mark(len(line.errors)),) if len(line.errors) < max(runs) else ()
+            figures = [
+                Entry(form(mean[i]), form(std[i]) if several else "", marks=marks) if i >= 0 else absent
+                for i in _at(line, places)
+            ]
+            entries.append(tuple(figures))
         s = group[0].summary
         notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
+        notes += count_notes(set(runs))
         if not isinstance(group[0], SegmentErrors):
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")

@@ -1,34 +1,41 @@
-"""Learners of a store compared: which figures of it go in, and what is left out."""
+"""Learners of a store compared: by which metric, on the runs that all of them have, and what is left out."""
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from olscale.analysis.compare import Comparison, Test, compare
-from olscale.analysis.rank_tests import rank
-from olscale.analysis.replicates import Within, compare_within, replicate_values, setting_of
+from olscale.analysis.matched_blocks import RunBlock, Way, match_blocks
+from olscale.analysis.replicates import ReplicateFigures, Within, compare_within, setting_of
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
-from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+from olscale.report.candidates import Candidates, find_candidates
+from olscale.report.left_out import Omission, few, left_out, left_out_notes, unmeasured_datasets
 from olscale.report.notes import count_notes, partial_notes
+from olscale.report.wording import protocol_text
 from olscale.results import Store, canonical_json
+from olscale.results.settings import asked_protocol
 from olscale.results.store import OnDamage
+
+T = TypeVar("T")
 
 ROPE = 0.01
 """Half the width of the region of practical equivalence of fractions, such as errors: a percentage point."""
 
 _DEFAULT = tuple(name for name in HEADLINES if measure_of(name).better)
 
-_CHOSEN = (
-    "one setting a learner, chosen by the figures that are compared here, which flatters those with many settings."
-)
+_COUNTERPARTS = {
+    "test_error": "cumulative_error",
+    "cumulative_error": "test_error",
+    "test_rmse": "rmse",
+    "rmse": "test_rmse",
+}
+"""The metric that is shown beside the one that learners are compared by, where none was asked for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,183 +48,270 @@ class Compared:
     protocol : dict
     rope : float
     outcome : Comparison
-    cells : dict of (str, str) to list of Summary
-        What is behind each figure, by learner and data set; several under several transforms.
+    blocks : dict of str to tuple of RunBlock
+        By data set: those that all these learners have, and that all figures are of.
+    runs : dict of (str, RunBlock) to Summary
+        The setting behind each figure, by learner and block.
+    left_out : tuple of Omission
+        Learners, data sets and runs that no figure is of.
     notes : tuple of str
         What was left out, and what is averaged.
+    advice : tuple of str
+        How to choose otherwise.
+    shown : tuple of str
+        The learners that there is room for; ranks and tests are of all.
+    beside : Compared or None
+        The comparison by the other headline, where no metric was asked for.
     """
 
     metric: str
     protocol: Mapping[str, Any]
     rope: float
     outcome: Comparison
-    cells: Mapping[tuple[str, str], list[Summary]]
-    notes: tuple[str, ...]
+    blocks: Mapping[str, tuple[RunBlock, ...]]
+    runs: Mapping[tuple[str, RunBlock], Summary]
+    left_out: tuple[Omission, ...] = ()
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    beside: "Compared | None" = None
+
+    def ways(self, dataset: str) -> dict[Way, list[RunBlock]]:
+        """Return the blocks of a data set by the transforms under which all learners met it."""
+        ways: dict[Way, list[RunBlock]] = defaultdict(list)
+        for block in self.blocks[dataset]:
+            ways[block.way].append(block)
+        return ways
+
+    def settings(self, learner: str, dataset: str) -> list[Summary]:
+        """Return the settings behind a figure: one for each way of meeting the data set."""
+        return [self.runs[learner, blocks[0]] for blocks in self.ways(dataset).values()]
+
+    def by_replicate(
+        self, by_setting: Mapping[tuple[Any, ...], Mapping[str, T]], learner: str, blocks: Iterable[RunBlock]
+    ) -> dict[str, T]:
+        """Return what `by_setting` has of the runs of a learner on blocks of one way, by replicate."""
+        values = {}
+        for block in blocks:
+            of_setting = by_setting.get(setting_of(self.runs[learner, block]), {})
+            if block.replicate in of_setting:
+                values[block.replicate] = of_setting[block.replicate]
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """How learners are compared, whatever the protocol is."""
+
+    figures: ReplicateFigures
+    test: Test
+    rope: float | None
+    baseline: str | None
+    most: int | None
+    probabilities: bool
 
 
 def compared(
+    store: Store,
     summaries: Iterable[Summary],
     metric: str | None = None,
     test: Test = "wilcoxon",
     rope: float | None = None,
     baseline: str | None = None,
     most: int | None = None,
+    on_damage: OnDamage = "raise",
 ) -> list[Compared]:
     """Compare the learners of each protocol; that with most data sets comes first.
 
     Parameters
     ----------
+    store : Store
     summaries : iterable of Summary
+        Of its runs, all or some: which learners and data sets take part.
     metric : str, optional
-        The first headline that a protocol has, when left out.
+        When left out, the headline that most data sets of a protocol have, the first of equals.
     test : {"wilcoxon", "nemenyi"}
     rope : float, optional
         Half the region of practical equivalence: a percentage point of errors and other fractions, else none, when left out.
     baseline : str, optional
         Learner that the others are compared with.
     most : int, optional
-        Of more learners and settings keep the best setting of each learner, and the best so many of those.
+        How many learners there is room for: the best setting of each, and of those the best. All are ranked and tested, but
+        probabilities are left to `Comparison.part`.
+    on_damage : {"raise", "skip"}
 
     Raises
     ------
     ReportError
         If neither higher nor lower values of the metric are better.
     UnknownNameError
-        If no comparison has the baseline.
+        If the summaries have no such metric, or no comparison has the baseline.
     """
     by_protocol: dict[str, list[Summary]] = defaultdict(list)
     for s in summaries:
-        by_protocol[canonical_json(dict(s.protocol))].append(s)
-    found: list[Compared] = []
-    known: set[str] = set()
+        by_protocol[canonical_json(asked_protocol(s.protocol))].append(s)
+    known_metrics = {s.metric for of in by_protocol.values() for s in of} - {"outcome"}
+    if metric is not None and metric not in known_metrics:
+        raise UnknownNameError("metric in this store", metric, known_metrics)
+    if metric is not None and not measure_of(metric).better:
+        raise ReportError(f"learners cannot be compared by {metric}: neither more nor less of it is better")
+    figures = ReplicateFigures(store, on_damage)
+    terms = _Terms(figures, test, rope, baseline, most, probabilities=most is None)
+    made: list[Compared] = []
+    apart: list[Summary] = []
     for protocol in sorted(by_protocol, key=lambda text: (natural(text), text)):
         of = by_protocol[protocol]
-        name = metric or next((one for one in _DEFAULT if any(s.metric == one for s in of)), None)
-        shown = [s for s in of if s.metric == name and math.isfinite(s.mean)]
-        if name is None or not shown:
-            continue
-        higher = measure_of(name).better == "higher"
-        if not measure_of(name).better:
-            raise ReportError(f"learners cannot be compared by {name}: neither more nor less of it is better")
-        cells, learners, datasets = _grid(shown)
-        known.update(learners)
-        kept, notes = _complete(cells, learners, datasets)
-        notes += _without(name, of, shown)
-        names = [one for one in learners if one in kept[0]]
-        sets = [one for one in datasets if one in kept[1]]
-        if len(names) < 2 or not sets or (baseline is not None and baseline not in names):
-            continue
-        if most is not None and len(names) > most:
-            notes.append(f"At most {most} of {len(names)} learners and settings: {_CHOSEN}")
-            names = _best(names, cells, _values(cells, names, sets), higher, most)
-        values = _values(cells, names, sets)
-        width = rope if rope is not None else ROPE if measure_of(name).unit == "percent" else 0.0
-        outcome = compare(values, names, sets, higher, test, width, baseline)
-        found.append(Compared(name, json.loads(protocol), width, outcome, cells, (*notes, *_said(cells, names, sets))))
-    if baseline is not None and not found and known:
-        raise UnknownNameError("learner with figures to compare", baseline, known)
-    return sorted(found, key=lambda one: -len(one.outcome.datasets))
+        one = _by_default(of, terms) if metric is None else _by_metric(of, metric, terms)
+        if one is None:
+            apart += of
+        else:
+            made.append(one)
+    if baseline is not None and not made and by_protocol:
+        known = {name for of in by_protocol.values() for name in find_candidates(of, "", {}).learners}
+        raise UnknownNameError("learner with figures to compare", baseline, known - {baseline})
+    made.sort(key=lambda one: -len(one.outcome.datasets))
+    if made and apart:
+        note = f"Not compared, for want of a second learner: {learners_by_protocol(apart)}."
+        made[0] = replace(made[0], notes=(*made[0].notes, note))
+    return made
 
 
-def _values(cells: Mapping[tuple[str, str], list[Summary]], names: list[str], sets: list[str]) -> NDArray[np.float64]:
-    return np.array([[np.mean([s.mean for s in cells[row, column]]) for row in names] for column in sets])
+def learners_by_protocol(summaries: Iterable[Summary]) -> str:
+    """Return which learners there are of each protocol, on one line."""
+    learners: dict[str, dict[str, None]] = defaultdict(dict)
+    for s in summaries:
+        learners[protocol_text(s.protocol)][s.label] = None
+    return "; ".join(f"{few(list(of))} in {protocol}" for protocol, of in learners.items())
 
 
-def _best(
-    names: list[str],
-    cells: Mapping[tuple[str, str], list[Summary]],
-    values: NDArray[np.float64],
-    higher: bool,
-    most: int,
-) -> list[str]:
-    """Return at most so many names, in their order: the best setting of each learner by mean rank."""
-    ranks = rank(-values if higher else values).mean(axis=0)
-    label_of = {name: s[0].label for (name, _), s in cells.items()}
-    best: dict[str, str] = {}
-    for i in np.argsort(ranks, kind="stable"):
-        best.setdefault(label_of[names[i]], names[i])
-    kept = set(list(best.values())[:most])
-    return [name for name in names if name in kept]
-
-
-def _grid(shown: Sequence[Summary]) -> tuple[dict[tuple[str, str], list[Summary]], list[str], list[str]]:
-    """Return summaries by learner and data set; one under several transforms is still one data set."""
-    present = {(row, column_of(s)): s for s in shown for row in rows_of(s)}
-    labels, _ = row_labels(present)
-    first: dict[tuple[str, str], Column] = {}
-    for _, column in sorted(present, key=lambda cell: cell[1]):
-        first.setdefault((column.dataset, column.fingerprint), column._replace(transforms=()))
-    names = dict(zip(first, column_labels(list(first.values())), strict=True))
-    cells: dict[tuple[str, str], list[Summary]] = defaultdict(list)
-    for (row, column), s in sorted(present.items(), key=lambda cell: cell[0][1]):
-        cells[labels[row], names[column.dataset, column.fingerprint]].append(s)
-    return dict(cells), list(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))), list(names.values())
-
-
-def _complete(
-    cells: Mapping[tuple[str, str], Any], learners: Sequence[str], datasets: Sequence[str]
-) -> tuple[tuple[set[str], set[str]], list[str]]:
-    """Leave out learners and data sets, those that lack the largest share of figures first, until none is missing."""
-    rows, columns, left = set(learners), set(datasets), []
-    while True:
-        lacks = [(sum((row, c) not in cells for c in columns) / len(columns), 1, row) for row in rows]
-        lacks += [(sum((r, column) not in cells for r in rows) / len(rows), 0, column) for column in columns]
-        share, is_row, name = max(lacks, default=(0.0, 0, ""))
-        if share == 0.0 or not rows or not columns:
-            break
-        (rows if is_row else columns).discard(name)
-        left.append(name)
-        if not rows or not columns:
-            break
-    which = [f"{name} ({_missing(name, cells, learners, datasets)})" for name in (*learners, *datasets) if name in left]
-    return (rows, columns), [f"Left out for want of figures: {'; '.join(which)}."] if which else []
-
-
-def _without(metric: str, of: Iterable[Summary], shown: Iterable[Summary]) -> list[str]:
-    """Tell which data sets have no figure to compare by, as those without a test split have no test error."""
-    there = {(s.dataset, s.fingerprint) for s in shown}
-    other = dict.fromkeys(column_of(s).dataset for s in of if s.n and (s.dataset, s.fingerprint) not in there)
-    return [f"Left out, having no {metric_words(metric)}: {', '.join(other)}."] if other else []
-
-
-def _missing(name: str, cells: Mapping[tuple[str, str], Any], learners: Sequence[str], datasets: Sequence[str]) -> str:
-    lacking = (
-        [r for r in learners if (r, name) not in cells]
-        if name in datasets
-        else [c for c in datasets if (name, c) not in cells]
+def _by_default(summaries: Sequence[Summary], terms: _Terms) -> Compared | None:
+    """Compare by the headline that most data sets have, with the other one beside it."""
+    having = {name: len(_datasets_with(summaries, name)) for name in _DEFAULT}
+    comparisons = (
+        _by_metric(summaries, name, terms) for name in sorted(_DEFAULT, key=lambda name: -having[name]) if having[name]
     )
-    return f"none of {', '.join(lacking[:3])}{f' and {len(lacking) - 3} more' if len(lacking) > 3 else ''}"
+    one = next((made for made in comparisons if made is not None), None)
+    if one is None:
+        return None
+    metric = one.metric
+    other = _COUNTERPARTS.get(metric, "")
+    if not having.get(other):
+        return one
+    beside = _by_metric(summaries, other, replace(terms, baseline=None, probabilities=False))
+    chosen = f"Compared by {metric_words(metric)} (of {having[metric]} data sets)"
+    if beside is None:
+        notes = [f"{chosen}; by {metric_words(other)} there is nothing to compare."]
+    else:
+        notes = [f"{chosen}; mean ranks by {metric_words(other)} (of {having[other]}) stand beside."]
+        if unmeasured := unmeasured_datasets(beside.left_out, other):
+            notes.append(f"Left out, having no {metric_words(other)}: {few(unmeasured)}.")
+    advice = f"--metric {other} compares by {metric_words(other)}."
+    return replace(one, beside=beside, notes=(*notes, *one.notes), advice=(*one.advice, advice))
 
 
-def _said(cells: Mapping[tuple[str, str], list[Summary]], learners: list[str], datasets: list[str]) -> list[str]:
-    grid = [[cells[row, column][0] for column in datasets] for row in learners]
-    several = [column for column in datasets if any(len(cells[row, column]) > 1 for row in learners)]
+def _datasets_with(summaries: Iterable[Summary], metric: str) -> set[str]:
+    return {s.fingerprint for s in summaries if s.metric == metric and math.isfinite(s.mean)}
+
+
+def _by_metric(summaries: Sequence[Summary], metric: str, terms: _Terms) -> Compared | None:
+    """Compare the learners of one protocol; None where no two of them share a run."""
+    candidates = find_candidates(summaries, metric, terms.figures.of(metric))
+    measured = {learner: own for learner in candidates.learners if (own := candidates.figures.get(learner))}
+    matched = match_blocks(measured, candidates.ways, terms.baseline)
+    learners = matched.learners
+    if len(learners) < 2 or not matched.blocks or (terms.baseline is not None and terms.baseline not in learners):
+        return None
+    datasets = [candidates.names[dataset] for dataset in matched.blocks]
+    values = np.array(
+        [[_mean(measured[learner], blocks) for learner in learners] for blocks in matched.blocks.values()]
+    )
+    measure = measure_of(metric)
+    rope = terms.rope
+    if rope is None:
+        rope = ROPE if measure.unit == "percent" else 0.0
+    higher = measure.better == "higher"
+    width = rope if terms.probabilities else None
+    outcome = compare(values, learners, datasets, higher, terms.test, width, terms.baseline)
+    entries = left_out(candidates, matched, metric)
+    one = Compared(
+        metric,
+        asked_protocol(summaries[0].protocol),
+        rope,
+        outcome,
+        dict(zip(datasets, matched.blocks.values(), strict=True)),
+        {
+            (learner, block): candidates.runs[learner, block]
+            for learner in learners
+            for blocks in matched.blocks.values()
+            for block in blocks
+        },
+        left_out=tuple(entries),
+        shown=_shown(outcome, candidates, terms.most),
+    )
+    copies = [f"{', '.join(names)} have the same rows and count as one data set." for names in candidates.copies]
+    return replace(one, notes=(*left_out_notes(entries, metric), *copies, *_averages(one)))
+
+
+def _mean(figures: Mapping[RunBlock, float], blocks: Sequence[RunBlock]) -> float:
+    """Return the mean over transforms of the means over replicates, those in the order of run ids."""
+    shared = set(blocks)
+    by_way: dict[Way, list[float]] = defaultdict(list)
+    for block, value in figures.items():
+        if block in shared:
+            by_way[block.way].append(value)
+    return float(np.mean([np.mean(values) for values in by_way.values()]))
+
+
+def _shown(outcome: Comparison, candidates: Candidates, most: int | None) -> tuple[str, ...]:
+    """Return at most so many learners, the best first: of each the best setting by mean rank."""
+    if most is None or len(outcome.learners) <= most:
+        return outcome.learners
+    label_of = {name: setting.label for (name, _), setting in candidates.settings.items()}
+    best: dict[str, str] = {}
+    for name in outcome.learners:
+        best.setdefault(label_of[name], name)
+    kept = list(best.values())[:most]
+    return tuple(name for name in outcome.learners if name in kept)
+
+
+def _averages(one: Compared) -> list[str]:
+    """Say what each figure is the mean of."""
+    learners = list(one.outcome.learners)
+    datasets = list(one.outcome.datasets)
+    several = [dataset for dataset in datasets if len(one.ways(dataset)) > 1]
     notes = [f"Means over several transforms of {', '.join(several)}."] if several else []
-    counts = {s.n for line in grid for s in line}
-    runs = [
+    counts = {len(blocks) for dataset in datasets for blocks in one.ways(dataset).values()}
+    notes += [
         note.replace("Mean and sample standard deviation", "Each figure is the mean") for note in count_notes(counts)
     ]
-    return [*notes, *runs, *partial_notes(learners, datasets, [list(line) for line in grid])]
+    grid: list[list[Summary | None]] = [[one.settings(row, column)[0] for column in datasets] for row in learners]
+    return [*notes, *partial_notes(learners, datasets, grid)]
 
 
 def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> list[Within]:
-    """Compare the learners on each data set by its replicates."""
-    values = replicate_values(store, one.metric, on_damage)
-    higher, found = measure_of(one.metric).better == "higher", []
-    for column in one.outcome.datasets:
-        of = [values.get(setting_of(one.cells[row, column][0]), {}) for row in one.outcome.learners]
-        if all(of):
-            made = compare_within(
-                column, one.outcome.learners, of, one.protocol, one.metric, higher, one.outcome.baseline
+    """Compare the learners on each data set, under each of its transforms, by the replicates that all have."""
+    by_setting = ReplicateFigures(store, on_damage).of(one.metric)
+    higher = measure_of(one.metric).better == "higher"
+    made = []
+    for dataset in one.outcome.datasets:
+        for way, blocks in one.ways(dataset).items():
+            values = [one.by_replicate(by_setting, learner, blocks) for learner in one.outcome.learners]
+            within = compare_within(
+                dataset_text(one, dataset, way),
+                one.outcome.learners,
+                values,
+                one.protocol,
+                one.metric,
+                higher,
+                one.outcome.baseline,
+                way.transforms,
             )
-            found += [replace(made, note=made.note + first_of_several(one, column))] if made else []
-    return found
+            made += [within] if within else []
+    return made
 
 
-def first_of_several(one: Compared, column: str) -> str:
-    """Return what to say of a data set of which learners have several transforms: the first of them stands for all."""
-    cells = [one.cells[row, column] for row in one.outcome.learners]
-    if all(len(cell) == 1 for cell in cells):
-        return ""
-    first = [", ".join(cell[0].transforms) or "none" for cell in cells if len(cell) > 1]
-    return f" Of several transforms the first is compared here: {'; '.join(dict.fromkeys(first))}."
+def dataset_text(one: Compared, dataset: str, way: Way) -> str:
+    """Return the name of a data set, with its transforms where it is met in several ways."""
+    if len(one.ways(dataset)) == 1:
+        return dataset
+    return f"{dataset} [{','.join(way.transforms) or 'raw'}]"

@@ -2,14 +2,16 @@
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from olscale.analysis.compare import LEAST, Comparison, Pair
 from olscale.analysis.mcnemar import PairCounts
 from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
-from olscale.measures import figure_of, measure_of
+from olscale.analysis.status import ExperimentProgress
+from olscale.measures import figure_of, measure_of, metric_words
 from olscale.report.comparison import Compared
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
@@ -24,25 +26,54 @@ _BOLD = "corrected p at most 0.05, or probability above 0.95"
 def rank_table(one: Compared) -> Table:
     """Return learners by data sets, the best mean rank first, with what the tests say below."""
     outcome = one.outcome
-    alike = set(outcome.alike()) if outcome.tested else set()
-    k = len(outcome.learners)
-    entries = []
-    for i, name in enumerate(outcome.learners):
-        first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
-        line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike and name != _against(outcome))]
-        for j in range(len(outcome.datasets)):
-            place = float(outcome.ranks[j, i])
-            failed = any(s.failures for s in one.cells[name, outcome.datasets[j]])
-            shade = 1 + round((SHADES - 1) * (place - 1) / (k - 1))
-            best = place == float(outcome.ranks[j].min())
-            line.append(
-                Entry(figure_of(one.metric, float(outcome.values[j, i])), best=best, partial=failed, shade=shade)
-            )
-        entries.append(tuple(line))
+    columns = ["mean rank", *outcome.datasets]
+    if one.beside is not None:
+        columns.insert(1, f"by {metric_words(one.beside.metric)}")
+    rows = [i for i, name in enumerate(outcome.learners) if name in one.shown]
+    alike = set(outcome.alike()) - {_against(outcome)} if outcome.tested else set()
+    entries = [_rank_entries(one, i, alike) for i in rows]
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
-    return Table(
-        title, ("mean rank", *outcome.datasets), outcome.learners, tuple(entries), (*one.notes, *verdicts(one))
-    )
+    notes = [*_shown_note(one), *one.notes, *verdicts(one)]
+    names = tuple(outcome.learners[i] for i in rows)
+    return Table(title, tuple(columns), names, tuple(entries), tuple(notes), one.advice)
+
+
+def _rank_entries(one: Compared, i: int, alike: Collection[str]) -> tuple[Entry, ...]:
+    """Return the line of a learner: its mean rank, that by another metric if there is one, its figures."""
+    outcome = one.outcome
+    name = outcome.learners[i]
+    first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
+    line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike)]
+    if one.beside is not None:
+        ranks = _mean_ranks(one.beside.outcome)
+        line.append(Entry(f"{ranks[name]:.2f}") if name in ranks else Entry(note="-"))
+    for j, dataset in enumerate(outcome.datasets):
+        place = float(outcome.ranks[j, i])
+        line.append(
+            Entry(
+                figure_of(one.metric, float(outcome.values[j, i])),
+                best=place == float(outcome.ranks[j].min()),
+                partial=any(s.failures for s in one.settings(name, dataset)),
+                shade=1 + round((SHADES - 1) * (place - 1) / (len(outcome.learners) - 1)),
+            )
+        )
+    return tuple(line)
+
+
+def _mean_ranks(outcome: Comparison) -> dict[str, float]:
+    return dict(zip(outcome.learners, outcome.mean_ranks.tolist(), strict=True))
+
+
+def _shown_note(one: Compared) -> list[str]:
+    """Say what is not shown though it is ranked and tested."""
+    shown = len(one.shown)
+    every = len(one.outcome.learners)
+    if shown == every:
+        return []
+    return [
+        f"{shown} of {every} learners and settings are shown, of each learner the best setting; "
+        f"ranks, p values and groups are those of all {every}, which olscale compare shows."
+    ]
 
 
 def _against(outcome: Comparison) -> str:
@@ -135,13 +166,19 @@ def shown_pairs(pairs: Sequence[P], best: str) -> tuple[Sequence[P], list[str]]:
     return kept, [f"{len(kept)} of {len(pairs):,} pairs, those with {best}; --format json has all."]
 
 
-def comparison_json(found: Sequence[tuple[Compared, Sequence[Within], Sequence[dict[str, Any]]]]) -> str:
+def comparison_json(
+    comparisons: Sequence[tuple[Compared, Sequence[Within], Sequence[dict[str, Any]]]],
+    unfinished: Sequence[ExperimentProgress] = (),
+) -> str:
     """Return a JSON object of the first comparison, with those of other protocols under ``others``.
 
     Each comes with those within data sets, and with what is to stand under ``mcnemar``.
     """
-    objects = [_object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in found]
-    return json.dumps(objects[0] | {"others": objects[1:]}, indent=1, allow_nan=False) + "\n" if objects else "{}\n"
+    objects = [_object(one, within) | {"mcnemar": list(on_rows)} for one, within, on_rows in comparisons]
+    if not objects:
+        return "{}\n"
+    first = objects[0] | {"unfinished": [asdict(one) for one in unfinished], "others": objects[1:]}
+    return json.dumps(first, indent=1, allow_nan=False) + "\n"
 
 
 def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
@@ -152,7 +189,7 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
         "datasets": list(o.datasets),
         "learners": list(o.learners),
         "values": o.values.tolist(),
-        "mean_ranks": dict(zip(o.learners, o.mean_ranks.tolist(), strict=True)),
+        "mean_ranks": _mean_ranks(o),
         "friedman_statistic": _finite(o.friedman.statistic),
         "friedman_p": _finite(o.friedman.p),
         "iman_davenport_f": _finite(o.friedman.f),
@@ -164,10 +201,36 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
         "rope": one.rope,
         "pairs": [_pair(pair) for pair in o.pairs],
         "within": [
-            {"dataset": w.dataset, "over": w.over, "test": w.test, "note": w.note, "pairs": list(map(_pair, w.pairs))}
+            {
+                "dataset": w.dataset,
+                "transforms": list(w.transforms),
+                "over": w.over,
+                "test": w.test,
+                "note": w.note,
+                "pairs": list(map(_pair, w.pairs)),
+            }
             for w in within
         ],
+        "blocks": {
+            name: [{"transforms": list(way.transforms), "runs": len(blocks)} for way, blocks in one.ways(name).items()]
+            for name in o.datasets
+        },
+        "left_out": [asdict(left) for left in one.left_out],
+        "beside": _beside(one.beside),
         "notes": [*one.notes, *verdicts(one)],
+    }
+
+
+def _beside(other: Compared | None) -> dict[str, Any] | None:
+    """Return the ranks by the headline that learners are not compared by."""
+    if other is None:
+        return None
+    o = other.outcome
+    return {
+        "metric": other.metric,
+        "datasets": list(o.datasets),
+        "mean_ranks": _mean_ranks(o),
+        "friedman_p": _finite(o.friedman.p),
     }
 
 

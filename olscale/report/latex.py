@@ -40,7 +40,8 @@ def _cell(entry: Entry) -> str:
     text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
     text = f"{text}$^{{\\sim}}$" if entry.alike else text
-    return f"{text}$^{{!}}$" if entry.partial else text
+    text = f"{text}$^{{!}}$" if entry.partial else text
+    return text + "".join(f"\\textsuperscript{{{escape(mark.sign)}}}" for mark in entry.marks)
 
 
 def _caption(table: Table) -> str:
@@ -50,7 +51,7 @@ def _caption(table: Table) -> str:
         if any(entry.best for line in table.entries for entry in line)
         else []
     )
-    notes = [note.rstrip(".") for note in table.notes if not note.startswith(_PARTIAL)]
+    notes = [note.rstrip(".") for note in (*table.footnotes, *table.notes) if not note.startswith(_PARTIAL)]
     left_out = [note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)]
     sentences = [escape(text) for text in (table.title, *notes, *best)]
     sentences += [f"$^{{!}}${escape(text)}" for text in left_out]

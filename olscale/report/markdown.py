@@ -63,7 +63,7 @@ def markdown(tables: Sequence[Table]) -> str:
 def _titled(tables: Sequence[Table], bold: str = "") -> list[str]:
     parts = []
     for table in tables:
-        notes = [f"- {_plain(note)}" for note in table.notes]
+        notes = [f"- {_plain(note)}" for note in (*table.footnotes, *table.notes)]
         parts += [f"### {_plain(table.title)}", _table(table, bold), *(["\n".join(notes)] if bold and notes else notes)]
     return parts
 
@@ -77,8 +77,10 @@ def _table(table: Table, bold: str) -> str:
 def _text(entry: Entry, bold: str) -> str:
     text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
     text = f"{bold}{text.strip()}{bold}" if entry.best else text
-    text += "~" if bold and entry.alike else ""
-    return (text + ("!" if entry.partial else "")).strip() if entry.mean else entry.note
+    if not entry.mean:
+        return entry.note
+    signs = ["~" if bold and entry.alike else "", "!" if entry.partial else ""]
+    return (text + "".join([*signs, *(mark.sign for mark in entry.marks)])).strip()
 
 
 def _ledger(cells: Sequence[Cell]) -> str:

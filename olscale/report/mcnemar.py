@@ -8,8 +8,7 @@ import numpy as np
 
 from olscale.analysis.mcnemar import ROWS, PairCounts, compare_rows, wrong_rows
 from olscale.analysis.rank_tests import ALPHA
-from olscale.analysis.replicates import setting_of
-from olscale.report.comparison import Compared, first_of_several
+from olscale.report.comparison import Compared, dataset_text
 from olscale.report.comparison_tables import p_text, shown_pairs
 from olscale.report.tables import Entry, Table
 from olscale.results import Store
@@ -29,8 +28,11 @@ class RowsCompared:
 
     Parameters
     ----------
-    dataset, rows : str
-        `rows` is one of the values of `olscale.analysis.mcnemar.ROWS`.
+    dataset : str
+        Its name, with the transforms where it is met in several ways.
+    transforms : tuple of str
+    rows : str
+        One of the values of `olscale.analysis.mcnemar.ROWS`.
     pairs : tuple of PairCounts
     best : str
         The learner of the best mean rank, or the baseline.
@@ -39,6 +41,7 @@ class RowsCompared:
     """
 
     dataset: str
+    transforms: tuple[str, ...]
     rows: str
     pairs: tuple[PairCounts, ...]
     best: str
@@ -52,18 +55,20 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
     outcome = one.outcome
     for name, rows in ROWS.items():
         bits = wrong_rows(store, name, on_damage)
-        for column in outcome.datasets:
-            of = [bits.get(setting_of(one.cells[row, column][0]), {}) for row in outcome.learners]
-            if pairs := compare_rows(outcome.learners, of, outcome.baseline):
+        for dataset in outcome.datasets:
+            for way, blocks in one.ways(dataset).items():
+                of = [one.by_replicate(bits, learner, blocks) for learner in outcome.learners]
+                pairs = compare_rows(outcome.learners, of, outcome.baseline)
+                if not pairs and not any(of):
+                    continue
                 note = _OF_TEST_ROWS
-                if name == "wrong_rows":
+                if not pairs:
+                    note = "The test was asked for, but no run is common to all learners: nothing is compared."
+                elif name == "wrong_rows":
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
-                note += first_of_several(one, column)
-                yield RowsCompared(column, rows, pairs, outcome.baseline or outcome.learners[0], note)
-            elif any(of):
-                note = "The test was asked for, but no run is common to all learners: nothing is compared."
-                yield RowsCompared(column, rows, (), outcome.baseline or outcome.learners[0], note)
+                best = outcome.baseline or outcome.learners[0]
+                yield RowsCompared(dataset_text(one, dataset, way), way.transforms, rows, pairs, best, note)
 
 
 def rows_table(found: RowsCompared) -> Table:
@@ -99,7 +104,13 @@ def _count(mean: float) -> str:
 def rows_objects(found: Sequence[RowsCompared]) -> list[dict[str, Any]]:
     """Return plain JSON values; the arrays of a pair have a number for each run of a learner."""
     return [
-        {"dataset": one.dataset, "rows": one.rows, "note": one.note, "pairs": [_object(pair) for pair in one.pairs]}
+        {
+            "dataset": one.dataset,
+            "transforms": list(one.transforms),
+            "rows": one.rows,
+            "note": one.note,
+            "pairs": [_object(pair) for pair in one.pairs],
+        }
         for one in found
     ]
 

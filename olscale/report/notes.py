@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from olscale.analysis.status import ExperimentProgress
 from olscale.analysis.summary import Summary
 from olscale.measures import metric_words
 from olscale.report.wording import PART_WORDS
@@ -66,3 +67,12 @@ def count_notes(counts: set[int]) -> list[str]:
         return []
     runs = str(max(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
     return [f"Mean and sample standard deviation over {runs} runs."]
+
+
+def unfinished_notes(experiments: Iterable[ExperimentProgress]) -> list[str]:
+    """Tell which experiments have runs left to do, a sentence each."""
+    notes = []
+    for one in experiments:
+        lost = f", {one.lost:,} lost" if one.lost else ""
+        notes.append(f"Experiment {one.experiment} is unfinished: {one.done:,} of {one.total:,} runs are done{lost}.")
+    return notes

@@ -1,11 +1,14 @@
 """The section of a report that compares learners: ranks, groups, every two, what an error costs."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from olscale.analysis.compare import Comparison
+from olscale.analysis.replicates import ReplicateFigures, SettingFigures
 from olscale.measures import measure_of, metric_words
-from olscale.report.choice import stream_key
 from olscale.report.comparison import Compared, compared
 from olscale.report.comparison_tables import pair_table, rank_table
 from olscale.report.figures.differences import difference_figure
@@ -27,27 +30,37 @@ _COSTS = {"rows_per_second": True, "model_bytes": False}
 _COLOURS = "Colours are ranks on each data set: the deepest blue is the best, the deepest orange the worst."
 
 
-def rank_section(source: FigureSource, gallery: Gallery) -> list[Part]:
-    """Return tables and figures of each protocol with two learners or more; tests need five data sets."""
-    summaries = source.summaries
-    costs: dict[tuple[object, ...], float] = {
-        (stream_key(s), s.learner, s.version, str(s.params), s.metric): s.mean for s in summaries if s.metric in _COSTS
-    }
+def rank_section(source: FigureSource, gallery: Gallery, metric: str | None = None) -> list[Part]:
+    """Return tables and figures of each protocol with two learners or more; tests need five data sets.
+
+    All learners are ranked and tested; of many the best are shown.
+    """
+    if metric is not None and not measure_of(metric).better:
+        return []
+    figures = ReplicateFigures(source.store, source.on_damage)
+    costs = {cost: figures.of(cost) for cost in _COSTS}
     parts: list[Part] = []
-    for one in compared([s for s in summaries if not math.isnan(s.mean)], most=MOST):
-        parts += [table_html(rank_table(one)), paragraphs([_COLOURS], "note")]
-        if one.outcome.tested:
-            parts += _tested(one, gallery)
-        parts += [table_html(rows_table(found)) for found in rows_compared(one, source.store, source.on_damage)]
+    for one in compared(source.store, source.summaries, metric, most=MOST, on_damage=source.on_damage):
+        parts += [table_html(rank_table(one)), paragraphs([*one.advice, _COLOURS], "note")]
+        shown = one.outcome.part(one.shown, one.rope)
+        if shown.tested:
+            parts += _tested(one, shown, gallery)
+        for rows in rows_compared(one, source.store, source.on_damage):
+            kept = tuple(pair for pair in rows.pairs if pair.a in one.shown and pair.b in one.shown)
+            parts.append(table_html(rows_table(replace(rows, pairs=kept))))
         if measure_of(one.metric).better == "lower":
-            parts += _costs(one, costs, gallery, source)
+            parts += _costs(one, shown, costs, gallery, source)
     return parts
 
 
-def _tested(one: Compared, gallery: Gallery) -> list[Part]:
-    outcome, how = one.outcome, f"{metric_words(one.metric)}, {protocol_text(one.protocol)}"
-    n, best = len(outcome.datasets), outcome.learners[0]
-    caption = f"Mean ranks over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
+def _tested(one: Compared, outcome: Comparison, gallery: Gallery) -> list[Part]:
+    how = f"{metric_words(one.metric)}, {protocol_text(one.protocol)}"
+    n = len(outcome.datasets)
+    best = outcome.learners[0]
+    among = f" among {len(one.outcome.learners)}" if len(one.shown) < len(one.outcome.learners) else ""
+    caption = (
+        f"Mean ranks{among} over {n} data sets by {how}; a bar spans learners of which no two differ significantly."
+    )
     differences = {name: outcome.values[:, i] - outcome.values[:, 0] for i, name in enumerate(outcome.learners) if i}
     minus = f"Differences to {best}, which has the best mean rank, by {how}: a point a data set, the bar their mean."
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
@@ -58,17 +71,22 @@ def _tested(one: Compared, gallery: Gallery) -> list[Part]:
     ]
 
 
-def _costs(one: Compared, costs: dict[tuple[object, ...], float], gallery: Gallery, source: FigureSource) -> list[Part]:
-    """Return the figure of error against costs, of those costs that every learner has on every data set."""
-    outcome, shown = one.outcome, {}
+def _costs(
+    one: Compared,
+    outcome: Comparison,
+    costs: Mapping[str, SettingFigures],
+    gallery: Gallery,
+    source: FigureSource,
+) -> list[Part]:
+    """Return the figure of error against costs, of those costs that every learner has of every run compared."""
+    shown = {}
     errors = in_unit(one.metric, outcome.values.mean(axis=0))
-    for cost in _COSTS:
+    for cost, figures in costs.items():
         points = []
         for i, name in enumerate(outcome.learners):
-            of = [s for column in outcome.datasets for s in one.cells[name, column]]
-            found = [costs.get((stream_key(s), s.learner, s.version, str(s.params), cost), 0.0) for s in of]
-            if min(found) > 0.0 and math.isfinite(max(found)):
-                points.append(CostPoint(name, float(np.exp(np.mean(np.log(found)))), float(errors[i])))
+            of_datasets = [_mean_cost(one, name, dataset, figures) for dataset in outcome.datasets]
+            if min(of_datasets) > 0.0 and math.isfinite(max(of_datasets)):
+                points.append(CostPoint(name, float(np.exp(np.mean(np.log(of_datasets)))), float(errors[i])))
         if len(points) == len(outcome.learners):
             shown[cost] = points
     if not shown:
@@ -78,6 +96,17 @@ def _costs(one: Compared, costs: dict[tuple[object, ...], float], gallery: Galle
         f"{heading(one.metric)} against rows per second, which are measured and differ from one evaluation to the next, "
         f"and bytes of the model{over} ({protocol_text(one.protocol)}); filled: no other learner is both better and cheaper."
     )
-    first = {name: one.cells[name, outcome.datasets[0]][0] for name in outcome.learners}
+    first = {name: one.settings(name, outcome.datasets[0])[0] for name in outcome.learners}
     options = {"higher": _COSTS, "metric": one.metric, "of_label": source.looks.of(first)}
     return [gallery.add(f"costs-{one.metric}", caption, pareto_figure, shown, **options)]
+
+
+def _mean_cost(one: Compared, learner: str, dataset: str, costs: SettingFigures) -> float:
+    """Return the mean cost of the runs that the figure of a learner on a data set is of; 0 where one has none."""
+    values: list[float] = []
+    for blocks in one.ways(dataset).values():
+        of_way = one.by_replicate(costs, learner, blocks)
+        if len(of_way) < len(blocks):
+            return 0.0
+        values += of_way.values()
+    return float(np.mean(values))

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from olscale.analysis.difference import CLOSE, LEVEL, LIMIT, REPRODUCED
+from olscale.analysis.difference import CLOSE, LIMIT, REPRODUCED
 from olscale.analysis.ledger import DIFFERING, VERDICTS, Cell, Trial, figures
 from olscale.analysis.published import AFTER
 from olscale.analysis.ranks import Ranks, rank_methods
@@ -18,7 +18,7 @@ from olscale.results.settings import ExperimentSettings, Setting
 MARKS = {"reproduced": "=", "compatible, wide": "~", "better": "<", "not reproduced": "x"}
 LEGEND = (
     f"= reproduced: within {LIMIT:g} joint standard deviations, sqrt(ours^2 + published^2), of the published mean, "
-    f"and within {100 * CLOSE:g} % of it or with a p of Welch's test above {LEVEL:g}; ~ compatible, wide: only in those; "
+    f"and within {100 * CLOSE:g} % of it; ~ compatible, wide: within those deviations, which are wide, and further off; "
     "< better by more than those; x not reproduced. Below each of our figures, the published one."
 )
 SHOWN_TRIALS = 3
@@ -249,6 +249,9 @@ def rank_table(ranks: Ranks, metric: str) -> Table:
             )
         )
     notes = [f"Ours (published). {100 * ranks.agreement:.0f} % of the pairs of methods are in the published order."]
+    if ranks.left_out:
+        without = (f"{method} (none of {', '.join(datasets)})" for method, datasets in ranks.left_out.items())
+        notes.append(f"Left out for want of figures: {'; '.join(without)}.")
     if ranks.p == ranks.p:
         notes.append(
             f"Friedman test on our ranks: p = {ranks.p:.2g}; Nemenyi's critical difference of mean ranks at 5 %: "

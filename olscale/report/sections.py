@@ -53,14 +53,14 @@ _STREAMS = 60
 """Data sets (and ways of meeting them) whose figures anybody looks at."""
 
 
-def overview(status: Status) -> list[str]:
-    """Return the experiments with their runs, and the runs by outcome."""
+def overview(status: Status, unfinished: Sequence[str]) -> list[str]:
+    """Return the experiments with their runs, and the runs by outcome; `unfinished` are sentences on experiments."""
     outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in status.outcomes.items())
     parts = [f"<p>{sum(status.outcomes.values()):,} runs: {escape(outcomes)}.</p>"]
     if status.experiments:
         lines = [(p.experiment, f"{p.done:,}", f"{p.total:,}", f"{p.lost:,}") for p in status.experiments]
         parts.append(rows_html(("experiment", "runs done", "planned", "lost"), lines))
-    return parts
+    return [*parts, paragraphs(unfinished)]
 
 
 def failures(status: Status) -> str:
@@ -106,6 +106,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
                 parts.append(_curves(title, metric, shown, note, raised, gallery, source))
         if segments[stream]:
             by_label, note = _labelled(chosen["cumulative_error"][stream], segments[stream])
+            note = _means(by_label, band=False) + note
             caption = f"{title}: error on each segment{note}."
             parts.append(gallery.add(f"{title}-segments", caption, segment_figure, by_label, of_learner=source.looks))
             if len(by_label) > 1:
@@ -114,7 +115,7 @@ def stream_sections(source: FigureSource, gallery: Gallery) -> list[tuple[str, l
         for name, rocs in found_rocs.items():
             if rocs[stream]:
                 shown, note = _labelled(beside[error_beside(name)][stream], rocs[stream])
-                caption = f"{title}: {metric_words(name)}{_means(rocs[stream], band=False)}{note}."
+                caption = f"{title}: {metric_words(name)}{_means(shown, band=False)}{note}."
                 file = f"{title}-{name.replace('_', '-')}"
                 parts.append(gallery.add(file, caption, roc_figure, shown, of_learner=source.looks))
         for name, matrices in by_class.items():
@@ -191,7 +192,7 @@ def _curves(
     known = [setting_of(curve.summary) in of_setting for curve in shown.values()]
     marks = {label: of_setting[setting_of(curve.summary)] for label, curve in shown.items()} if all(known) else {}
     triangles = "; triangles: drift alarms" if any(len(curve.rows) for curve in marks.values()) else ""
-    caption = f"{title}: {metric_words(metric)}{which}{_means(list(shown.values()))}{note}{triangles}."
+    caption = f"{title}: {metric_words(metric)}{which}{_means(shown)}{note}{triangles}."
     name = "curves" if metric == "cumulative_error" else metric.replace("_", "-")
     options: dict[str, Any] = {"of_learner": source.looks} | ({"alarms": marks} if triangles else {})
     return gallery.add(f"{title}-{name}", caption, curve_figure, {"": shown}, **options)
@@ -237,12 +238,16 @@ def _rank(one: Summary | Sweep) -> float:
     return distance_from_best(s.metric, s.mean)
 
 
-def _means(shown: list[Curve], band: bool = True) -> str:
-    replicates = max(len(curve.errors) for curve in shown)
-    if replicates == 1:
+def _means(shown: Mapping[str, Curve | SegmentErrors], band: bool = True) -> str:
+    """Say of how many runs the lines of a panel are means, and which are means of fewer than others."""
+    runs = {label: len(line.errors) for label, line in shown.items()}
+    most = max(runs.values())
+    if most == 1:
         return ""
-    said = ", the band one standard deviation" if band and len(shown) <= BANDS else ""
-    return f", mean over {replicates} runs{said}"
+    fewer = [f"{label} {count}" for label, count in runs.items() if count < most]
+    unequal = f" (of {', '.join(fewer)})" if fewer else ""
+    deviation = ", the band one standard deviation" if band and len(shown) <= BANDS else ""
+    return f", mean over {most} runs{unequal}{deviation}"
 
 
 def _swept(title: str, group: Sequence[Summary], gallery: Gallery, source: FigureSource) -> list[Part]:

@@ -14,6 +14,7 @@ from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
+from olscale.report.marks import Mark, footnotes, runs_mark, usual_replicates
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
 from olscale.report.wording import heading, protocol_text
 from olscale.results import canonical_json
@@ -37,6 +38,8 @@ class Entry:
         Whether it does not differ significantly from the best.
     shade : int
         From 1, the best rank of a data set, to 5; 0 for none.
+    marks : tuple of Mark
+        What else a reader must know of the figure.
     """
 
     mean: str = ""
@@ -46,6 +49,7 @@ class Entry:
     partial: bool = False
     alike: bool = False
     shade: int = 0
+    marks: tuple[Mark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,11 @@ class Table:
     notes: tuple[str, ...]
     advice: tuple[str, ...] = ()
     best: str = "best of the column"
+
+    @property
+    def footnotes(self) -> tuple[str, ...]:
+        """What the marks of the entries mean, a line each."""
+        return footnotes(entry.marks for line in self.entries for entry in line)
 
 
 _Cells = Mapping[tuple[Row, Column], Mapping[str, Summary]]  # by metric
@@ -155,6 +164,13 @@ def tables(summaries: Iterable[Summary], metric: str | None = None) -> list[Tabl
     return made
 
 
+def with_notes(tables: Sequence[Table], notes: Iterable[str]) -> list[Table]:
+    """Return tables with notes that concern them all below the first."""
+    if not tables:
+        return []
+    return [replace(tables[0], notes=(*tables[0].notes, *notes)), *tables[1:]]
+
+
 def _headlines(cells: _Cells) -> list[str]:
     known = {metric for metrics in cells.values() for metric in metrics}
     return [name for name in HEADLINES if name in known] or [min(known - {"outcome"}, default="outcome")]
@@ -174,7 +190,9 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
         grid[i][j] = metrics.get(metric)
         entries[i][j] = _entry(metrics.get(metric), next(iter(metrics.values())), metric)
     for j in range(len(columns)):
-        _mark_best(metric, [line[j] for line in grid], entries, j)
+        cells_of_column = [line[j] for line in grid]
+        others = _mark_runs(cells_of_column, entries, j)
+        _mark_best(metric, cells_of_column, others, entries, j)
 
     labels_of = column_labels(columns)
     counts = {summary.n for line in grid for summary in line if summary is not None and summary.n}
@@ -208,14 +226,30 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
     )
 
 
-def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Entry]], j: int) -> None:
+def _mark_runs(column: list[Summary | None], entries: list[list[Entry]], j: int) -> set[int]:
+    """Mark the means of a column that are over other runs than most; return their rows."""
+    usual = usual_replicates(column)
+    others = set()
+    for i, summary in enumerate(column):
+        if summary is not None and summary.n and (summary.n, summary.replicates) != usual:
+            entries[i][j] = replace(entries[i][j], marks=(*entries[i][j].marks, runs_mark(summary.n)))
+            others.add(i)
+    return others
+
+
+def _mark_best(metric: str, column: list[Summary | None], others: set[int], entries: list[list[Entry]], j: int) -> None:
+    """Mark the best of the figures of a column, but for those of other runs; of one figure beside such ones none is."""
     if len(column) < 2 or not measure_of(metric).better:
         return
-    means = [summary.mean for summary in column if summary is not None and not math.isnan(summary.mean)]
-    if not means:
+    means = {
+        i: summary.mean
+        for i, summary in enumerate(column)
+        if summary is not None and not math.isnan(summary.mean) and i not in others
+    }
+    if not means or (others and len(means) == 1):
         return
-    best = figure_of(metric, min(means, key=lambda mean: distance_from_best(metric, mean)))
-    for line in entries:
-        entry = line[j]
+    best = figure_of(metric, min(means.values(), key=lambda mean: distance_from_best(metric, mean)))
+    for i in means:
+        entry = entries[i][j]
         if entry.mean == best:  # as shown: what reads as a tie is marked as one
-            line[j] = replace(entry, best=True)
+            entries[i][j] = replace(entry, best=True)

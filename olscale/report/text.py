@@ -25,9 +25,7 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     """
     mean_width = max((len(entry.mean) for entry in column), default=0)
     std_width = max((len(entry.std) for entry in column), default=0)
-    marks = [
-        (mark if entry.best else "") + ("~" if entry.alike else "") + ("!" if entry.partial else "") for entry in column
-    ]
+    marks = [_signs(entry, mark) for entry in column]
     mark_width = max(map(len, marks), default=0)
     texts = []
     for entry, marked in zip(column, marks, strict=True):
@@ -38,6 +36,12 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
         texts.append(text + marked.ljust(mark_width))
     width = max(map(len, texts), default=0)
     return [text.rjust(width) for text in texts]
+
+
+def _signs(entry: Entry, best: str) -> str:
+    """Return what stands behind a figure."""
+    signs = [best if entry.best else "", "~" if entry.alike else "", "!" if entry.partial else ""]
+    return "".join([*signs, *(mark.sign for mark in entry.marks)])
 
 
 def _left(text: str, columns: int) -> str:
@@ -90,7 +94,8 @@ def plain(tables: Sequence[Table], ascii_only: bool = False) -> str:
         ]
         rule = "-" * max(map(width, body))
         best = [f"* {table.best}."] if any(entry.best for line in table.entries for entry in line) else []
-        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *best, *table.notes, *table.advice]))
+        below = [*best, *table.footnotes, *table.notes, *table.advice]
+        blocks.append("\n".join([table.title, "", body[0], rule, *body[1:], rule, *below]))
     text = "\n\n".join(blocks) + "\n" if blocks else ""
     return text.encode("ascii", "backslashreplace").decode("ascii") if ascii_only else text
 
@@ -127,7 +132,7 @@ def print_rich(tables: Sequence[Table], file: TextIO | None = None, columns: int
                 drawn.add_row(Text(row), *(_styled(cells[j][i].rjust(widths[j]), table.entries[i][j]) for j in block))
             console.print(drawn)
             console.print()
-        for note in (*table.notes, *table.advice):
+        for note in (*table.footnotes, *table.notes, *table.advice):
             console.print(Text(note, style="dim"))
         console.print()
 

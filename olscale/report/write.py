@@ -5,16 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from olscale.analysis import store_status, summarise
+from olscale.analysis import store_status, summarise, unfinished_experiments
 from olscale.errors import ReportError, StoreError
 from olscale.report.facts import facts_section
 from olscale.report.figures.style import need_matplotlib
 from olscale.report.gallery import Gallery, Part
 from olscale.report.html import page_html, table_html
+from olscale.report.notes import unfinished_notes
 from olscale.report.papers import FigureSource, paper_figures
 from olscale.report.ranks import rank_section
 from olscale.report.sections import failures, overview, stream_sections
-from olscale.report.tables import tables
+from olscale.report.tables import select, tables
 from olscale.results import Store
 from olscale.results.store import OnDamage
 
@@ -48,6 +49,8 @@ def write_report(
     on_damage: OnDamage = "raise",
     also: Sequence[str] = (),
     static: bool = False,
+    metric: str | None = None,
+    learners: Sequence[str] = (),
 ) -> Report:
     """Write ``index.html`` and ``figures/`` into the folder `out`; files of an earlier report are replaced.
 
@@ -70,13 +73,17 @@ def write_report(
         Write figures in these formats besides.
     static : bool
         Leave out the scripts, with which charts and tables answer to the reader.
+    metric : str, optional
+        Tables show this metric, and learners are compared by it, in place of the headlines.
+    learners : sequence of str
+        Only these learners, by name or label: they are ranked and tested among themselves. All when empty.
 
     Raises
     ------
     ReportError
         If matplotlib is missing or `out` cannot be written to.
     UnknownNameError
-        If a paper is unknown.
+        If a paper, the metric or a learner is unknown.
     StoreError
         If the store holds no finished run, or a file of it is damaged.
     """
@@ -89,14 +96,16 @@ def write_report(
             f"the metrics store {store.path} holds no finished runs yet; there is nothing to report until "
             f"olscale evaluate ... --store {store.path} has put some there"
         )
+    summaries = select(summaries, None, (), learners)
+    made = tables(select(summaries, metric), metric)
     gallery = Gallery(Path(out), ("svg", *also), not static)
     status = store_status(store, on_damage)
+    unfinished = unfinished_notes(unfinished_experiments(store, on_damage))
     source = FigureSource(store, summaries, on_damage)
-    made = tables(summaries)
     results: tuple[str, list[Part]] = ("Results", [table_html(table) for table in made])
     long = any(len(table.rows) > _LONG for table in made)  # such tables stand behind the figures
-    sections: list[tuple[str, list[Part]]] = [("Runs", [*overview(status)]), *([] if long else [results])]
-    if ranks := rank_section(source, gallery):
+    sections: list[tuple[str, list[Part]]] = [("Runs", [*overview(status, unfinished)]), *([] if long else [results])]
+    if ranks := rank_section(source, gallery, metric):
         sections.append(("Ranks", ranks))
     for paper, figures in wanted:
         sections.append((f"Figures of {paper}", list[Part](gallery.paper(figure, source) for figure in figures)))

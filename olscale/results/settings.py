@@ -78,6 +78,12 @@ def setting_key(
     dataset: str, transforms: tuple[str, ...], learner: str, version: str, params: str, protocol: Mapping[str, Any]
 ) -> SettingKey:
     """Return what the runs of a setting have in common."""
-    # A setting names the column of delays; where it is, and of what version its transforms are, only a dataset knows.
-    named = {name: value for name, value in protocol.items() if name not in ("delay_position", "transforms_version")}
-    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(named)
+    return dataset, json.dumps(transforms), learner, str(version), params, canonical_json(asked_protocol(protocol))
+
+
+def asked_protocol(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a protocol as an experiment asks for it, without what only a dataset knows.
+
+    That is where the column of delays is, and of what version the transforms are.
+    """
+    return {name: value for name, value in protocol.items() if name not in ("delay_position", "transforms_version")}

@@ -53,15 +53,33 @@ def check_size(arrays: np.lib.npyio.NpzFile, key: str) -> None:
     """
     archive = arrays.zip
     assert archive is not None
-    info = archive.getinfo(key if key in archive.namelist() else f"{key}.npy")
+    header = array_header(arrays, key)
+    if header is not None:
+        shape, dtype = header
+        promised = math.prod(shape) * dtype.itemsize
+        size = _member(archive, key).file_size
+        if promised > size:
+            raise ValueError(f"its header promises {promised} bytes, there are {size}")
+
+
+def array_header(
+    arrays: np.lib.npyio.NpzFile,
+    key: str,
+) -> tuple[tuple[int, ...], np.dtype[Any]] | None:
+    """Return shape and type of an array as its header promises them; None of an unknown version."""
+    archive = arrays.zip
+    assert archive is not None
     readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
-    with archive.open(info) as member:
+    with archive.open(_member(archive, key)) as member:
         version = read_magic(member)
-        if version in readers:  # a later one is for names of fields, which no array of ours has
-            shape, _, dtype = readers[version](member)
-            promised = math.prod(shape) * dtype.itemsize
-            if promised > info.file_size:
-                raise ValueError(f"its header promises {promised} bytes, there are {info.file_size}")
+        if version not in readers:  # one for names of fields, which no array of ours has
+            return None
+        shape, _, dtype = readers[version](member)
+    return shape, dtype
+
+
+def _member(archive: zipfile.ZipFile, key: str) -> zipfile.ZipInfo:
+    return archive.getinfo(key if key in archive.namelist() else f"{key}.npy")
 
 
 def write_member(

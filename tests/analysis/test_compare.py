@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from olscale.analysis.bayesian import signed_rank
 from olscale.analysis.compare import compare
@@ -94,6 +96,29 @@ def test_differences_that_are_equal_but_for_rounding_share_a_rank() -> None:
     assert step[2] == 0
 
 
+def test_scales_of_data_sets_make_no_ties() -> None:
+    """Beside figures of a hundred thousand, a difference of a third of 2e-8 is none of rounding: pairs agree with ranks."""
+    figures = np.array([[1e5, 1.1e5]] * 3 + [[2e-8, 3e-8]] * 6) * np.linspace(1, 2, 9)[:, None]
+    outcome = compare(figures, ["a", "b"], list("123456789"))
+    [pair] = outcome.pairs
+    assert (outcome.mean_ranks.tolist(), pair.wins, pair.ties, pair.p) == ([1.0, 2.0], 9, 0, 2**-8)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1.0), st.floats(0.0, 3e-12), st.integers(-12, 12)),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_pairs_tie_where_ranks_do(rows: list[tuple[float, float, int]]) -> None:
+    """Whatever the scale of the other data sets is, and however near two figures are."""
+    figures = np.array([[value, value + step] for value, step, _ in rows])
+    figures *= 10.0 ** np.array([[exponent] for *_, exponent in rows])
+    tied = rank(figures)[:, 0] == 1.5
+    assert (differences_of(figures[:, 0], figures[:, 1]) == 0).tolist() == tied.tolist()
+
+
 def test_figures_that_are_equal_but_for_rounding_share_a_rank() -> None:
     """Pairs call them a tie, and so do ranks."""
     found = compare(np.array([[0.1 + 0.2, 0.3, 0.4], [0.3, 0.1 + 0.2, 0.4]]), list("abc"), list("xy"))
@@ -149,6 +174,22 @@ def test_fewer_than_five_data_sets_are_ranked_and_not_tested() -> None:
     assert math.isnan(found.friedman.p)
     assert all(math.isnan(pair.p) and pair.posterior is None for pair in found.pairs)
     assert [(pair.a, pair.b) for pair in found.pairs] == list(combinations(found.learners, 2))
+
+
+def test_a_part_has_the_ranks_and_p_values_that_it_has_among_all() -> None:
+    rng = np.random.default_rng(3)
+    values = rng.random((9, 6)) + 0.2 * np.arange(6)
+    every = compare(values, list("abcdef"), list("123456789"), rope=0.01)
+    bare = compare(values, list("abcdef"), list("123456789"), rope=None)
+    assert all(pair.posterior is None for pair in bare.pairs)
+    names = every.learners[1:4]
+    part = bare.part(names, rope=0.01)
+    assert part.learners == names
+    assert part.mean_ranks.tolist() == every.mean_ranks[1:4].tolist()
+    assert part.friedman == every.friedman
+    assert part.pairs == tuple(pair for pair in every.pairs if {pair.a, pair.b} <= set(names))
+    assert part.cliques
+    assert all(not set(one) < set(other) for one in part.cliques for other in part.cliques)
 
 
 def test_higher_is_better_turns_ranks_and_wins_but_no_p() -> None:

@@ -92,6 +92,26 @@ def test_several_passes_over_the_same_rows_are_told(shelf: Path, tmp_path: Path)
     assert "A row counts once in each of 2 passes" in run("compare", str(tmp_path / "store")).stdout
 
 
+def test_learners_are_compared_under_transforms_that_all_have_met(shelf: Path, tmp_path: Path) -> None:
+    """Pairs and McNemar's test say nothing of `unit-norm`, which one of the learners never ran with."""
+    store = str(tmp_path / "store")
+    options: dict[str, object] = {"order": "permuted", "permutations": 5}
+    both = experiment(shelf, **options)
+    evaluate(both, store, in_process=True)
+    learners = [learner for learner in both.learners if learner.name == "pa1"]
+    evaluate(both.model_copy(update={"learners": learners, "transforms": ("unit-norm",)}), store, in_process=True)
+    compared = json.loads(run("compare", store, "--format", "json").stdout)
+    assert {tuple(one["transforms"]) for one in (*compared["mcnemar"], *compared["within"])} == {()}
+    assert [(left["learner"], left["transforms"], left["runs"]) for left in compared["left_out"]] == [
+        ("pa1", ["unit-norm"], 5)
+    ]
+
+    evaluate(both.model_copy(update={"transforms": ("unit-norm",)}), store, in_process=True)
+    compared = json.loads(run("compare", store, "--format", "json").stdout)
+    names = {one["dataset"] for one in (*compared["mcnemar"], *compared["within"])}
+    assert names == {"dense [raw]", "dense [unit-norm]"}
+
+
 def test_stores_without_the_option_say_nothing_of_it(shelf: Path, tmp_path: Path) -> None:
     store = str(tmp_path / "store")
     evaluate(experiment(shelf, mcnemar=False), store, in_process=True)

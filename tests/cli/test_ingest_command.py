@@ -126,7 +126,7 @@ FAULTS = {
     "bad.tar.gz D": "bad.tar.gz: is no tar archive or is damaged",
     "notes.tar.gz D": "notes.tar.gz: holds no data files",
     "days.tar.gz p/q/D": "days.tar.gz: Day0.svm, line 2: the value in '2:x' is not a number",
-    "kinds.tar.gz D": "kinds.tar.gz: holds files of different kinds (a.svm, b.csv)",
+    "kinds.tar.gz D": "kinds.tar.gz: holds files of different kinds (.csv, .svm); name the data files with a pattern",
     "short.data D": "short.labels: ends after 1 labels but short.data goes on",
 }
 MISUSES = {

@@ -124,8 +124,10 @@ def test_members_of_an_archive_cannot_leave_the_dataset(tmp_path):
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         tar.addfile(link)
 
-    dataset = ingest([str(inside / "bad.tar")], str(inside / "ds"))
+    notes: list[str] = []
+    dataset = ingest([str(inside / "bad.tar")], str(inside / "ds"), note=notes.append)
 
+    assert notes == [f"{inside / 'bad.tar'}: passed over as no data: link.svm"]
     assert dataset.rows("train") == 6
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["b"]

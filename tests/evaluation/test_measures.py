@@ -76,11 +76,11 @@ def test_kappas_against_dull_learners_follow_their_definition() -> None:
     """The majority so far and the class before, row by row; on the test split the majority of the stream."""
     y, p = made_labels(4, 0, "all")
     counts: Counter[int] = Counter()
-    majority, before, hits = 0, -1, np.zeros(3)
+    majority, before, hits = 0, 0, np.zeros(3)
     for target, predicted in zip(y.tolist(), p.tolist(), strict=True):
         hits += [target == predicted, target == majority, target == before]
         counts[target] += 1
-        majority = target if counts[target] > counts[majority] else majority
+        majority = max(range(4), key=lambda code: (counts[code], -code))
         before = target
     right, dull, same = hits / len(y)
     found = shown(classes_of(4, Scoring(), len(y)), y, p).values()
@@ -88,6 +88,8 @@ def test_kappas_against_dull_learners_follow_their_definition() -> None:
     np.testing.assert_allclose(found["kappa_t"], (right - same) / (1 - same), **CLOSE)
     frozen = (y == majority).mean()
     np.testing.assert_allclose(found["test_kappa_m"], (right - frozen) / (1 - frozen), **CLOSE)
+    last = (y == before).mean()
+    np.testing.assert_allclose(found["test_kappa_t"], (right - last) / (1 - last), **CLOSE)
 
 
 def test_one_class_has_no_kappa() -> None:

@@ -63,11 +63,20 @@ def read_idx(folder: Path) -> None:
 
 def npz_seeds() -> list[Files]:
     X, y = np.arange(28.0).reshape(7, 4), np.arange(7)
+    sparse = {
+        "data": X[:, 0],
+        "indices": y.astype(np.int32) % 4,
+        "indptr": np.arange(8),
+        "shape": np.array([7, 4]),
+        "format": np.array(b"csr"),
+        "y": y,
+    }
     seeds = []
     for arrays, save in (
         ({"X_train": X, "y_train": y, "X_test": X[:2], "y_test": y[:2]}, np.savez),
         ({"X": X.astype(np.uint8).reshape(7, 2, 2), "y": np.array(list("abcdefg"))}, np.savez_compressed),
         ({"data": np.asfortranarray(X, dtype=">f4"), "target": y.astype(np.float32)}, np.savez),
+        (sparse, np.savez),
     ):
         buffer = io.BytesIO()
         save(buffer, **arrays)

@@ -79,19 +79,19 @@ def test_what_the_model_does_not_know(tmp_path: Path) -> None:
 def test_without_names_places_and_their_number_count(tmp_path: Path) -> None:
     (tmp_path / "bare.csv").write_text("1.5,2.5\n3.5,4.5\n5.5,1.5\n")
     (tmp_path / "labelled.csv").write_text("7,1.5,2.5\n8,3.5,4.5\n7,5.5,1.5\n")
-    for name, labels in (("bare.csv", None), ("labelled.csv", [7.0, 8.0, 7.0])):
+    for name, labels in (("bare.csv", None), ("labelled.csv", ["7", "8", "7"])):
         found, _, got = rows(PLACED, tmp_path / name)
         assert found == [[1.5, 2.5], [3.5, 4.5], [5.5, 1.5]]
         assert (None if got[0] is None else list(got[0])) == labels  # type: ignore[call-overload]
     (tmp_path / "wide.csv").write_text("1.5,2.5,3.5,4.5\n" * 3)
-    with pytest.raises(ModelError, match="has 3 features, the model learned from 2"):
+    with pytest.raises(ModelError, match="has 4 features, the model learned from 2"):
         rows(PLACED, tmp_path / "wide.csv")
     (tmp_path / "rows.svm").write_text("0 2:1\n0\n")
     assert rows(PLACED, tmp_path / "rows.svm")[0] == [[0.0, 1.0], [0.0, 0.0]]
     assert rows(PLACED, tmp_path / "rows.svm", zero_based=False)[0] == [[0.0, 1.0], [0.0, 0.0]]
     (tmp_path / "rows.svm").write_text("0 3:1\n")
-    with pytest.raises(ModelError, match="has 3 features"):
-        rows(PLACED, tmp_path / "rows.svm")
+    found, source, _ = rows(PLACED, tmp_path / "rows.svm")
+    assert (found, source.unknown_indices) == ([[0.0, 0.0]], 1)
 
 
 ENCODE = ["t=hash:16", "note=text:32", "day=date"]

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 from olscale.registry import Registry
 
 __all__ = [
@@ -99,12 +99,13 @@ def find_format(source: str, name: str | None = None, stream: io.BufferedReader 
     if not source.startswith("sklearn:"):
         head = _head(path) if stream is None else stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
         if not head.strip():
-            raise FormatError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+            raise NoRowsError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
     for format in formats:
         if format.matches(source, head):
             return format
     if head.startswith(b"PK\x03\x04"):
-        raise FormatError(source, "is a zip archive or a spreadsheet, which is not read; unpack it, or save it as CSV")
+        problem = "is a zip archive or a spreadsheet, which is not read; unpack it (or call it .zip), or save it as CSV"
+        raise FormatError(source, problem)
     raise FormatError(source, f"looks like none of the formats {', '.join(format_names())}; name one with --format")
 
 

@@ -9,6 +9,7 @@ follow in that order.
 import io
 import json
 import sys
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 
 _SPARE_BYTES, _BYTES_A_BYTE = 1 << 30, 256
 """Memory beside that of the libraries, and for each byte of the file, which may be compressed."""
+_OBJECTS = "None"
+"""What SciPy calls variables of newer classes (string, categorical, table), without their names."""
+_CLASSES = {"MatlabFunction": "function handle", "MatlabObject": "object"}
 
 
 def main() -> None:
@@ -23,11 +27,16 @@ def main() -> None:
     from scipy.io import loadmat
 
     data = sys.stdin.buffer.read()
+    warnings.simplefilter("ignore")  # of several objects under one name: they are read one by one
     _limit_memory(_SPARE_BYTES + _BYTES_A_BYTE * len(data))
     arrays: list[Any] = []
     try:
-        found = loadmat(io.BytesIO(data))
-        matrices = {name: _described(name, found[name], arrays) for name in found if not name.startswith("__")}
+        variables = loadmat(io.BytesIO(data))
+        names = [name for name in variables if not name.startswith("__")]
+        matrices = {name: _described(name, variables[name], arrays) for name in names}
+        if _OBJECTS in variables:
+            del matrices[_OBJECTS]
+            matrices |= _objects(data)
         head: dict[str, Any] = {"matrices": matrices}
     except Exception as error:  # SciPy's reader raises nearly anything at damaged bytes
         head, arrays = {"problem": " ".join(str(error).split()) or type(error).__name__}, []
@@ -51,10 +60,29 @@ def _limit_memory(more: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (allowed if most < 0 else min(allowed, most), most))
 
 
-def _described(name: str, value: Any, arrays: list[Any]) -> Any:
-    """Put the arrays of `value` in `arrays` and return what it is; None for what is no matrix."""
+def _objects(data: bytes) -> dict[str, Any]:
+    """Return the objects of a file, which SciPy keeps under one name, by their own names."""
+    from scipy.io import loadmat
+    from scipy.io.matlab import varmats_from_mat
+
+    objects = {}
+    for name, file in varmats_from_mat(io.BytesIO(data)):
+        if name == _OBJECTS:
+            (held,) = loadmat(file)[_OBJECTS]
+            objects[held["s0"].decode()] = _other(f"{held['s2'].decode()} object", ())
+    return objects
+
+
+def _other(what: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    return {"kind": "other", "what": what, "shape": shape}
+
+
+def _described(name: str, value: Any, arrays: list[Any]) -> dict[str, Any]:
+    """Put the arrays of `value` in `arrays` and return what it is."""
     from scipy.sparse import csc_array, issparse
 
+    if getattr(value, "dtype", np.dtype(bool)).kind == "c":
+        return _other("of complex numbers", value.shape)
     if issparse(value):
         matrix = csc_array(value)
         matrix.check_format(full_check=True)
@@ -62,27 +90,23 @@ def _described(name: str, value: Any, arrays: list[Any]) -> Any:
             np.diff(matrix.indptr) < 0
         ).any():  # SciPy does not look where the last pointer says that there are no values
             raise ValueError(f"the columns of {name!r} overlap")
-        _check_real(name, matrix)
         arrays += [matrix.data.astype(np.float64), matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)]
         return {"kind": "sparse", "shape": matrix.shape}
-    if not isinstance(value, np.ndarray) or value.dtype.fields is not None:
-        return None
+    if not isinstance(value, np.ndarray):
+        return _other(type(value).__name__, ())
+    if value.dtype.fields is not None:
+        # Function handles and objects of old classes are structs to SciPy.
+        return _other(_CLASSES.get(type(value).__name__, "struct"), value.shape)
     if value.dtype == object:
         return {
             "kind": "cells",
             "shape": value.shape,
             "cells": [_described(name, cell, arrays) for cell in value.reshape(-1)],
         }
-    _check_real(name, value)
     if value.dtype.kind not in "buifU":
-        return None
+        return _other(f"of {value.dtype}", value.shape)
     arrays.append(value)
     return {"kind": "array"}
-
-
-def _check_real(name: str, value: Any) -> None:
-    if value.dtype.kind == "c":
-        raise ValueError(f"{name!r} holds complex numbers")
 
 
 if __name__ == "__main__":

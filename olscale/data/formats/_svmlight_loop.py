@@ -27,6 +27,17 @@ def _is_end(byte: int) -> bool:
 
 
 @compiled
+def _behind_label(buffer: NDArray[np.uint8], pos: int) -> int:
+    """Return the end of the word at `pos`, or `pos` where that is a pair, so that the row has no label."""
+    start = pos
+    while not _is_end(byte_at(buffer, pos)):
+        if byte_at(buffer, pos) == _COLON:
+            return start
+        pos += 1
+    return pos
+
+
+@compiled
 def parse_rows(
     buffer: NDArray[np.uint8],
     pos: int,
@@ -35,6 +46,7 @@ def parse_rows(
     max_nonzeros: int,
     zero_allowed: bool,
     base: int,
+    labels_needed: bool,
     rows: int,
     labels: NDArray[np.float64],
     indptr: NDArray[np.int64],
@@ -56,6 +68,8 @@ def parse_rows(
         Whether an index 0 is accepted.
     base : int
         What is taken off every index.
+    labels_needed : bool
+        Whether each row must have a label; else one without, or with a word for it, has the label NaN.
     rows : int
         Rows that the arrays hold already; parsing appends.
     labels, indptr, indices, data : ndarray
@@ -87,14 +101,21 @@ def parse_rows(
             continue
         token = pos
         value, pos, state = number_at(buffer, pos, _POINT)
+        fault = OK
         if state == NOT_A_NUMBER or not _is_end(byte_at(buffer, pos)):
-            fault = MISSING_LABEL if state != NOT_A_NUMBER and byte_at(buffer, pos) == _COLON else BAD_LABEL
-            return pos, lines, rows, hards, smallest, largest, fault, token, -1
-        if value - value != 0.0:
-            return pos, lines, rows, hards, smallest, largest, BAD_LABEL, token, -1
-        if state == HARD:
+            fault = BAD_LABEL
+            if state != NOT_A_NUMBER and byte_at(buffer, pos) == _COLON:
+                fault = MISSING_LABEL
+        elif value - value != 0.0:
+            fault = BAD_LABEL
+        elif state == HARD:
             hard[hards, 0], hard[hards, 1], hard[hards, 2] = -1 - rows, token, pos
             hards += 1
+        if fault != OK:
+            if labels_needed:
+                return pos, lines, rows, hards, smallest, largest, fault, token, -1
+            value = np.nan
+            pos = _behind_label(buffer, token)
         labels[rows] = value
         previous = -1
         while True:

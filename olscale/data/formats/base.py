@@ -7,7 +7,7 @@ To add a format, write a module with a class that follows `Format` and name it i
 """
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
-from olscale.data.formats.table_columns import TableColumns, TableRows, Target
-from olscale.errors import FormatError, ParameterError
+from olscale.data.formats.table_columns import TableColumns, TableRows, Target, columns_there
+from olscale.errors import FormatError, NoRowsError, ParameterError
 from olscale.system.plain_arrays import refuse_masked
 
 __all__ = ["Batch", "Format", "ReadOptions", "Target", "batches_of_arrays", "split_fragment"]
@@ -51,7 +53,7 @@ class Batch:
     table : TableRows, optional
         Of rows of a table: its columns, and which cells hold no value.
     unlabelled : bool, default False
-        Whether the table was read as one without a label; targets are then zeros.
+        Whether the source was read as one without labels; targets are then zeros.
     targets : tuple of str
         Names of the targets, where a row has several; else empty.
     notes : tuple of str
@@ -108,9 +110,23 @@ class ReadOptions:
     table : TableColumns, optional
         Columns of the source before, whose decisions hold for this one too.
     labelled : bool
-        Whether a column of a table is the target; else all are features.
+        Whether a column of a table is the target; else all are features. Also whether targets are
+        read from files of arrays.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+    labels_needed : bool
+        Whether a source that is no table must have labels. Rows to predict need none: where they
+        have none `Batch.unlabelled` says so, and a label that is no number is NaN.
+    drop_if_there : tuple of str
+        Names of columns of a table that are left out where the source has them.
+    carry : tuple of str
+        Names of columns of a table whose cells are wanted in `TableRows.carried` where the source
+        has them. Of columns that are left out the cells are text, as they are written.
+    constants : tuple of Constant
+        Columns that the names of folders say; a format of tables adds those that it lacks.
+    arrays : mapping of str to str, optional
+        ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
+        `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
     """
 
     chunk_rows: int = 8192
@@ -125,6 +141,11 @@ class ReadOptions:
     table: TableColumns | None = None
     labelled: bool = True
     delimiter: str | None = None
+    labels_needed: bool = True
+    drop_if_there: tuple[str, ...] = ()
+    carry: tuple[str, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    arrays: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -133,6 +154,23 @@ class ReadOptions:
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
+
+    def set_aside(
+        self, names: Sequence[str], dropped: frozenset[int]
+    ) -> tuple[frozenset[int], tuple[int, ...], frozenset[int]]:
+        """Return which of the columns `names` are left out, carried along, and both: text, as it is written.
+
+        `dropped` are left out anyway.
+        """
+        dropped |= set(columns_there(names, self.drop_if_there))
+        carried = columns_there(names, self.carry)
+        return dropped, carried, dropped.intersection(carried)
+
+    def added_columns(self, names: Collection[str]) -> tuple[Constant, ...]:
+        """Return the constant columns to put behind those of a table, which are called `names`."""
+        if not self.constants:
+            return ()
+        return constants_lacking(self.constants, names, parse_codings(self.encode), self.table)
 
 
 class Format(Protocol):
@@ -181,7 +219,7 @@ def split_fragment(source: str) -> tuple[str, str | None]:
 def batches_of_arrays(
     source: str,
     X: NDArray[Any],
-    y: NDArray[Any] | list[str],
+    y: NDArray[Any] | list[str] | None,
     options: ReadOptions,
     feature_names: tuple[str, ...] | None = None,
 ) -> Iterator[Batch]:
@@ -193,10 +231,11 @@ def batches_of_arrays(
         Named in errors.
     X : ndarray of shape (rows, ...)
         Numbers; further axes (height and width of images) are flattened.
-    y : ndarray of shape (rows,) or (rows, targets), or list of str
-        Targets, numbers or text; several of a row are called y0, y1, ...
+    y : ndarray of shape (rows,) or (rows, targets), or list of str, optional
+        Targets, numbers or text; several of a row are called y0, y1, ... Without them, or where they
+        are empty and `ReadOptions.labels_needed` is False, the rows have no labels.
     options : ReadOptions
-        Only `chunk_rows` is used.
+        `chunk_rows` and `labels_needed` are used.
     feature_names : tuple of str, optional
         Passed on.
 
@@ -205,23 +244,33 @@ def batches_of_arrays(
     FormatError
         When there are no rows, the numbers of rows and targets differ, or either holds something else than said above.
     """
-    several = _target_names(y, len(X))
     if X.ndim < 2 or X.dtype.kind not in "buif":
         raise FormatError(
             source, f"features are {X.dtype} of shape {X.shape}, expected numbers of shape (rows, columns)"
         )
+    unlabelled = y is None or (not options.labels_needed and np.size(y) == 0)
+    if y is None or unlabelled:
+        y = np.zeros(len(X))
+    several = _target_names(y, len(X))
     target = y if isinstance(y, list) else _target(source, y, bool(several))
     if len(X) != len(target):
         raise FormatError(source, f"{len(X)} rows of features but {len(target)} targets")
     if len(X) == 0:
-        raise FormatError(source, "no rows")
+        raise NoRowsError(source, "no rows")
     columns = int(np.prod(X.shape[1:]))
     kept = np.dtype(np.uint8) if X.dtype == bool else X.dtype.newbyteorder("=")
     dtype = kept if kept.type in _KEPT else np.dtype(np.float64)
     for start in range(0, len(X), options.chunk_rows):
         part = slice(start, start + options.chunk_rows)
         rows = np.ascontiguousarray(X[part].reshape(len(target[part]), columns), dtype=dtype)
-        yield Batch(rows, target[part], columns, feature_names, targets=several)
+        yield Batch(
+            rows,
+            target[part],
+            columns,
+            feature_names,
+            unlabelled=unlabelled,
+            targets=several,
+        )
 
 
 def _target_names(y: NDArray[Any] | list[str], rows: int) -> tuple[str, ...]:

@@ -158,19 +158,19 @@ def point_cure(cell: str) -> str | None:
     return "a point is no decimal mark: write a comma"
 
 
-def checked_rows(source: str, rows: Iterator[Line], width: int | None = None) -> Iterator[Line]:
+def checked_rows(source: str, rows: Iterator[Line], width: int | None = None, least: int = 2) -> Iterator[Line]:
     """Yield `rows` as long as they have `width` cells, or as many as the first.
 
     Raises
     ------
     FormatError
-        Names the line of a row with another number of cells, or with one cell only.
+        Names the line of a row with another number of cells, or with less than `least`.
     """
     as_what = "as declared" if width else "as in the first row"
     for line, row in rows:
         width = width or len(row)
         if len(row) != width:
             raise FormatError(source, f"the row has {len(row)} cells, expected {width} {as_what}", line)
-        if width < 2:
+        if width < least:
             raise FormatError(source, "the row has one cell, expected features and a label", line)
         yield line, row

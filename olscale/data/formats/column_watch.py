@@ -1,6 +1,7 @@
 """What is noted of columns of numbers as their rows come: which are hardly features."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,43 @@ _FEW_ROWS = 100
 """Rows below which it says nothing that a column's values are all different."""
 _SAME_WHOLE = 2.0**53
 """From here on float64 has not every whole number."""
+
+
+class RoundedColumns:
+    """Finds columns of whole numbers of which some may have been rounded, as identifiers are.
+
+    Attributes
+    ----------
+    positions : set of int
+        The columns so far.
+
+    Examples
+    --------
+    >>> rounded = RoundedColumns()
+    >>> rounded.add(np.array([[2.0**60, 0.5], [2.0**59, 1e20]]))
+    >>> rounded.positions
+    {0}
+    """
+
+    def __init__(self) -> None:
+        self.positions: set[int] = set()
+        self._whole: NDArray[np.intp] | None = None
+
+    def add(self, numbers: NDArray[np.floating[Any]], first_rows: int | None = None) -> None:
+        """Look at the next rows; so many of the first tell which columns are worth another look."""
+        if self._whole is None:
+            self._whole = np.flatnonzero(_are_whole(numbers[:first_rows]).all(axis=0))
+        if not len(self._whole):
+            return
+        few = 4 * len(self._whole) < numbers.shape[1]
+        if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
+            return
+        watched = numbers[:, self._whole]
+        whole = _are_whole(watched).all(axis=0)
+        large = ((np.abs(watched) >= _SAME_WHOLE) & np.isfinite(watched)).any(axis=0)
+        self.positions -= set(self._whole[~whole].tolist())
+        self.positions |= set(self._whole[whole & large].tolist())
+        self._whole = self._whole[whole]
 
 
 class ColumnWatch:
@@ -34,7 +72,7 @@ class ColumnWatch:
     def __init__(self, columns: TableColumns, numeric: Sequence[int]) -> None:
         self._columns, self._numeric = columns, list(numeric)
         self._last: NDArray[np.float64] | None = None
-        self._whole = np.empty(0, dtype=np.int64)
+        self._rounded = RoundedColumns()
         self._large, self._fractional = np.zeros((2, len(self._numeric)), dtype=np.bool_)
 
     def add(self, numbers: Rows, first_rows: int | None = None) -> None:
@@ -49,7 +87,6 @@ class ColumnWatch:
         if self._last is None:
             columns.rises.update(dict.fromkeys(numeric, 0))
             begin = numbers[:first_rows]
-            self._whole = np.flatnonzero(_are_whole(begin).all(axis=0))
             if len(begin) >= _FEW_ROWS:
                 columns.distinct |= {
                     position
@@ -70,22 +107,10 @@ class ColumnWatch:
                     del columns.rises[numeric[j]]
                 else:
                     columns.rises[numeric[j]] += rose
-        self._note_large(numbers)
+        self._rounded.add(numbers, first_rows)
+        columns.rounded = {numeric[j] for j in self._rounded.positions}
         self._last = numbers[-1].copy()
 
-    def _note_large(self, numbers: NDArray[np.float64]) -> None:
-        """Note columns of whole numbers of which some may have been rounded, as identifiers are."""
-        if not len(self._whole):
-            return
-        few = 4 * len(self._whole) < numbers.shape[1]
-        if _largest(numbers[:, self._whole] if few else numbers) < _SAME_WHOLE:
-            return
-        found = numbers[:, self._whole]
-        whole = _are_whole(found).all(axis=0)
-        large = ((np.abs(found) >= _SAME_WHOLE) & np.isfinite(found)).any(axis=0)
-        self._columns.rounded -= {self._numeric[j] for j in self._whole[~whole].tolist()}
-        self._columns.rounded |= {self._numeric[j] for j in self._whole[whole & large].tolist()}
-        self._whole = self._whole[whole]
 
     def _note_large_entries(self, numbers: CSR) -> None:
         data = numbers.data
@@ -95,12 +120,12 @@ class ColumnWatch:
         self._columns.rounded = {self._numeric[j] for j in rounded}
 
 
-def _are_whole(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_whole(numbers: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     found: NDArray[np.bool_] = (numbers == np.trunc(numbers)) | np.isnan(numbers)
     return found
 
 
-def _largest(numbers: NDArray[np.float64]) -> float:
+def _largest(numbers: NDArray[np.floating[Any]]) -> float:
     """Return the largest absolute value; NaN is none."""
     high, low = numbers.max(), numbers.min()
     if np.isnan(high):

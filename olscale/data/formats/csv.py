@@ -41,7 +41,14 @@ from olscale.data.formats._guess import (
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
 from olscale.data.formats.coding import parse_codings
-from olscale.data.formats.delimiter import WHITESPACE, delimiter_notes, delimiter_of, excel_delimiter, text_lines
+from olscale.data.formats.delimiter import (
+    NO_DELIMITER,
+    WHITESPACE,
+    delimiter_notes,
+    delimiter_of,
+    excel_delimiter,
+    text_lines,
+)
 from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
 from olscale.data.formats.table_columns import (
@@ -56,7 +63,7 @@ from olscale.data.formats.table_columns import (
 from olscale.data.formats.table_encoder import Column, TableEncoder
 from olscale.data.formats.table_parser import TableParser, TextDialect, column_of, table_text
 from olscale.data.formats.text import labels_beside, open_text
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 
 __all__ = ["MOST_LABELS", "SAMPLE_ROWS", "CsvFormat", "TsvFormat", "read_table"]
 
@@ -124,13 +131,15 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
         excel = excel_delimiter(head)
         named, lines = options.delimiter or excel or delimiter, text_lines(head)
         sniffed = named or delimiter_of(lines)
+        if sniffed is None and not options.labelled and lines:
+            sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
         if excel:
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        rows = checked_rows(source, _cells(source, text, sniffed))
+        rows = checked_rows(source, _cells(source, text, sniffed), least=1 + options.labelled)
         sample = list(itertools.islice(rows, 1))
         if sample:
             fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
@@ -145,16 +154,16 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
             header = not beside and is_header(first_rows, fits)
             notes += () if beside else header_notes(first_rows, header, fits)
             if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
-                raise FormatError(source, "no rows below the line that names the columns", 1)
+                raise NoRowsError(source, "no rows below the line that names the columns", 1)
         body = sample[1:] if header else sample
         if not body:
-            raise FormatError(source, "no rows")
+            raise NoRowsError(source, "no rows")
         names = [cell.strip() for cell in sample[0][1]] if header else []
         columns, empty, first = _columns(text, names, body, options, beside=beside, commas=sniffed != ",")
         encoder = TableEncoder(
             source,
             columns,
-            label_name=None if header else columns.label,
+            label_name=None if header or columns.label >= columns.width else columns.label,
             decimal=decimal,
             empty=empty,
             codings=parse_codings(options.encode),
@@ -170,7 +179,7 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
 def _no_table(source: str, head: bytes) -> FormatError:
     """Return the error of a text whose first bytes are no rows."""
     if not head.strip():
-        return FormatError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+        return NoRowsError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
     if (nul := head.find(b"\0")) >= 0:
         return FormatError(
             source, "holds a NUL byte, expected UTF-8 text; is it a table, and whole?", head.count(b"\n", 0, nul) + 1
@@ -195,23 +204,30 @@ def _columns(
     """
     source = blocks.source
     cells = list(zip(*(row for _, row in body), strict=True))
-    names = unique_names(named) if named else [f"x{position}" for position in range(len(cells))]
-    dropped = columns_named(source, names, options.drop)
-    last, empty = len(cells) - 1, None
+    width = len(cells)
+    names = unique_names(named) if named else [f"x{position}" for position in range(width)]
+    added = options.added_columns(names)
+    names += [constant.name for constant in added]
+    dropped = columns_named(source, names, options.drop, width)
+    last, empty = width - 1, None
     # More than one row: a last cell that is empty once may well be a missing label.
     if not beside and len(body) > 1 and not (named and named[last]) and not any(cell.strip() for cell in cells[last]):
         empty, dropped = last, dropped | {last}
+    dropped, carried, as_written = options.set_aside(names, dropped)
+    # There is nothing to carry in a column that a delimiter at the end of each row makes.
+    carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
     fits, coded = _fits(mark), parse_codings(options.encode)
     segments = segment_position(source, names, options.segments)
-    read = [position not in dropped or position == segments for position in range(len(cells))]
+    read = [position not in dropped or position == segments for position in range(width)]
     numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
     text = [
         is_read and (name in coded or (known is None and not all(map(fits, column))))
-        for name, is_read, known, column in zip(names, read, numbers, cells, strict=True)
+        for name, is_read, known, column in zip(names[:width], read, numbers, cells, strict=True)
     ]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
+    text = [is_text or position in as_written for position, is_text in enumerate(text)]
     chosen = options.label
     if (
         chosen is None
@@ -220,15 +236,27 @@ def _columns(
         and (beside or (not named and not any(text) and label_is_first(cells)))
     ):
         chosen = 0
-    labels = label_positions(source, names, chosen, dropped) if options.labelled else (UNLABELLED,)
+    labels: tuple[int, ...] = (UNLABELLED,)
+    if options.labelled:
+        labels = label_positions(source, names, chosen, dropped, width, options.table)
     if len(labels) > 1 and not named:
         raise FormatError(source, "several labels must have names; give the table a line that names its columns", 1)
+    text += [constant.text for constant in added]
     text_or_not = text_columns(names, text, labels, options.table)
     first: list[Column] = [
         column if known is None or is_text else known
-        for column, known, is_text in zip(cells, numbers, text_or_not, strict=True)
+        for column, known, is_text in zip(cells, numbers, text_or_not[:width], strict=True)
     ]
-    columns = TableColumns(tuple(names), labels[0], text_or_not, dropped, segments, more=labels[1:])
+    columns = TableColumns(
+        tuple(names),
+        labels[0],
+        text_or_not,
+        dropped,
+        segments,
+        more=labels[1:],
+        constants=tuple(constant.value for constant in added),
+        carried=carried,
+    )
     return columns, empty, first
 
 

@@ -9,6 +9,8 @@ from olscale.data.formats.cells import is_missing
 from olscale.errors import ParameterError
 
 WHITESPACE = " "
+NO_DELIMITER = "\x1f"
+"""In place of that of a table of one column: it stands in no text."""
 NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
 _DELIMITERS = ",\t;|"
 _GROUPED = re.compile(r"\s*[-+]?\d{1,3}([ .'\u00a0\u202f]\d{3})+,\d+\s*")

@@ -6,7 +6,7 @@ Name the images file. Its labels are found by the usual name: ``train-images-idx
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from io import BufferedReader
 from typing import Any, ClassVar
 
@@ -44,44 +44,79 @@ class IdxFormat:
         FormatError
             When either file is no IDX file, ends early or is missing, or their numbers of rows differ.
         """
-        labels_source = _labels_beside(source)
-        with open_source(labels_source) as stream:
-            shape, dtype = _header(labels_source, stream)
-            if len(shape) != 1:
-                raise FormatError(labels_source, f"holds an array of shape {shape}, expected one label per row")
-            labels = _rows(labels_source, stream, shape, dtype, shape[0])
+        labels = None
+        if options.labelled:
+            labels = _labels(source, needed=options.labels_needed)
         with open_source(source) as stream:
             shape, dtype = _header(source, stream)
             if len(shape) < 2:
                 raise FormatError(
                     source, f"holds an array of shape {shape}, expected rows of features; name the images"
                 )
-            if shape[0] != len(labels):
-                raise FormatError(source, f"holds {shape[0]} rows but {labels_source} holds {len(labels)} labels")
+            if labels is not None and shape[0] != len(labels):
+                problem = f"its file of labels holds {len(labels)}"
+                raise FormatError(source, f"holds {shape[0]} rows but {problem}")
             if not math.prod(shape):
                 raise FormatError(source, f"holds an array of shape {shape}, so no rows of features")
             most = max(1, min(options.chunk_rows, _BATCH_BYTES // (math.prod(shape[1:]) * dtype.itemsize)))
             for start in range(0, shape[0], most):
                 rows = min(most, shape[0] - start)
                 X = _rows(source, stream, shape, dtype, rows)
-                yield from batches_of_arrays(source, X, labels[start : start + rows], options)
+                y = None if labels is None else labels[start : start + rows]
+                yield from batches_of_arrays(source, X, y, options)
             if stream.read(1):
                 raise FormatError(source, f"goes on after the {shape[0]} rows its header promises")
 
 
-def _labels_beside(source: str) -> str:
-    renamed = _IMAGES.sub(r"labels\1idx1", source)
-    if renamed == source:
+def _labels(source: str, *, needed: bool) -> NDArray[Any] | None:
+    """Return the labels of the images `source`; None where there are none and they are not needed."""
+    labels = _labels_beside(source, needed=needed)
+    if labels is None:
+        return None
+    with open_source(labels) as stream:
+        shape, dtype = _header(labels, stream)
+        if len(shape) != 1:
+            problem = f"holds an array of shape {shape}, expected one label per row"
+            raise FormatError(labels, problem)
+        return _rows(labels, stream, shape, dtype, shape[0])
+
+
+def _labels_beside(source: str, *, needed: bool) -> str | None:
+    """Return the file of labels that belongs to `source`; None where there is none and it is not needed."""
+    candidates = _label_names(source)
+    if not candidates and not needed:
+        return None
+    if not candidates:
         raise FormatError(source, "its labels cannot be found: expected a name with 'images-idx3', as MNIST has")
-    plain = strip_compression(renamed)
-    candidates = dict.fromkeys([renamed, plain, f"{plain}.gz"])
     for candidate in candidates:
         try:
             open_source(candidate).close()
         except FormatError:
             continue
         return candidate
-    raise FormatError(source, f"its labels are missing: expected {renamed} beside it")
+    if not needed:
+        return None
+    raise FormatError(source, f"its labels are missing: expected {candidates[0]} beside it")
+
+
+def labels_among(names: Collection[str]) -> set[str]:
+    """Return those files of `names` that are the labels of images among them.
+
+    Examples
+    --------
+    >>> labels_among(["train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"])
+    {'train-labels-idx1-ubyte'}
+    """
+    return {label for name in names for label in _label_names(name)}.intersection(names)
+
+
+def _label_names(images: str) -> list[str]:
+    """Return what the file of labels may be called; nothing where `images` is called otherwise."""
+    renamed = _IMAGES.sub(r"labels\1idx1", images)
+    if renamed == images:
+        return []
+    plain = strip_compression(renamed)
+    return [*dict.fromkeys([renamed, plain, f"{plain}.gz"])]
 
 
 def _header(source: str, stream: BufferedReader) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -1,7 +1,10 @@
-"""MAT files of MATLAB 5 to 7.2: a matrix of features and a vector of labels.
+"""MAT files of MATLAB 4 to 7.2: a matrix of features and a vector of labels.
 
-Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``. Sparse matrices are
-read too, and a cell array of matrices with the same rows (views) is read side by side.
+Recognised names: ``X, Y``; ``X, y``; ``x, y``; ``fea, gnd``; ``data, labels``; ``data, target``;
+any other with `ReadOptions.arrays`, which may also name test arrays, to be read as
+``FILE.mat#test``. Sparse matrices are read too, and a cell array of matrices with the same rows
+(views) is read side by side. Labels are numbers, a cell array of text, or a matrix of characters,
+whose rows lose the blanks that fill them up, as ``cellstr`` makes them do.
 """
 
 import json
@@ -11,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -18,13 +22,27 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR
 from olscale.data.formats import _loadmat
+from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays
 from olscale.data.formats.compression import open_raw
+from olscale.data.formats.sparse_arrays import batches_of_sparse
 from olscale.errors import FormatError
 
-_NAMES = (("X", "Y"), ("X", "y"), ("x", "y"), ("fea", "gnd"), ("data", "labels"), ("data", "target"))
+_NAMES = {
+    "train": (
+        ("X", "Y"),
+        ("X", "y"),
+        ("x", "y"),
+        ("fea", "gnd"),
+        ("data", "labels"),
+        ("data", "target"),
+    ),
+    "test": (("X_test", "y_test"),),
+}
+_FILL = " \0\t\n\v\f\r"
+"""White space at a row's end that ``cellstr`` takes away."""
+_CURE = "save a matrix of real numbers, and labels as numbers or text (table2array(T), cellstr(y))"
 _TOO_NEW = b"MATLAB 7.3"
 _COPY_BYTES = 1 << 17
 
@@ -40,7 +58,7 @@ class MatFormat:
         return head.startswith(b"MATLAB 5.0 MAT-file")
 
     def splits(self, source: str) -> tuple[str, ...]:
-        """Return ``("train",)``: no split is read from MAT files."""
+        """Return ``("train",)``: a test split is read only where `ReadOptions.arrays` names it."""
         return ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
@@ -51,24 +69,66 @@ class MatFormat:
         FormatError
             When the file is damaged or newer (HDF5), lacks the matrices, or they do not fit together.
         """
-        matrices = _load(source)
-        keys = next((pair for pair in _NAMES if set(pair) <= matrices.keys()), None)
-        if keys is None:
-            expected = " or ".join(", ".join(pair) for pair in _NAMES)
-            raise FormatError(source, f"holds the matrices {', '.join(matrices) or 'none'}; expected {expected}")
-        X, y = matrices[keys[0]], matrices[keys[1]]
-        if hasattr(y, "toarray") and math.prod(y.shape) <= max(X.shape):
-            y = y.toarray()
-        if not isinstance(y, np.ndarray):
-            raise FormatError(
-                source, f"its targets {keys[1]} are a sparse matrix of shape {y.shape}, expected one per row"
-            )
-        if y.dtype == object:  # cells of text
-            y = np.array([str(np.squeeze(label)) for label in y.reshape(-1)])
-        if hasattr(X, "tocsr"):
-            yield from _sparse(source, X, y, options)
-        else:
+        path, split = path_and_split(source)
+        variables = _load(path)
+        held = [_held(name, variable) for name, variable in variables.items()]
+        features, targets = choose_arrays(source, held, _NAMES, options, split)
+        for name in (features, targets):
+            if name is not None and isinstance(variables[name], Other):
+                problem = f"its {_held(name, variables[name])} cannot be read; {_CURE}"
+                raise FormatError(source, problem)
+        X = variables[features]
+        y = None if targets is None else _labels(source, targets, variables[targets], X.shape)
+        if isinstance(X, np.ndarray):
             yield from batches_of_arrays(source, _side_by_side(source, X), y, options)
+        else:
+            yield from batches_of_sparse(source, X, y, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A variable that is no matrix of real numbers or text.
+
+    Parameters
+    ----------
+    what : str
+        Such as ``"struct"``.
+    shape : tuple of int
+    """
+
+    what: str
+    shape: tuple[int, ...]
+
+
+def _held(name: str, variable: Any) -> HeldArray:
+    other = variable.what if isinstance(variable, Other) else ""
+    return HeldArray(name, tuple(variable.shape), other)
+
+
+def _labels(source: str, name: str, y: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return the targets of features of that `shape`."""
+    if not isinstance(y, np.ndarray):
+        if math.prod(y.shape) > max(shape):
+            problem = f"its targets {name} are a sparse matrix of shape {y.shape}"
+            raise FormatError(source, f"{problem}, expected one per row")
+        y = y.toarray()
+    if y.dtype == object:
+        return np.array([_text(source, name, cell) for cell in y.reshape(-1)])
+    if y.dtype.kind == "U":
+        # A matrix of characters: its shorter rows are filled up.
+        return np.array([row.rstrip(_FILL) for row in y.reshape(-1).tolist()])
+    labels: NDArray[Any] = y
+    return labels
+
+
+def _text(source: str, name: str, cell: Any) -> str:
+    """Return the label that a cell holds: text, or one number."""
+    if isinstance(cell, np.ndarray) and cell.dtype.kind == "U" and not cell.size:
+        return ""
+    if isinstance(cell, np.ndarray) and cell.dtype.kind in "buifU" and cell.size == 1:
+        return str(cell.reshape(-1)[0])
+    content = cell.what if isinstance(cell, Other) else f"an array of shape {cell.shape}"
+    raise FormatError(source, f"a cell of {name} holds {content}, expected text or a number")
 
 
 def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
@@ -80,22 +140,6 @@ def _side_by_side(source: str, X: NDArray[Any]) -> NDArray[Any]:
     if not views or any(len(shape) != 2 or shape[0] != shapes[0][0] for shape in shapes):
         raise FormatError(source, f"its cells have shapes {shapes}, expected views of the same rows")
     return np.hstack(views)
-
-
-def _sparse(source: str, X: Any, y: NDArray[Any], options: ReadOptions) -> Iterator[Batch]:
-    # The targets are checked and cut like those of dense rows of no width; only then are there as many rows as promised.
-    parts = batches_of_arrays(source, np.empty((X.shape[0], 0)), y, options)
-    indptr = np.empty(0, dtype=np.int64)
-    for start, part in enumerate(parts):
-        if start == 0:
-            X = X.tocsr()
-            X.sum_duplicates()
-            indptr = X.indptr.astype(np.int64)
-        first = start * options.chunk_rows
-        bounds = indptr[first : first + len(part) + 1]
-        span = slice(bounds[0], bounds[-1])
-        rows = CSR(bounds - bounds[0], X.indices[span].astype(np.int32), X.data[span].astype(np.float64))
-        yield Batch(rows, part.target, X.shape[1], targets=part.targets)
 
 
 def start_reader() -> subprocess.Popen[bytes]:
@@ -124,15 +168,15 @@ def _load(source: str) -> dict[str, Any]:
     if "matrices" not in answer:
         problem = answer.get("problem", f"SciPy's reader ended with code {child.returncode}")
         raise FormatError(source, f"is no MAT file or is damaged ({problem})")
-    return {name: matrix for name, matrix in matrices.items() if matrix is not None}
+    return matrices
 
 
-def _value(about: dict[str, Any] | None, arrays: Any) -> Any:
+def _value(about: dict[str, Any], arrays: Any) -> Any:
     """Return the matrix that `about` describes, of the next arrays."""
     from scipy.sparse import csc_array
 
-    if about is None:
-        return None
+    if about["kind"] == "other":
+        return Other(about["what"], tuple(about["shape"]))
     if about["kind"] == "cells":
         cells = np.empty(len(about["cells"]), dtype=object)
         for i, cell in enumerate(about["cells"]):

@@ -1,25 +1,34 @@
-"""NPZ: arrays stored by `numpy.savez`.
+"""NPZ: arrays stored by `numpy.savez`, or a sparse matrix by `scipy.sparse.save_npz`.
 
-Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras writes them;
-``X, y``; ``x, y``; ``data, target``. ``FILE.npz`` and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the
-test rows. Pickled objects are never loaded.
+Recognised names: ``X_train, y_train`` with or without ``X_test, y_test``; ``x_train ...`` as Keras
+writes them; ``X, y``; ``x, y``; ``data, target``; any other with `ReadOptions.arrays`. ``FILE.npz``
+and ``FILE.npz#train`` read the training rows, ``FILE.npz#test`` the test rows; a file that holds
+test rows alone needs no ``#test``. A sparse matrix is called ``X``, and its labels are an array
+``y`` in the same archive. Pickled objects are never loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olscale.data.formats.array_names import HeldArray, choose_arrays, path_and_split
 from olscale.data.formats.base import Batch, ReadOptions, batches_of_arrays, split_fragment
 from olscale.data.formats.compression import open_raw
+from olscale.data.formats.sparse_arrays import batches_of_sparse, sparse_matrix, sparse_members
 from olscale.errors import FormatError
-from olscale.storage.npz import check_size
+from olscale.storage.npz import array_header, check_size
 
-_NAMES = {
+_NAMES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "train": (("X_train", "y_train"), ("x_train", "y_train"), ("X", "y"), ("x", "y"), ("data", "target")),
     "test": (("X_test", "y_test"), ("x_test", "y_test")),
 }
+_SPARSE = "X"
+"""Name of the matrix of an archive that holds a sparse one."""
+_USABLE = "buifUS"
+_OBJECTS = "of Python objects"
+_BARE = "is a single array of NumPy, expected an archive of features and targets"
 
 
 class NpzFormat:
@@ -38,7 +47,9 @@ class NpzFormat:
         if fragment is not None:
             return ("train",)
         with open_raw(path) as file, _archive(path, file) as arrays:
-            return ("train", "test") if _keys(arrays, "test") else ("train",)
+            held = set(arrays.files)
+            both = all(any(held.issuperset(pair) for pair in pairs) for pairs in _NAMES.values())
+            return ("train", "test") if both else ("train",)
 
     def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
         """Yield the rows of one split of `source`.
@@ -48,17 +59,47 @@ class NpzFormat:
         FormatError
             When the archive is damaged, lacks the arrays, or they hold objects or do not fit together.
         """
-        path, fragment = split_fragment(source)
-        split = fragment or "train"
-        if split not in _NAMES:
-            raise FormatError(source, f"there is no split {split!r}, expected #train or #test")
+        path, split = path_and_split(source)
         with open_raw(path) as file, _archive(path, file) as arrays:
-            keys = _keys(arrays, split)
-            if keys is None:
-                expected = " or ".join(", ".join(pair) for pair in _NAMES[split])
-                raise FormatError(source, f"holds the arrays {', '.join(arrays.files) or 'none'}; expected {expected}")
-            X, y = (_array(source, arrays, key) for key in keys)
-        yield from batches_of_arrays(source, X, y, options)
+            sparse = sparse_members(arrays.files)
+            held = _held(source, arrays, sparse)
+            features, targets = choose_arrays(source, held, _NAMES, options, split)
+            y = None if targets is None else _labels(source, arrays, targets, options)
+            if sparse and features == _SPARSE:
+                members = {name: _array(source, arrays, name) for name in sparse}
+                X = sparse_matrix(source, members)
+            else:
+                X = _array(source, arrays, features)
+        if isinstance(X, np.ndarray):
+            yield from batches_of_arrays(source, X, y, options)
+        else:
+            yield from batches_of_sparse(source, X, y, options)
+
+
+def _held(source: str, arrays: np.lib.npyio.NpzFile, sparse: tuple[str, ...]) -> list[HeldArray]:
+    """Return what an archive holds; the members of a sparse matrix are one array."""
+    held = [_held_array(arrays, name) for name in arrays.files if name not in sparse]
+    if sparse:
+        shape = _array(source, arrays, "shape")
+        held.insert(0, HeldArray(_SPARSE, tuple(shape.reshape(-1).tolist())))
+    return held
+
+
+def _held_array(arrays: np.lib.npyio.NpzFile, name: str) -> HeldArray:
+    try:
+        header = array_header(arrays, name)
+    except Exception:  # zipfile and NumPy raise nearly anything at damaged bytes
+        return HeldArray(name, (), "(no array, or damaged)")
+    if header is None:
+        return HeldArray(name, (), "with fields")
+    shape, dtype = header
+    return HeldArray(name, shape, "" if dtype.kind in _USABLE else _kind(dtype))
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    if dtype.hasobject:
+        return _OBJECTS
+    return f"of {dtype}" if dtype.names is None else "with fields"
 
 
 def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
@@ -69,11 +110,15 @@ def _archive(path: str, file: BinaryIO) -> np.lib.npyio.NpzFile:
     except Exception as error:  # zipfile raises nearly anything at damaged bytes
         raise FormatError(path, f"is no NPZ archive or is truncated ({str(error) or repr(error)})") from error
     if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise FormatError(path, "holds one bare array, expected an NPZ archive with features and targets")
+        raise FormatError(path, f"{_BARE}; keep both together: numpy.savez(FILE, X=X, y=y)")
     return archive
 
 
 def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
+    if _held_array(arrays, key).other == _OBJECTS:
+        cure = "save it as numbers (astype(float)) or text (astype(str))"
+        problem = f"its array {key} cannot be read: it holds Python objects, which may run code"
+        raise FormatError(source, f"{problem}; {cure}")
     try:
         check_size(arrays, key)
         array = arrays[key]
@@ -86,5 +131,11 @@ def _array(source: str, arrays: np.lib.npyio.NpzFile, key: str) -> NDArray[Any]:
     return array
 
 
-def _keys(arrays: np.lib.npyio.NpzFile, split: str) -> tuple[str, str] | None:
-    return next((pair for pair in _NAMES[split] if set(pair) <= set(arrays.files)), None)
+def _labels(source: str, arrays: np.lib.npyio.NpzFile, key: str, options: ReadOptions) -> NDArray[Any] | None:
+    """Return the labels; None where they are none, as an array of `None`, and need not be."""
+    try:
+        return _array(source, arrays, key)
+    except FormatError:
+        if options.labels_needed:
+            raise
+        return None

@@ -1,19 +1,21 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
-no value at all. The target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
+Text columns become sparse one-hot columns after the numeric ones, see
+`olscale.data.formats.table_encoder`; nulls are NaN or no value at all, and any text is a value as
+it stands, ``NA`` and ``none`` too. Checksums of pages are verified where the file has them. The
+target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
 out, unless it is named as the label: it stands behind all columns, where the label is looked for.
 """
 
 import json
 from collections.abc import Iterator
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any, BinaryIO, ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import TypedCells
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.compression import open_raw
+from olscale.data.formats.parquet_columns import number_cells, text_cells, text_fields
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -22,8 +24,14 @@ from olscale.data.formats.table_columns import (
     segment_position,
     unique_names,
 )
-from olscale.data.formats.table_encoder import TableEncoder
-from olscale.errors import FormatError
+from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.errors import FormatError, NoRowsError
+
+_ENCRYPTED = "is encrypted; write it without encryption"
+_ARROW = "is an Arrow (Feather) file, no Parquet file; write it as Parquet"
+_OTHER_KINDS = {b"PARE": _ENCRYPTED, b"ARROW1": _ARROW, b"FEA1": _ARROW}
+"""First bytes of files that are called .parquet and cannot be read -> what they are."""
+_MAGIC_BYTES = 6
 
 
 class ParquetFormat:
@@ -46,45 +54,94 @@ class ParquetFormat:
         Raises
         ------
         FormatError
-            When the file is damaged or empty, a column holds neither numbers nor text, or a label is missing (its line
-            counts rows from 1).
+            When the file is damaged, encrypted or empty, columns hold neither numbers nor text, or
+            a label is missing (its line counts rows from 1).
         """
         import pyarrow
         from pyarrow import parquet
 
         with open_raw(source) as file:
+            _refuse_other_kinds(source, file)
             try:
-                table = parquet.ParquetFile(file)
+                table = parquet.ParquetFile(file, page_checksum_verification=True)
                 yield from _batches(source, table, options)
             except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
-                raise FormatError(source, f"is no Parquet file or is damaged ({str(error) or repr(error)})") from error
+                raise FormatError(source, _problem(str(error) or repr(error))) from error
+
+
+def _refuse_other_kinds(source: str, file: BinaryIO) -> None:
+    head = file.read(_MAGIC_BYTES)
+    file.seek(0)
+    for magic, problem in _OTHER_KINDS.items():
+        if head.startswith(magic):
+            raise FormatError(source, problem)
+
+
+def _problem(words: str) -> str:
+    """Say why a file could not be read, of which pyarrow says `words`."""
+    if "decrypt" in words:
+        return _ENCRYPTED
+    return f"is no Parquet file or is damaged ({words})"
 
 
 def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     schema = table.schema_arrow
-    names = list(schema.names)
-    if len(names) < 1 + options.labelled or not table.metadata.num_rows:
-        raise FormatError(source, f"no rows with features and a label: {table.metadata.num_rows} rows, columns {names}")
-    names = unique_names(names)
-    dropped = columns_named(source, names, options.drop)
+    width = len(schema.names)
+    if not width:
+        raise FormatError(source, "no columns")
+    if not table.metadata.num_rows:
+        raise NoRowsError(source, "no rows")
+    added = options.added_columns(unique_names(schema.names))
+    names = [*unique_names(schema.names), *(constant.name for constant in added)]
+    if len(names) < 1 + options.labelled:
+        problem = f"one column, {names[0]!r}; a table needs features and a label"
+        raise FormatError(source, problem)
+    dropped = columns_named(source, names, options.drop, width)
     segments = segment_position(source, names, options.segments)
-    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
+    if index := _index_of(schema, names) - _labels_named(source, names, options, dropped, width):
         dropped |= index
-    read = [position not in dropped or position == segments for position in range(len(names))]
-    text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
-    labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
-    columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
-    encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
+    dropped, carried, as_written = options.set_aside(names, dropped)
+    read = [position not in dropped or position == segments for position in range(width)]
+    fields = [field if is_read else None for is_read, field in zip(read, schema, strict=True)]
+    text = text_fields(source, fields, names[:width], options.table)
+    text += tuple(constant.text for constant in added)
+    text = tuple(is_text or position in as_written for position, is_text in enumerate(text))
+    labels: tuple[int, ...] = (UNLABELLED,)
+    if options.labelled:
+        labels = label_positions(source, names, options.label, dropped, width, options.table)
+    columns = TableColumns(
+        tuple(names),
+        labels[0],
+        text,
+        dropped,
+        segments,
+        more=labels[1:],
+        constants=tuple(constant.value for constant in added),
+        carried=carried,
+    )
+    codings = parse_codings(options.encode)
+    encoder = TableEncoder(
+        source,
+        columns,
+        codings=codings,
+        before=options.table,
+        rules=TypedCells(),
+    )
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [
             _cells(column, is_text) if is_read else ()
-            for column, is_text, is_read in zip(part.columns, text, read, strict=True)
+            for column, is_text, is_read in zip(part.columns, text[:width], read, strict=True)
         ]
+        for position in as_written:
+            if position < width:
+                cells[position] = _as_written(part.columns[position])
         yield encoder.encode(cells, range(row, row + part.num_rows))
         row += part.num_rows
-    if row == 1:
-        raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")
+    if row - 1 != table.metadata.num_rows:
+        # pyarrow leaves rows out where the header of a page is damaged, which no checksum covers.
+        promise = f"its footer promises {table.metadata.num_rows}"
+        raise FormatError(source, f"is damaged: {row - 1} rows, though {promise}")
 
 
 def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
@@ -96,35 +153,22 @@ def _index_of(schema: Any, names: list[str]) -> frozenset[int]:
         return frozenset()
 
 
-def _labels_named(source: str, names: list[str], options: ReadOptions, dropped: frozenset[int]) -> frozenset[int]:
-    named = options.labelled and options.label is not None
-    return frozenset(label_positions(source, names, options.label, dropped)) if named else frozenset()
+def _labels_named(
+    source: str, names: list[str], options: ReadOptions, dropped: frozenset[int], width: int
+) -> frozenset[int]:
+    if not options.labelled or options.label is None:
+        return frozenset()
+    return frozenset(label_positions(source, names, options.label, dropped, width))
 
 
-def _is_text(source: str, field: Any) -> bool:
-    from pyarrow import types
-
-    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return True
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return False
-    raise FormatError(
-        source,
-        f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop, or write it as one of "
-        "them (a time as text: --encode makes numbers of it)",
-    )
-
-
-def _cells(column: Any, is_text: bool) -> Any:
+def _as_written(column: Any) -> list[str | None]:
+    """Return the cells of a column of any type as text."""
     import pyarrow
 
-    if is_text:
-        return column.to_pylist()
-    if pyarrow.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
     if pyarrow.types.is_boolean(column.type):
-        column = column.cast("uint8")
-    # Whole numbers beyond 2^53, as identifiers have, are rounded as they are in text.
-    floats = column.cast(pyarrow.float64(), safe=not pyarrow.types.is_integer(column.type))
-    return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+        column = column.cast("uint8")  # as features and labels are read
+    return [None if cell is None else str(cell) for cell in column.to_pylist()]
+
+
+def _cells(column: Any, is_text: bool) -> Column:
+    return text_cells(column) if is_text else number_cells(column)

@@ -5,12 +5,17 @@ is an empty row, lines may end in CRLF and the last one in nothing.
 
 Indices count from 1 unless the source says otherwise: with ``zero_based=None`` an index 0 in the rows of the first
 batch makes the whole source zero-based. An index 0 that first shows up later, when rows numbered from 1 were already
-handed on, is an error; nothing is ever renumbered behind the reader's back.
+handed on, is a `ZeroIndexError`: whoever gets it reads the source again with ``zero_based=True``.
 Sources that belong together must be numbered alike: pass `Batch.zero_based` of the first on to the others.
+
+Rows to predict (`ReadOptions.labels_needed` is False) may have any word for a label, or none: their labels are NaN then.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +25,19 @@ from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.lines import TextBlocks
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError
+from olscale.errors import FormatError, NoRowsError
 
 MAX_NONZEROS = 4_000_000
 
 _ROW = re.compile(rb"\s*[-+]?[\w.][-+\w.]*(\s+qid:\S+)?(\s+\d+:[-+\w.]+)+\s*(#.*)?")
+_ROW_WITHOUT_LABEL = re.compile(rb"\s*((\?|\d+(,\d+)+)\s+)?(qid:\S+\s+)?\d+:[-+\w.]+(\s+\d+:[-+\w.]+)*\s*")
+"""Also a row with several labels, which is refused by its name."""
+_NO_INDEX = 2**31 - 1
+"""Larger than any index."""
+
+
+class ZeroIndexError(FormatError):
+    """An index 0 where indices were taken to count from 1."""
 
 
 class SvmlightFormat:
@@ -40,7 +53,8 @@ class SvmlightFormat:
         for line in whole[:100]:
             text = line.split(b"#")[0]
             if len(text.split()) > 1:
-                return _ROW.fullmatch(text) is not None or _ROW.match(text + b"0") is not None
+                matches = _ROW.fullmatch(text) or _ROW.match(text + b"0") or _ROW_WITHOUT_LABEL.fullmatch(text)
+                return matches is not None
         return False
 
     def splits(self, source: str) -> tuple[str, ...]:
@@ -60,8 +74,8 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int | None = N
     source : str
         Text file, compressed or not.
     options : ReadOptions
-        `chunk_rows` and `zero_based` are used. A batch is also cut after the row with which it reaches 4 million
-        nonzeros.
+        `chunk_rows`, `zero_based` and `labels_needed` are used. A batch is also cut after the row with which it reaches
+        4 million nonzeros.
     block_bytes : int, optional
         Bytes of text parsed at a time; has no influence on the batches.
 
@@ -69,8 +83,10 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int | None = N
     ------
     FormatError
         Names the file and the one-based line of: a missing or malformed label, a pair that is not ``index:value``, an
-        index that is negative, larger than 2**31 - 2 or not larger than the one before it, an index 0 in a one-based
-        source. Names the file when it has no rows or its compressed data are damaged.
+        index that is negative, larger than 2**31 - 2 or not larger than the one before it. Names the file when it has no
+        rows or its compressed data are damaged.
+    ZeroIndexError
+        Names the file and the line of an index 0 in a one-based source.
     """
     with open_text(source, options.stream) as stream:
         text = TextBlocks(source, stream, block_bytes)
@@ -78,6 +94,38 @@ def read_svmlight(source: str, options: ReadOptions, block_bytes: int | None = N
         while text.fill():
             yield from parser.parse()
     yield from parser.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRange:
+    """The smallest and the largest index of a source as they are written; -1 is the largest where there is none."""
+
+    smallest: int = _NO_INDEX
+    largest: int = -1
+
+    def widened(self, batch: Batch) -> IndexRange:
+        """Return the range with the indices of `batch`, whose source counts from 0."""
+        X = batch.X
+        assert isinstance(X, CSR)
+        used = X.indices[X.indptr[0] : X.indptr[-1]]
+        return IndexRange(
+            int(used.min(initial=self.smallest)),
+            int(used.max(initial=self.largest)),
+        )
+
+
+def index_range(source: str) -> IndexRange:
+    """Return the smallest and the largest index in the rows of `source`, which need no labels.
+
+    Raises
+    ------
+    FormatError
+        As `read_svmlight` does.
+    """
+    found = IndexRange()
+    for batch in read_svmlight(source, ReadOptions(zero_based=True, labels_needed=False)):
+        found = found.widened(batch)
+    return found
 
 
 class _Parser:
@@ -111,6 +159,7 @@ class _Parser:
                 MAX_NONZEROS,
                 zero_allowed,
                 base,
+                self._options.labels_needed,
                 self._rows,
                 self._labels,
                 self._indptr,
@@ -120,7 +169,9 @@ class _Parser:
             )
             text.line += lines
             if fault:
-                raise FormatError(text.source, self._problem(text.buffer, fault, token, previous), text.line + 1)
+                problem = self._problem(text.buffer, fault, token, previous)
+                kind = ZeroIndexError if fault == loop.ZERO_INDEX else FormatError
+                raise kind(text.source, problem, text.line + 1)
             for slot, first, end in self._hard[:hards].tolist():
                 number = float(text.buffer[first:end])
                 if slot < 0:
@@ -135,7 +186,7 @@ class _Parser:
         if self._rows:
             yield self._emit()
         if not self._emitted:
-            raise FormatError(self._text.source, "no rows: the file is empty, or holds only comments")
+            raise NoRowsError(self._text.source, "no rows: the file is empty, or holds only comments")
 
     @property
     def _open(self) -> bool:
@@ -180,16 +231,19 @@ class _Parser:
         got = repr(word[:40].decode("utf-8", "replace") + ("..." if len(word) > 40 else ""))
         index = got.strip("'").partition(":")[0]
         known = "in the files before, or as asked" if self._zero_based is False else "in the rows before"
+        label = "expected a finite number"
+        if re.fullmatch(r"'[^',]+(,[^',]+)+'", got):
+            label = "which are several, expected one number; a table can have a column for each"
         problems = {
             loop.MISSING_LABEL: f"the line starts with {got}, expected a label before the first index:value",
-            loop.BAD_LABEL: f"the label is {got}, expected a finite number",
+            loop.BAD_LABEL: f"the label is {got}, {label}",
             loop.BAD_INDEX: f"got {got}, expected index:value",
             loop.NEGATIVE_INDEX: f"index {index} in {got} is negative",
             loop.LARGE_INDEX: f"index {index} in {got} is too large, expected at most {loop.MAX_INDEX}",
             loop.BAD_VALUE: f"the value in {got} is not a number",
             loop.UNORDERED: f"index {index} in {got} comes {'twice' if index == str(previous) else f'after {previous}'}"
             ", expected indices to increase",
-            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; let them all count from 1",
+            loop.ZERO_INDEX: f"index 0 in {got}, but indices count from 1 {known}; --index-base 0 if all count from 0",
         }
         return problems[fault]
 

@@ -51,15 +51,18 @@ class CellPlaces:
     numeric, categorical : list of int
         Features that are numbers, and that are text.
     others : list of int
-        Further columns of numbers that are wanted: the labels, the segments.
+        Further columns of numbers that are wanted: the labels, the segments, what is carried along.
     text : list of int
         All columns of text that are wanted, those of `categorical` first.
     """
 
     def __init__(self, columns: TableColumns) -> None:
         features = columns.features
-        wanted, by = [*columns.labels], columns.segments
-        wanted += [] if by is None or by in (*features, *wanted) else [by]
+        wanted = [*columns.labels]
+        more = columns.carried if columns.segments is None else (columns.segments, *columns.carried)
+        for position in more:
+            if position not in features and position not in wanted:
+                wanted.append(position)
         self.numeric = [position for position in features if not columns.text[position]]
         self.categorical = [position for position in features if columns.text[position]]
         self.others = [position for position in wanted if not columns.text[position]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -15,6 +16,9 @@ from olscale.errors import FormatError, UnknownNameError
 
 Target: TypeAlias = NDArray[np.float64] | list[str]
 """Raw labels of consecutive rows: numbers, or text."""
+
+Carried: TypeAlias = NDArray[np.float64] | list[str | None]
+"""Cells of consecutive rows: numbers, or text."""
 
 UNLABELLED = -1
 """In place of the position of the target: there is none, all columns are features."""
@@ -55,6 +59,10 @@ class TableColumns:
         Features whose name another column may also make -> their columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
+    constants : tuple of str or None
+        Cells of the last columns, which the file does not hold: all its rows have one value there.
+    carried : tuple of int
+        Positions of the columns whose cells are wanted in `TableRows.carried`.
     sparse : bool, optional
         Whether its rows list their cells, as those of sparse ARFF do; None where that is open.
     """
@@ -72,7 +80,18 @@ class TableColumns:
     more: tuple[int, ...] = ()
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
+    constants: tuple[str | None, ...] = ()
+    carried: tuple[int, ...] = ()
     sparse: bool | None = False
+
+    @property
+    def width(self) -> int:
+        """How many of the columns the file holds."""
+        return len(self.names) - len(self.constants)
+
+    def in_file(self, positions: Sequence[int]) -> list[tuple[int, int]]:
+        """Return place and value of those of `positions` that are columns of the file."""
+        return [(place, position) for place, position in enumerate(positions) if position < self.width]
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -102,11 +121,14 @@ class TableRows:
         Which cells hold no value: all cells, or of sparse rows the positions of those; None where there are none.
     segments : ndarray or list of str, optional
         Cells of the column that makes the segments.
+    carried : dict of str to (ndarray or list of str or None)
+        Cells of the columns that are carried along, by name; None where a cell has no value.
     """
 
     columns: TableColumns
     missing: NDArray[np.bool_] | CSR | None = None
     segments: Target | None = None
+    carried: dict[str, Carried] = field(default_factory=dict)
 
     def slice(self, first: int, last: int) -> TableRows:
         """Return what is known of some of the rows."""
@@ -114,6 +136,7 @@ class TableRows:
             self,
             missing=None if self.missing is None else slice_rows(self.missing, first, last),
             segments=None if self.segments is None else self.segments[first:last],
+            carried={name: cells[first:last] for name, cells in self.carried.items()},
         )
 
 
@@ -137,7 +160,12 @@ def unique_names(cells: Iterable[str]) -> list[str]:
 
 
 def label_positions(
-    source: str, names: Sequence[str], label: str | int | None, dropped: frozenset[int] = frozenset()
+    source: str,
+    names: Sequence[str],
+    label: str | int | None,
+    dropped: frozenset[int] = frozenset(),
+    width: int | None = None,
+    before: TableColumns | None = None,
 ) -> tuple[int, ...]:
     """Return the positions of the targets among the columns `names`; most often there is one.
 
@@ -152,6 +180,11 @@ def label_positions(
         is not dropped when left out.
     dropped : frozenset of int
         Columns that are left out.
+    width : int, optional
+        How many of the columns the file holds, where that is not all: negative positions count
+        from there.
+    before : TableColumns, optional
+        Those of the source before, whose label is the one where it is left out and there is a column of its name.
 
     Raises
     ------
@@ -169,16 +202,20 @@ def label_positions(
     >>> label_positions("t.csv", ["age", "a,b", "x", "y"], "y,x")
     (3, 2)
     """
+    if label is None and before is not None and before.labels:
+        known = [before.names[position] for position in before.labels]
+        if all(name in names for name in known):
+            return tuple(list(names).index(name) for name in known)
     if label is None:
-        kept = [i for i in range(len(names)) if i not in dropped]
+        kept = [i for i in range(len(names) if width is None else width) if i not in dropped]
         if not kept:
             raise FormatError(source, "all columns are dropped, none is left for the label")
         return (kept[-1],)
     words: list[str | int] = [label]
     if isinstance(label, str) and label not in names and "," in label:
         words = [name.strip() for name in next(csv.reader([label], skipinitialspace=True), [])]
-    where = f"label column of {source}", "for the label, the rows have"
-    positions = tuple(_position(source, names, word, *where) for word in words)
+    kind, purpose = f"label column of {source}", "for the label, the rows have"
+    positions = tuple(_position(source, names, word, kind, purpose, width) for word in words)
     for position in positions:
         if position in dropped:
             raise FormatError(
@@ -189,8 +226,22 @@ def label_positions(
     return positions
 
 
-def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> frozenset[int]:
+def columns_named(source: str, names: Sequence[str], words: Iterable[str], width: int | None = None) -> frozenset[int]:
+    """Return the positions of the columns to drop that `words` name, as `column_positions` takes them."""
+    return frozenset(column_positions(source, names, words, "to drop", width))
+
+
+def column_positions(
+    source: str,
+    names: Sequence[str],
+    words: Iterable[str],
+    purpose: str,
+    width: int | None = None,
+) -> tuple[int, ...]:
     """Return the positions of the columns that `words` name: each word a name, a position or several with commas between.
+
+    Negative positions count from the end of the columns that the file holds, `width` where that is not all. Errors
+    say the `purpose`.
 
     Raises
     ------
@@ -201,19 +252,43 @@ def columns_named(source: str, names: Sequence[str], words: Iterable[str]) -> fr
 
     Examples
     --------
-    >>> sorted(columns_named("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"]))
-    [0, 1, 2]
+    >>> column_positions("t.csv", ["id", "a,b", "day"], ["a,b", "id, -1"], "to drop")
+    (1, 0, 2)
     """
-    found: set[int] = set()
+    positions: list[int] = []
     for word in words:
         several = [word] if word in names else next(csv.reader([word], skipinitialspace=True), [])
-        found |= {
-            _position(
-                source, names, name if name in names else name.strip(), f"column of {source}", "to drop, there are"
-            )
-            for name in several
-        }
-    return frozenset(found)
+        for name in several:
+            exact = name if name in names else name.strip()
+            kind = f"column of {source}"
+            positions.append(_position(source, names, exact, kind, f"{purpose}, there are", width))
+    return tuple(dict.fromkeys(positions))
+
+
+def columns_there(names: Sequence[str], wanted: Iterable[str]) -> tuple[int, ...]:
+    """Return the positions of those columns of the names `wanted` that are there.
+
+    Examples
+    --------
+    >>> columns_there(["id", "a", "day"], ["day", "name", "id"])
+    (2, 0)
+    """
+    places = {name: position for position, name in enumerate(names)}
+    return tuple(dict.fromkeys(places[name] for name in wanted if name in places))
+
+
+def listed_columns(names: Iterable[str]) -> str:
+    """Return `names` as ``--drop`` takes them in a shell.
+
+    Examples
+    --------
+    >>> print(listed_columns(["id", "a,b", "day"]), listed_columns(["id"]))
+    'id,"a,b",day' id
+    """
+    words = [f'"{name}"' if "," in name else name for name in names]
+    if len(words) == 1 and re.fullmatch(r"[\w.:/@%+-]+", words[0]):
+        return words[0]
+    return "'" + ",".join(words).replace("'", "'\\''") + "'"
 
 
 def segment_position(source: str, names: Sequence[str], column: str | None) -> int | None:
@@ -259,13 +334,21 @@ def value_of(feature: str, categorical: Container[str]) -> tuple[str, str]:
     return feature[:end], feature[end + 1 :]
 
 
-def _position(source: str, names: Sequence[str], name: str | int, kind: str, purpose: str) -> int:
+def _position(
+    source: str,
+    names: Sequence[str],
+    name: str | int,
+    kind: str,
+    purpose: str,
+    width: int | None,
+) -> int:
     if isinstance(name, str) and name in names:
         return list(names).index(name)
     try:
         position = int(name)
     except ValueError:
         raise UnknownNameError(kind, str(name), names) from None
-    if not -len(names) <= position < len(names):
+    end = len(names) if width is None else width
+    if not -end <= position < len(names):
         raise FormatError(source, f"there is no column {position} {purpose} {len(names)} cells")
-    return position % len(names)
+    return position if position >= 0 else position + end

@@ -22,7 +22,7 @@ from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.missing_cells import missing_cells
 from olscale.data.formats.one_hot import OneHot
 from olscale.data.formats.table_cells import CellPlaces, TableCells, Values
-from olscale.data.formats.table_columns import UNLABELLED, TableColumns, TableRows
+from olscale.data.formats.table_columns import UNLABELLED, Carried, TableColumns, TableRows
 from olscale.errors import FormatError, UnknownNameError
 
 Column: TypeAlias = Sequence[Cell] | NDArray[np.float64]
@@ -124,9 +124,41 @@ class TableEncoder:
 
     def encode(self, columns: Sequence[Column], lines: Sequence[int]) -> Batch:
         """Return some rows as a batch; see `put`."""
-        cells = self.places.empty(len(lines))
+        cells = self.cells(len(lines))
         self.put(cells, columns, lines)
         return self.batch(cells)
+
+    def cells(self, rows: int) -> TableCells:
+        """Return room for the `rows` of a batch, with the columns of one value filled in."""
+        places = self.places
+        cells = places.empty(rows)
+        for position, value in enumerate(self.columns.constants, self.columns.width):
+            if value is None and position in self.columns.labels:
+                raise FormatError(
+                    self._source,
+                    f"the label is missing (column {self._names[position]!r} of its folder); "
+                    "leave the folder out, or name another column with --label",
+                )
+            if position in places.text:
+                place = places.text.index(position)
+                cells.ids[place] = self.values[place].ids([value])[0]
+            elif position in places.others:
+                cells.others[places.others.index(position)] = self._number(position, value)
+            elif position in places.numeric:
+                cells.numbers[:, places.numeric.index(position)] = self._number(position, value)
+        return cells
+
+    def _number(self, position: int, value: str | None) -> float:
+        """Return the number that a column of one value has; a decimal comma is for files only."""
+        if value is None:
+            return np.nan
+        if not is_number(value):
+            raise FormatError(
+                self._source,
+                f"column {self._names[position]!r} of its folder is {value[:40]!r}, "
+                "expected a number as in the sources before it",
+            )
+        return float(value)
 
     def put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
         """Fill some rows into `cells`.
@@ -136,7 +168,8 @@ class TableEncoder:
         cells : TableCells
             Has room for them.
         columns : sequence of columns of cells
-            All columns, the target's included; those that are dropped are not looked at.
+            All columns of the file, the target's included; those that are dropped are not
+            looked at.
         lines : sequence of int
             The line of each row, for errors.
 
@@ -157,16 +190,19 @@ class TableEncoder:
     def _put(self, cells: TableCells, columns: Sequence[Column], lines: Sequence[int]) -> None:
         span, labels = slice(cells.rows, cells.rows + len(lines)), self.columns.labels
         self._check_empty(columns, lines)
-        for j, position in sorted(enumerate(self.places.others), key=lambda place: place[1] not in labels):
+        in_file = self.columns.in_file
+        for j, position in sorted(in_file(self.places.others), key=lambda place: place[1] not in labels):
             cells.others[j, span] = self.floats(position, columns[position], lines)
             if position in labels:
                 self.check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
-        for j, position in enumerate(self.places.text):
-            words = self.words(position, columns[position])
+        for j, position in in_file(self.places.text):
+            text = columns[position]
+            assert not isinstance(text, np.ndarray)
+            words = self.words(position, text)
             if position in labels:
                 self.check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)
-        for j, position in enumerate(self.places.numeric):
+        for j, position in in_file(self.places.numeric):
             cells.numbers[span, j] = self.floats(position, columns[position], lines)
 
     def words(self, position: int, cells: Sequence[Cell]) -> list[Cell]:
@@ -183,6 +219,10 @@ class TableEncoder:
         places, rows = self.places, cells.rows
         numbers = cells.features
         self._watch.add(numbers, first_rows)
+        by = self.columns.segments
+        # Before the cells of coded columns are forgotten, which may make the segments as well.
+        segments = None if by is None else self._column(cells, by)
+        carried = {self._names[position]: self._carried(cells, position) for position in self.columns.carried}
         X: Rows = numbers
         absent = np.zeros((rows, 0), dtype=np.bool_)
         if places.categorical:
@@ -191,8 +231,10 @@ class TableEncoder:
         names = self._one_hot.feature_names
         if len(self._feature_names) != len(names):
             self._feature_names = tuple(names)
-        by = self.columns.segments
-        table = TableRows(self.columns, missing, None if by is None else self._column(cells, by))
+        for j, position in enumerate(places.text):
+            if position in self.columns.carried and position in self.columns.dropped:
+                self.values[j] = Values()  # identifiers are all different
+        table = TableRows(self.columns, missing, segments, carried)
         found = Batch(X, self._target(cells), len(names), self._feature_names, label=self._label_name, table=table)
         if self.columns.more:
             found = replace(found, targets=tuple(self._names[label] for label in self.columns.labels))
@@ -240,6 +282,16 @@ class TableEncoder:
         features = cells.features
         assert not isinstance(features, CSR)  # those have such a column among the others
         return features[:, places.numeric.index(position)].copy()
+
+    def _carried(self, cells: FilledCells, position: int) -> Carried:
+        places = self.places.text
+        if position in places:
+            j = places.index(position)
+            known = self.values[j].known
+            return [known[i] for i in cells.ids[j, : cells.rows].tolist()]
+        numbers = self._column(cells, position)
+        assert isinstance(numbers, np.ndarray)
+        return numbers
 
     def _check_empty(self, columns: Sequence[Column], lines: Sequence[int]) -> None:
         if self.empty is None:

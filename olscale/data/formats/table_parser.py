@@ -140,7 +140,7 @@ class TableParser:
         chunk_rows = encoder.batch_rows(chunk_rows, _MOST_CELLS)
         done = 0
         while True:
-            cells = encoder.places.empty(chunk_rows)
+            cells = encoder.cells(chunk_rows)
             while cells.room:
                 if done < len(lines):
                     part = slice(done, done + cells.room)
@@ -177,11 +177,14 @@ class _Loop:
 
         self._encoder = encoder
         columns, places = encoder.columns, encoder.places
-        kinds = np.full(len(columns.names), loop.SKIP, dtype=np.int8)
-        slots = np.zeros(len(columns.names), dtype=np.int32)
+        kinds = np.full(columns.width, loop.SKIP, dtype=np.int8)
+        slots = np.zeros(columns.width, dtype=np.int32)
         for positions, kind in ((places.numeric + places.others, loop.NUMBER), (places.text, loop.TEXT)):
-            kinds[positions], slots[positions] = kind, np.arange(len(positions))
-        kinds[[label for label in columns.labels if label in places.others]] = loop.TARGET
+            for place, position in columns.in_file(positions):
+                kinds[position] = kind
+                slots[position] = place
+        targets = [label for _, label in columns.in_file(columns.labels) if label in places.others]
+        kinds[targets] = loop.TARGET
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
         self._parse_rows, self._form = dialect.loop(), (*dialect.form(), kinds, slots)
@@ -221,7 +224,8 @@ class _Loop:
 
             if not all_declared(cells.numbers, cells.others, before, rows, *self._declared):
                 return False
-        for j, position in enumerate(self._encoder.places.text):
+        encoder = self._encoder
+        for j, position in encoder.columns.in_file(encoder.places.text):
             if rows > before and not self._put_text(buffer, spans[j, before:rows], j, position, cells, cell_of):
                 return False
         text.pos, text.line, cells.rows = pos, text.line + lines, rows

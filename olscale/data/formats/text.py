@@ -20,16 +20,27 @@ _FEATURES, _LABELS = ".data", ".labels"
 
 def labels_beside(source: str) -> str | None:
     """Return the file of labels that belongs to `source`, a file of features, or None."""
-    plain = strip_compression(source)
-    if not plain.endswith(_FEATURES):
-        return None
-    stem = plain.removesuffix(_FEATURES)
-    candidates = dict.fromkeys([f"{stem}{_LABELS}{source[len(plain) :]}", f"{stem}{_LABELS}", f"{stem}{_LABELS}.gz"])
-    for candidate in candidates:
+    for candidate in labels_names(source):
         fs, path = split_url(candidate)
         if fs.isfile(path):
             return candidate
     return None
+
+
+def labels_names(source: str) -> list[str]:
+    """Return what the file of labels of `source` may be called; nothing where that has another ending.
+
+    Examples
+    --------
+    >>> labels_names("arcene_train.data.gz")
+    ['arcene_train.labels.gz', 'arcene_train.labels']
+    """
+    plain = strip_compression(source)
+    if not plain.endswith(_FEATURES):
+        return []
+    stem = plain.removesuffix(_FEATURES)
+    names = [f"{stem}{_LABELS}{source[len(plain) :]}", f"{stem}{_LABELS}", f"{stem}{_LABELS}.gz"]
+    return [*dict.fromkeys(names)]
 
 
 def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: str | None = None) -> io.BufferedReader:

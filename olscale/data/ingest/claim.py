@@ -92,6 +92,13 @@ def claim(dest: str, recipe: dict[str, Any]) -> Iterator[Storage]:
             directory.remove(name)
 
 
+def start_over(directory: Storage) -> None:
+    """Remove all that a claimed build has written, and what an earlier one left to resume."""
+    for name in _OWN:
+        if name != MARKER:
+            directory.remove(name)
+
+
 def _refused(dest: str, error: OSError) -> DatasetError:
     if error.errno in UNWRITABLE:
         return DatasetError(f"{dest} cannot be written ({error.strerror}); make room, or choose another directory")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 
 from olscale.data.formats.cells import is_missing, is_number, point_cure
-from olscale.data.formats.table_columns import value_of
+from olscale.data.formats.table_columns import listed_columns, value_of
 from olscale.data.ingest.number_looks import has_thousands, look_of
 from olscale.data.manifest import Manifest, TableEntry
 
@@ -33,7 +33,8 @@ def column_hints(manifest: Manifest) -> list[str]:
     table, label = manifest.table, label_hint(manifest)
     found = [] if label is None else [label]
     if table is None:
-        return found
+        cure = "take them out of the array"
+        return [*found, *(_rounded_hint(column, cure) for column in manifest.rounded or ())]
     return [*found, *_of_text(manifest), *_of_numbers(table)]
 
 
@@ -78,11 +79,13 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
     for column, found in values.items():
         if column in (table.coded or ()):
             continue
-        count, cure = f"{len(found):,}", f"--drop {_quoted(column)}"
+        count, cure = f"{len(found):,}", f"--drop {listed_columns([column])}"
         numbers, looks = sum(is_number(value, mark) for value in found), look_of(_pointed(found, mark), asks)
         points, word = _points(found, mark), _word_among(found, mark)
         if len(found) > 1 and all(map(_TIME.fullmatch, found)):
-            also = f" (--segments {_quoted(column)} shows the error in each)" if _SEGMENT * len(found) <= rows else ""
+            also = ""
+            if _SEGMENT * len(found) <= rows:
+                also = f" (--segments {listed_columns([column])} shows the error in each)"
             encode = f" or --encode {quote(f'{column}=date')}" if all(map(_ISO.match, found)) else ""
             yield (
                 f"column {column!r} holds dates or times, {count} of them; each became a column, and those to come are new "
@@ -130,24 +133,20 @@ def _pointed(values: Sequence[str], mark: str) -> list[str]:
 def _of_numbers(table: TableEntry) -> Iterator[str]:
     rounded = table.rounded or ()
     for column in table.growing:
-        yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {_quoted(column)}"
+        yield f"column {column!r} grows from row to row, as a row's number or time does: --drop {listed_columns([column])}"
     for column in rounded:
         if column not in table.growing:
-            yield (
-                f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
-                f"now; if they are identifiers: --drop {_quoted(column)}"
-            )
+            yield _rounded_hint(column, f"--drop {listed_columns([column])}")
     for column in table.distinct:
         if column not in rounded:
             yield (
                 f"column {column!r} holds whole numbers that are all different in the first rows; if they are identifiers: "
-                f"--drop {_quoted(column)}"
+                f"--drop {listed_columns([column])}"
             )
 
 
-def _quoted(name: str) -> str:
-    """Return `name` as a shell and ``--drop`` take it."""
-    if re.fullmatch(r"[\w.:/@%+-]+", name):
-        return name
-    word = f'"{name}"' if "," in name else name
-    return "'" + word.replace("'", "'\\''") + "'"
+def _rounded_hint(column: str, cure: str) -> str:
+    return (
+        f"column {column!r} holds whole numbers from 2^53 on, which float64 rounds: different ones may be the same "
+        f"now; if they are identifiers: {cure}"
+    )

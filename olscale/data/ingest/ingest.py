@@ -4,7 +4,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,11 +14,14 @@ from typing import Any
 
 from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
+from olscale.data.formats.array_names import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
+from olscale.data.formats.svmlight import ZeroIndexError
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.claim import SPILL, claim
+from olscale.data.ingest.claim import SPILL, claim, start_over
+from olscale.data.ingest.partitions import partition_names, with_partitions
 from olscale.data.ingest.reader import Reader
 from olscale.data.ingest.resume import Journal
 from olscale.data.ingest.selection import rows_between
@@ -51,6 +54,8 @@ def ingest(
     encode: str | Sequence[str] = (),
     header: bool | None = None,
     delimiter: str | None = None,
+    index_base: int | None = None,
+    arrays: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -59,7 +64,8 @@ def ingest(
     Parameters
     ----------
     sources : path or sequence of paths
-        Files, folders, patterns, tar archives (all read in natural order, ``Day2`` before ``Day10``), fsspec addresses,
+        Files, folders, patterns, tar or zip archives (all read in natural order, ``Day2`` before
+        ``Day10``), those members that fit ``ARCHIVE#PATTERN``, fsspec addresses,
         or names such as ``sklearn:digits``. Several are concatenated in the order given.
     dest : path
         New directory or prefix. The dataset is called as its last component.
@@ -97,6 +103,12 @@ def ingest(
     delimiter : str, optional
         What is between cells in CSV and TSV: one character, ``"tab"`` or ``"space"`` (any white space); guessed when left
         out.
+    index_base : {0, 1}, optional
+        First index of SVMlight text. When left out it is 0 where any of the rows has an index 0, else 1.
+    arrays : str or mapping of str to str, optional
+        Names of the arrays in NPZ and MAT files, where they are not the usual ones:
+        ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
+        split too.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -143,6 +155,8 @@ def ingest(
     if target not in (None, "classes", "real") or (target and novel is not None):
         wrong = f"was {target!r}" + (f", with novel = {novel!r}" if novel is not None else "")
         raise ParameterError(f"target {wrong}; expected 'classes' or 'real', or novel alone")
+    if index_base not in (None, 0, 1):
+        raise ParameterError(f"index_base was {index_base!r}, expected 0 or 1")
     if progress is None and "IPython" in sys.modules:
         # Reports stand above this floor: they are looked up by name when they are wanted.
         progress = import_module("olscale.report.ingest_view").ingest_view()
@@ -156,27 +170,33 @@ def ingest(
     }
     options |= {"drop": list(names), "train_rows": train_rows, "decimal": decimal}
     # Only where given: an ingest that an earlier version began is gone on with.
-    later = {"target": target, "novel": novel, "header": header, "delimiter": delimiter}
+    names_of_arrays = None if arrays is None else parse_arrays(arrays)
+    later = {
+        "target": target,
+        "novel": novel,
+        "header": header,
+        "delimiter": delimiter,
+        "index_base": index_base,
+        "arrays": names_of_arrays,
+    }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
     if codings:
         parse_codings(codings)
         options["encode"] = list(codings)
     keep_freed_memory()
-    by_split = {split: expand(several) for split, several in paths.items()}
+    notes: list[str] = []
+    by_split = _expanded(paths, notes.append)
     if train_rows is not None:
         by_split["test"] = by_split["train"]
     elif not by_split["test"]:
-        by_split["test"] = _test_splits_in(by_split["train"], format)
+        by_split["test"] = _test_splits_in(by_split["train"], format, names_of_arrays)
     files = list(dict.fromkeys(source.file for several in by_split.values() for source in several if source.file))
     stamps = {file: stamp(file) for file in files}
     with (
         claim(path_text(dest, "dest"), {**paths, "options": options, "stamps": stamps}) as directory,
         ExitStack() as stack,
     ):
-        journal = Journal(directory)
-        labels = Labels(target, None if novel is None else str(novel))
-        writer = stack.enter_context(DatasetWriter(directory, layout, chunk_rows, segments, progress, journal, labels))
         # Hashing runs beside the reading: both take the file from the page cache once.
         hashing = stack.enter_context(ThreadPoolExecutor(1))
         stack.callback(hashing.shutdown, cancel_futures=True)
@@ -190,22 +210,51 @@ def ingest(
             encode=codings,
             header=header,
             delimiter=delimiter,
+            zero_based=None if index_base is None else index_base == 0,
+            arrays=names_of_arrays,
         )
-        reader = Reader(format, first, _spill_folder(directory, stack), journal)
-        if train_rows is None:
-            for split, several in by_split.items():
-                _write(writer, reader, several, split)
-        else:
-            _write(writer, reader, by_split["train"], "test", train_rows)
-        entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
-        directory.remove(SPILL)
-        writer.finish(entries, densify=reader.may_be_dense)
-    for line in reader.notes:
+
+        def build(reader: Reader) -> None:
+            labels = Labels(target, None if novel is None else str(novel))
+            with DatasetWriter(directory, layout, chunk_rows, segments, progress, reader.journal, labels) as writer:
+                if train_rows is None:
+                    for split, several in by_split.items():
+                        _write(writer, reader, several, split)
+                else:
+                    _write(writer, reader, by_split["train"], "test", train_rows)
+                if index_base is None:
+                    reader.check_bases()
+                entries = [_entry(source, split, hashes) for split, several in by_split.items() for source in several]
+                directory.remove(SPILL)
+                writer.finish(entries, densify=reader.may_be_dense)
+
+        reader = Reader(format, first, _spill_folder(directory, stack), Journal(directory))
+        try:
+            build(reader)
+        except ZeroIndexError as fault:
+            if index_base is not None:
+                raise
+            # The rows before it were numbered from 1, and cannot stay: all sources are read once more.
+            start_over(directory)
+            reader = reader.counting_from_0(fault)
+            build(reader)
+    for line in [*notes, *reader.all_notes()]:
         if note is None:
             warnings.warn(printable(line), stacklevel=2)
         else:
             note(line)
     return open_dataset(dest)
+
+
+def _expanded(paths: dict[str, list[str]], note: Callable[[str], None]) -> dict[str, list[Source]]:
+    """Return the sources of each split; the train split decides which columns folders say."""
+    train, test = expand(paths["train"], note), expand(paths["test"], note)
+    names = partition_names(train)
+    if more := [name for name in partition_names(test) if name not in names]:
+        columns = ", ".join(map(repr, more))
+        note(f"folders of the test split say {columns}, those of the train split do not: not read")
+    sources = with_partitions([*train, *test], names)
+    return {"train": sources[: len(train)], "test": sources[len(train) :]}
 
 
 def _write(writer: DatasetWriter, reader: Reader, sources: Sequence[Source], split: str, train_rows: int = 0) -> None:
@@ -235,12 +284,18 @@ def _spill_folder(directory: Storage, stack: ExitStack) -> Path:
     return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="olscale-")))
 
 
-def _test_splits_in(train: list[Source], format: str | None) -> list[Source]:
+def _test_splits_in(
+    train: list[Source],
+    format: str | None,
+    arrays: Mapping[str, str] | None,
+) -> list[Source]:
     """Return the test splits that lie inside the sources of the train split."""
     return [
         replace(source, path=f"{source.path}#test")
         for source in train
-        if not is_archive(source.path) and "#" not in source.path and "test" in splits_in(source.path, format)
+        if not is_archive(source.path)
+        and "#" not in source.path
+        and (names_test_arrays(arrays) or "test" in splits_in(source.path, format))
     ]
 
 
@@ -248,4 +303,4 @@ def _entry(source: Source, split: str, hashes: dict[str, Future[tuple[str, int]]
     if source.file is None:
         return SourceEntry(name=source.name, split=split)
     digest, size = hashes[source.file].result()
-    return SourceEntry(name=source.file.rsplit("/", 1)[-1], split=split, bytes=size, sha256=digest)
+    return SourceEntry(name=source.name, split=split, bytes=size, sha256=digest)

@@ -1,26 +1,41 @@
 """What a source is made of: a file is its own only member, an archive has one for each data file in it.
 
-The days of a stream lie in an archive in any order, but must be learnt in theirs. So the archive is read once from its
-first byte to its last; every member is spilled to a file, and these are then read in natural order (``Day2`` before
-``Day10``). No member is ever unpacked under its own name: we name the files, and remove each as soon as it is read.
+The days of a stream lie in an archive in any order, but must be learnt in theirs. A tar archive is
+read once from its first byte to its last; every member is spilled to a file, and these are then
+read in natural order (``Day2`` before ``Day10``). Text in a zip archive is read where it lies. No
+member is ever unpacked under its own name: we name the files, and remove each as soon as it is read.
 """
 
 import shutil
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from olscale.data.formats import TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
-from olscale.data.formats.compression import open_source, strip_compression
-from olscale.data.ingest.archive import open_member, open_members
-from olscale.data.ingest.sources import natural_key, segment_name
+from olscale.data.formats.compression import open_source
+from olscale.data.formats.constant_columns import Constant
+from olscale.data.formats.text import labels_names
+from olscale.data.ingest.archive import fits, is_zip, open_member, open_members
+from olscale.data.ingest.data_files import (
+    conflict,
+    has_role,
+    kind_of,
+    listed,
+    passed_over_note,
+    pattern_of,
+)
+from olscale.data.ingest.partitions import constants_of, folder_columns
+from olscale.data.ingest.selection import SVMLIGHT
+from olscale.data.ingest.sources import natural_key, segment_names
 from olscale.data.ingest.spill_svmlight import read_spill, spill_svmlight
-from olscale.errors import FormatError
+from olscale.data.ingest.zip_archive import open_zip_member, open_zip_members
+from olscale.errors import FormatError, NoRowsError
 
-SVMLIGHT = "svmlight"
 _COPY_BYTES = 1 << 17
 """Few enough to stay in the cache between decompressing and writing."""
 
@@ -36,11 +51,15 @@ class Member:
     segment : str
         Name of the segment that it makes where each member is one.
     archive : str, optional
-        The archive that it lies in, as data file `number`.
+        The archive that it lies in, as file `number`.
     format : Format, optional
-        Of a member of an archive, whose text was looked at already.
-    rows, text : Path, optional
-        Where its rows or its text were spilled.
+        Of a member of an archive, whose content was looked at already.
+    rows, text, file : Path, optional
+        Where its rows, its text or its bytes were spilled.
+    part : bool
+        Whether it is one of several, of which some may be empty.
+    constants : tuple of Constant
+        Columns that its folders say.
     """
 
     name: str
@@ -50,6 +69,9 @@ class Member:
     format: Format | None = None
     rows: Path | None = None
     text: Path | None = None
+    file: Path | None = None
+    part: bool = False
+    constants: tuple[Constant, ...] = ()
 
     @property
     def key(self) -> str:
@@ -57,8 +79,15 @@ class Member:
         return self.name if self.archive is None else f"{self.name} ({self.number})"
 
 
-def spill_archive(archive: str, format: str | None, folder: Path, stored: Container[str] = ()) -> list[Member]:
-    """Read `archive` once, spill its members, and return them in natural order.
+def spill_archive(
+    archive: str,
+    format: str | None,
+    folder: Path,
+    stored: Container[str] = (),
+    pattern: str | None = None,
+    note: Callable[[str], None] | None = None,
+) -> list[Member]:
+    """Read `archive` once, spill its members where they must be, and return them in natural order.
 
     Parameters
     ----------
@@ -70,45 +99,119 @@ def spill_archive(archive: str, format: str | None, folder: Path, stored: Contai
         Directory for the spill, made when needed.
     stored : container of str
         Keys of members whose rows are there from an earlier ingest.
+    pattern : str, optional
+        Of the paths of the members to read; all that are data when left out.
+    note : callable, optional
+        Called with each line that says what was not read.
 
     Raises
     ------
     FormatError
-        When the archive is damaged, holds no data files or several kinds of them, or such as cannot be read from a
-        stream.
+        When the archive is damaged, holds no data files or such as do not belong together.
     """
     folder.mkdir(parents=True, exist_ok=True)
     members: list[tuple[str, Member]] = []
-    for number, (path, content) in enumerate(open_members(archive)):
-        if members and _kind(path) != _kind(members[0][0]):
-            raise FormatError(
-                archive,
-                f"holds files of different kinds ({members[0][0]}, {path}); unpack it and name the data files",
-            )
-        name = PurePosixPath(path).name
-        member = Member(f"{archive}: {name}", segment_name(name), archive, number)
+    passed_over: list[str] = []
+    empty: list[str] = []
+    paths: list[str] = []
+    opened = _opened(archive, pattern, format, passed_over)
+    for number, path, content in opened:
+        paths.append(path)
+        odd = has_role(path) or kind_of(path) != kind_of(paths[0])
+        if pattern is None and odd and conflict(paths, " ".join) is not None:
+            # No more is spilled, but all names are needed to say which of them to write.
+            paths += [path for _, path, _ in opened]
+            break
+        member = Member(f"{archive}: {_shown(path)}", "", archive, number)
         if member.key not in stored:
+            if not content.peek(1):
+                empty.append(path)
+                continue
             member = _spill(member, format, content, folder / str(number))
         members.append((path, member))
+    if not paths:
+        raise FormatError(archive, _no_data(pattern, passed_over))
+    if pattern is None:
+        _check_alike(archive, paths)
+    _check_labels(archive, paths, passed_over)
     if not members:
-        raise FormatError(archive, f"holds no data files, as .svm or .csv; it must hold {', '.join(TEXT_FORMATS)} text")
-    return [member for _, member in sorted(members, key=lambda each: natural_key(each[0]))]
+        raise NoRowsError(archive, f"no rows: all data files in it are empty ({listed(empty)})")
+    if note is not None and passed_over and pattern is None:
+        note(passed_over_note(archive, passed_over))
+    if note is not None and empty:
+        note(f"{archive}: passed over as empty: {listed(empty)}")
+    members.sort(key=lambda member: natural_key(member[0]))
+    paths = [path for path, _ in members]
+    constants = constants_of(folder_columns(path) for path in paths)
+    return [
+        replace(member, segment=segment, constants=columns, part=len(members) > 1)
+        for (_, member), segment, columns in zip(members, segment_names(paths), constants, strict=True)
+    ]
 
 
-def _kind(path: str) -> str:
-    return PurePosixPath(strip_compression(path)).suffix.lower()
+def _opened(
+    archive: str, pattern: str | None, format: str | None, passed_over: list[str]
+) -> Iterator[tuple[int, str, BufferedReader]]:
+    if is_zip(archive):
+        yield from open_zip_members(archive, pattern, format, passed_over)
+        return
+    for number, (path, content) in enumerate(open_members(archive, pattern, format, passed_over)):
+        yield number, path, content
+
+
+def _check_alike(archive: str, paths: list[str]) -> None:
+    """Refuse members that do not belong together."""
+    names = {path: _shown(path) for path in paths}
+    if len(set(names.values())) < len(paths):
+        names = {path: path for path in paths}
+
+    def words_for(group: Sequence[str]) -> str:
+        def matches(pattern: str) -> list[str]:
+            return [names[path] for path in paths if fits(path, pattern)]
+
+        pattern = pattern_of([names[path] for path in group], matches)
+        members = [names[path] for path in group[:3]] if pattern is None else [pattern]
+        return " ".join(quote(f"{archive}#{member}") for member in members)
+
+    if (problem := conflict(paths, words_for)) is not None:
+        raise FormatError(archive, problem)
+
+
+def _check_labels(archive: str, paths: list[str], others: list[str]) -> None:
+    """Refuse rows whose labels are in another member, or a feature would be taken for the label."""
+    for path in paths:
+        labels = {*labels_names(path)}.intersection(others)
+        if labels:
+            problem = f"{path} has its labels in a file of their own ({labels.pop()}); unpack it"
+            raise FormatError(archive, problem)
+
+
+def _shown(path: str) -> str:
+    """Return what a member is called: its file's name, or its path in folders ``column=value``."""
+    return path if folder_columns(path) else PurePosixPath(path).name
+
+
+def _no_data(pattern: str | None, passed_over: list[str]) -> str:
+    files = f" (it has {listed(passed_over)})" if passed_over else ""
+    if pattern is not None:
+        return f"holds no file {pattern!r}{files}"
+    return f"holds no data files, as .svm or .csv{files}"
 
 
 def _spill(member: Member, name: str | None, content: BufferedReader, file: Path) -> Member:
-    """Keep a member in `file`: SVMlight as rows, which take a quarter of their text, all others as text."""
+    """Keep a member in `file`: SVMlight as rows, a quarter of their text, all others as they are."""
+    assert member.archive is not None
     format = find_format(member.name, name, content)
+    if format.name == "idx":
+        raise FormatError(member.name, "is idx, whose labels are a file of their own; unpack the archive")
     if format.name not in TEXT_FORMATS:
-        raise FormatError(
-            member.name, f"is {format.name}, but archives are read only for {', '.join(TEXT_FORMATS)}; unpack it"
-        )
+        file = file.with_name(file.name + PurePosixPath(member.name).suffix)
+        _copy(content, file)
+        return replace(member, format=format, file=file)
+    if is_zip(member.archive):
+        return replace(member, format=format)
     if format.name != SVMLIGHT:
-        with file.open("wb", buffering=0) as text:
-            shutil.copyfileobj(content, text, _COPY_BYTES)
+        _copy(content, file)
         return replace(member, format=format, text=file)
     try:
         spill_svmlight(format, member.name, content, file)
@@ -120,6 +223,11 @@ def _spill(member: Member, name: str | None, content: BufferedReader, file: Path
     return replace(member, format=format, rows=file)
 
 
+def _copy(content: BufferedReader, file: Path) -> None:
+    with file.open("wb", buffering=0) as copy:
+        shutil.copyfileobj(content, copy, _COPY_BYTES)
+
+
 def read_member(member: Member, format: Format, options: ReadOptions) -> Iterator[Batch]:
     """Yield the rows of `member` in their order, and remove its spill."""
     if member.rows is not None and member.archive is not None:
@@ -129,8 +237,20 @@ def read_member(member: Member, format: Format, options: ReadOptions) -> Iterato
         with open_source(str(member.text)) as text:
             yield from format.read(member.name, replace(options, stream=text))
         member.text.unlink()
+    elif member.file is not None:
+        try:
+            yield from format.read(str(member.file), options)
+        except FormatError as error:
+            raise type(error)(member.name, error.problem, error.line) from error
+        member.file.unlink()
     elif member.archive is not None:
-        with open_member(member.archive, member.number) as text:
+        with _reopened(member.archive, member.number) as text:
             yield from format.read(member.name, replace(options, stream=text))
     else:
         yield from format.read(member.name, options)
+
+
+def _reopened(archive: str, number: int) -> AbstractContextManager[BufferedReader]:
+    if is_zip(archive):
+        return open_zip_member(archive, number)
+    return open_member(archive, number)

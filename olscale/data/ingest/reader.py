@@ -1,18 +1,24 @@
 """Reading source after source, each with what the ones before it have shown."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.compression import open_source
+from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
+from olscale.data.formats.table_columns import TableColumns
 from olscale.data.ingest.archive import is_archive
-from olscale.data.ingest.members import SVMLIGHT, Member, read_member, spill_archive
+from olscale.data.ingest.data_files import listed
+from olscale.data.ingest.members import Member, read_member, spill_archive
 from olscale.data.ingest.resume import Earlier, Journal
-from olscale.data.ingest.selection import check_form, drop_columns
-from olscale.data.ingest.sources import Source, segment_name
+from olscale.data.ingest.selection import SVMLIGHT, check_form, drop_columns
+from olscale.data.ingest.sources import Source
 from olscale.data.rebatch import DEFAULT_CHUNK_ROWS
-from olscale.errors import FormatError
+from olscale.errors import DatasetError, FormatError, NoRowsError
 
 _BATCH_ROWS = 2_048
 """Rows asked of formats that may be dense and wide."""
@@ -34,6 +40,7 @@ class Reader:
 
     Attributes
     ----------
+    journal : Journal
     formats : set of str
         Names of the formats met so far.
     notes : list of str
@@ -44,8 +51,12 @@ class Reader:
         self.formats: set[str] = set()
         self.notes: list[str] = []
         self._may_be_dense = True
-        self._format, self._options, self._folder, self._journal = format, options, folder, journal
+        self._format, self._options, self._folder, self.journal = format, options, folder, journal
         self._earlier = Earlier(journal.directory)
+        self._empty: list[str] = []
+        self._first = options
+        self._label: str | int | None = None
+        self._ranges: list[tuple[str, IndexRange]] = []
 
     @property
     def may_be_dense(self) -> bool:
@@ -54,12 +65,27 @@ class Reader:
 
     def members(self, source: Source) -> list[Member]:
         """Return what `source` is made of, in order; an archive is read to its end."""
-        if is_archive(source.path):
-            return spill_archive(source.path, self._format, self._folder, self._earlier.members)
-        return [Member(source.path, segment_name(source.name))]
+        if not is_archive(source.path):
+            return [Member(source.path, source.segment, part=source.part, constants=source.constants)]
+        members = spill_archive(
+            source.path,
+            self._format,
+            self._folder,
+            self._earlier.members,
+            source.members,
+            self.notes.append,
+        )
+        return [
+            replace(
+                member,
+                constants=source.constants + member.constants,
+                part=source.part or member.part,
+            )
+            for member in members
+        ]
 
     def batches(self, member: Member) -> Iterator[Batch]:
-        """Yield the rows of `member`.
+        """Yield the rows of `member`; nothing where it is an empty one of several parts.
 
         Raises
         ------
@@ -67,14 +93,65 @@ class Reader:
             When it breaks its format, or has no rows.
         """
         rows = 0
-        for batch in self._read(member):
-            self._learn(batch)
-            rows += len(batch)
-            if len(batch):
-                yield batch
-        if not rows:
-            raise FormatError(member.name, "no rows")
-        self._journal.read(member.key, rows)
+        indices = IndexRange()
+        try:
+            for batch in self._read(member):
+                self._learn(batch, member)
+                rows += len(batch)
+                if batch.zero_based:
+                    indices = indices.widened(batch)
+                if len(batch):
+                    yield batch
+            if not rows:
+                raise NoRowsError(member.name, "no rows")
+        except FormatError as error:
+            if rows or not member.part:
+                raise
+            if not isinstance(error, NoRowsError) and not _is_blank(member):
+                raise
+            self._empty.append(member.name)
+            return
+        self.journal.read(member.key, rows)
+        self._ranges.append((member.name, indices))
+
+    def counting_from_0(self, fault: ZeroIndexError) -> Reader:
+        """Return a reader that begins with the first source again, and takes all indices to count from 0.
+
+        `fault` is the index 0 that shows it.
+        """
+        options = replace(self._first, zero_based=True)
+        reader = Reader(self._format, options, self._folder, Journal(self.journal.directory))
+        if self._ranges:
+            reader.notes.append(
+                f"the indices of all sources are taken to count from 0, as line {fault.line:,} of {fault.source} shows, the "
+                "first with an index 0"
+            )
+        return reader
+
+    def check_bases(self) -> None:
+        """Refuse SVMlight text that seems to count from 1 where other sources of the dataset count from 0.
+
+        Raises
+        ------
+        DatasetError
+            When a source without index 0 has the largest index of all, one above that of the sources with an index 0.
+        """
+        counted_from_0 = [indices.largest for _, indices in self._ranges if indices.smallest == 0]
+        if not counted_from_0:
+            return
+        for name, indices in self._ranges:
+            if indices.smallest > 0 and indices.largest == max(counted_from_0) + 1:
+                raise DatasetError(
+                    f"{name} has no index 0, and its largest index {indices.largest} is one above that of the sources that "
+                    "count from 0: it seems to count from 1; write its indices anew, or give --index-base 0 if all "
+                    "sources count from 0"
+                )
+
+    def all_notes(self) -> list[str]:
+        """Return how sources were read where that was unclear, and which of them are empty."""
+        if not self._empty:
+            return self.notes
+        return [*self.notes, f"passed over as empty: {listed(self._empty)}"]
 
     def _read(self, member: Member) -> Iterator[Batch]:
         if member.key in self._earlier.members:
@@ -84,25 +161,79 @@ class Reader:
         self.formats.add(format.name)
         if self._options.encode and format.name not in TABLE_FORMATS:
             raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
-        check_form(member.name, format.name, self._options)
+        check_form(member.name, format.name, self._first)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.
         rows = DEFAULT_CHUNK_ROWS if format.name in TEXT_FORMATS else _BATCH_ROWS
-        batches = read_member(member, format, replace(self._options, chunk_rows=rows))
-        if not self._options.drop or format.name in TABLE_FORMATS:
+        options = replace(self._options, chunk_rows=rows, constants=member.constants)
+        batches = read_member(member, format, options)
+        if format.name in TABLE_FORMATS:
             return batches
-        return (drop_columns(batch, self._options.drop, member.name) for batch in batches)
+        self._check_unused(member, format.name)
+        names = {constant.name for constant in member.constants}
+        drop = [word for word in options.drop if word not in names]
+        if not drop:
+            return batches
+        return (drop_columns(batch, drop, member.name) for batch in batches)
 
-    def _learn(self, batch: Batch) -> None:
+    def _check_unused(self, member: Member, format: str) -> None:
+        """Say that rows that are no table's have the columns of their folders for segments only."""
+        options = self._options
+        for constant in member.constants:
+            name = constant.name
+            if options.label == name:
+                problem = f"is {format}, whose labels are in the rows, not in a column {name!r} of its folder"
+                raise FormatError(member.name, f"{problem}; leave --label out")
+            if name not in options.drop and name != options.segments:
+                self._note(
+                    f"column {name!r}, which names of folders say, is no feature of rows in {format}; "
+                    f"--segments {name} makes segments of it"
+                )
+
+    def _note(self, line: str) -> None:
+        if line not in self.notes:
+            self.notes.append(line)
+
+    def _learn(self, batch: Batch, member: Member) -> None:
         """Keep what holds for the sources to come, and what is to be said of this one."""
-        self.notes += [note for note in batch.notes if note not in self.notes]
+        for note in batch.notes:
+            self._note(note)
+        if batch.table is not None:
+            columns = batch.table.columns
+            in_file = columns.names[: columns.width]
+            for name in (constant.name for constant in member.constants if constant.name in in_file):
+                self._note(f"column {name!r} is in the files and in the names of their folders; the files' is read")
         if batch.zero_based is not None:
             self._options = replace(self._options, zero_based=batch.zero_based)
-            self._journal.zero_based = batch.zero_based
+            self.journal.zero_based = batch.zero_based
         if isinstance(batch.label, int):
             self._options = replace(self._options, label=batch.label)
-        if batch.table is None:
+        if batch.table is not None:
+            columns = batch.table.columns
+            self._may_be_dense = self._may_be_dense and bool(columns.sparse) and not columns.has_categories
+        if batch.table is not None and self._options.table is None:
+            self._options = replace(self._options, table=batch.table.columns)
+            self._label = batch.label
+        elif batch.table is not None:
+            self._check_label(batch, batch.table.columns, member.name)
+
+    def _check_label(self, batch: Batch, columns: TableColumns, source: str) -> None:
+        """Refuse a table whose label is called otherwise than that of the first, unless all others are called alike."""
+        first = self._options.table
+        given = self._options.label is not None or columns is first
+        if first is None or given or not isinstance(self._label, str) or not isinstance(batch.label, str):
             return
-        columns = batch.table.columns
-        self._may_be_dense = self._may_be_dense and bool(columns.sparse) and not columns.has_categories
-        if self._options.table is None:
-            self._options = replace(self._options, table=columns)
+        features = {columns.names[position] for position in columns.features}
+        lacking = [first.names[i] for i in first.features if first.names[i] not in features]
+        if self._label not in columns.names and lacking:
+            raise DatasetError(
+                f"{source} has no column {self._label!r}, which is the label of the sources before it, and with "
+                f"{batch.label!r} as its label it has no feature {lacking[0]!r}; name its columns as theirs"
+            )
+
+
+def _is_blank(member: Member) -> bool:
+    """Return whether a file is of no bytes, which formats with a signature call damaged."""
+    if member.archive is not None:
+        return False
+    with open_source(member.name) as content:
+        return not content.peek(1)

@@ -13,6 +13,9 @@ from olscale.data.layouts.base import StoredRows
 from olscale.data.manifest import Segment
 from olscale.errors import DatasetError, UnknownNameError
 
+_NO_VALUE = "?"
+"""Name of the segment of rows whose folder says that there is no value."""
+
 
 class Segments(Protocol):
     """Cuts the rows of a split into segments."""
@@ -79,6 +82,9 @@ class _ColumnSegments:
         UnknownNameError
             When none is called so.
         """
+        constant = next((one for one in member.constants if one.name == self._column), None)
+        if cells is None and constant is not None:
+            cells = [constant.value or _NO_VALUE] * rows_of(X)
         if cells is None:
             if names is None:
                 raise DatasetError(

@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from olscale.compiled.csr import CSR, slice_rows
+from olscale.data.formats.array_names import ARRAY_FORMATS
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.table_columns import columns_named
 from olscale.errors import FormatError
+
+SVMLIGHT = "svmlight"
 
 
 def rows_between(batch: Batch, first: int, last: int) -> Batch:
@@ -20,13 +23,19 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter or decimal mark for a source whose format has none to choose.
+    """Refuse a header, delimiter, decimal mark, index base or names of arrays where there are none to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its
+        numbers are to be read; when it is not SVMlight text and they say where its indices begin, or
+        when it has no arrays and they name them.
     """
+    if options.zero_based is not None and format != SVMLIGHT:
+        raise FormatError(source, f"is {format} and has no indices to count; leave --index-base out")
+    if options.arrays is not None and format not in ARRAY_FORMATS:
+        raise FormatError(source, f"is {format} and has no arrays to name; leave --arrays out")
     if format in ("csv", "tsv"):
         return
     if options.header is not None:

@@ -2,18 +2,40 @@
 
 import hashlib
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import Any, cast
 
-from olscale.data.formats.compression import errors_of, open_raw, strip_compression, unreadable
+from olscale.data.formats.compression import (
+    errors_of,
+    open_raw,
+    open_source,
+    strip_compression,
+    unreadable,
+)
+from olscale.data.formats.constant_columns import Constant
+from olscale.data.formats.idx import labels_among
 from olscale.data.formats.text import labels_beside
+from olscale.data.ingest.archive import split_archive
+from olscale.data.ingest.data_files import (
+    conflict,
+    data_among,
+    is_note,
+    listed,
+    looks_like_rows,
+    passed_over_note,
+    pattern_of,
+)
 from olscale.data.manifest import MANIFEST
 from olscale.errors import DatasetError
 from olscale.storage.clients import split_url
 
 _NAME = re.compile(r"^[a-z][a-z0-9_-]+:(?!//)", re.IGNORECASE)
+_MAGIC = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +45,38 @@ class Source:
     Parameters
     ----------
     name : str
-        Last component of the path, or the whole name of a source that is no file.
+        Last component of the path, or from the folder that all sources have in common where that
+        is not the only one of its name; the whole name of a source that is no file.
     path : str
         What its format reads.
     file : str or None
         The file whose SHA-256 is recorded; None for a source that is no file.
+    place : str
+        Whole path of the file in its file system.
+    root : str
+        Whole path of the folder that was named, or in which the file is that was.
+    below : str
+        Path of the file from the folder that all sources named together have in common.
+    segment : str
+        Name of the segment that the source is where each is one.
+    part : bool
+        Whether it is one of several files of a folder or pattern.
+    members : str, optional
+        Pattern of the files to read of an archive.
+    constants : tuple of Constant
+        Columns that its folders say, see `olscale.data.ingest.partitions`.
     """
 
     name: str
     path: str
     file: str | None
+    place: str = ""
+    root: str = ""
+    below: str = ""
+    segment: str = ""
+    part: bool = False
+    members: str | None = None
+    constants: tuple[Constant, ...] = ()
 
 
 def segment_name(file: str) -> str:
@@ -44,6 +88,21 @@ def segment_name(file: str) -> str:
     'Day45'
     """
     return PurePosixPath(strip_compression(file)).stem
+
+
+def segment_names(files: Sequence[str]) -> list[str]:
+    """Return the name of the segment made of each of `files` (paths), which tells it from others.
+
+    Examples
+    --------
+    >>> segment_names(["day=mon/part-0.csv", "day=tue/part-0.csv", "Day3.svm"])
+    ['day=mon', 'day=tue', 'Day3']
+    >>> segment_names(["day=mon/part-0.csv", "day=mon/part-1.csv"])
+    ['day=mon/part-0', 'day=mon/part-1']
+    """
+    names = [_partition(file) or segment_name(file) for file in files]
+    whole = [str(PurePosixPath(file).parent / segment_name(file)) for file in files]
+    return _distinct(names, whole)
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -63,71 +122,144 @@ def natural_key(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def expand(sources: Iterable[str]) -> list[Source]:
+def expand(sources: Iterable[str], note: Callable[[str], None] | None = None) -> list[Source]:
     """Return the sources to read, in order.
 
     A folder or pattern (``days/*.svm``) stands for its files in natural order (``Day2`` before ``Day10``).
 
+    Parameters
+    ----------
+    sources : iterable of str
+    note : callable, optional
+        Called with each line that says which files of a folder are passed over.
+
     Raises
     ------
     DatasetError
-        When a source does not exist, or a folder holds files of different kinds.
+        When a source does not exist, or a folder holds files that do not belong together.
     """
-    found: list[Source] = []
+    expanded: list[Source] = []
     for source in sources:
         with errors_of(source):
-            found += _expand_one(source)
-    return found
+            expanded += _expand_one(source, note or _say_nothing)
+    common = _common_folder([source.root for source in expanded if source.file])
+    paths = [source.place.removeprefix(common) if source.file else source.name for source in expanded]
+    names = _distinct([source.name for source in expanded], paths)
+    return [
+        replace(source, name=name, below=path, segment=segment)
+        for source, name, path, segment in zip(expanded, names, paths, segment_names(paths), strict=True)
+    ]
 
 
-def _expand_one(source: str) -> list[Source]:
+def _say_nothing(line: str) -> None:
+    pass
+
+
+def _expand_one(source: str, note: Callable[[str], None]) -> list[Source]:
     fs, path = split_url(source)
-    if not fs.exists(path):
-        if _NAME.match(source):
-            return [Source(source, source, None)]
-        bare = path.rpartition("#")[0]
-        if bare and fs.exists(bare):
-            return [Source(PurePosixPath(path).name, source, source.rpartition("#")[0])]
-        matches = [match for match in fs.glob(path) if fs.isfile(match)] if re.search(r"[*?\[]", path) else []
-        if not matches:
-            raise DatasetError(f"source {source} does not exist")
-        return _files(fs, sorted(matches, key=natural_key))
-    if fs.isdir(path):
+    if fs.exists(path):
+        if not fs.isdir(path):
+            return [_file(source, path)]
         if fs.exists(f"{path}/{MANIFEST}"):
             raise DatasetError(f"source {source} already is a dataset; name the files it was made from")
-        entries = [str(entry) for entry in fs.find(path)]
-        visible = [entry for entry in entries if "/." not in entry[len(path) :]]
-        return _files(fs, _alike(sorted(visible, key=natural_key), source))
-    return [Source(PurePosixPath(path).name, source, source)]
+        return _in_folders(fs, [path], path, source, note)
+    if _NAME.match(source):
+        return [Source(source, source, None)]
+    archive, members = split_archive(source)
+    inside, place = split_url(archive)
+    if members and inside.isfile(place):
+        return [replace(_file(archive, place), members=members)]
+    bare = path.rpartition("#")[0]
+    if bare and fs.exists(bare):
+        return [replace(_file(source.rpartition("#")[0], bare), path=source)]
+    matches = sorted(map(str, fs.glob(path)), key=natural_key) if _MAGIC.search(path) else []
+    if not matches:
+        raise DatasetError(f"source {source} does not exist")
+    root = path[: _MAGIC.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    files = [match for match in matches if fs.isfile(match)]
+    if not files:
+        return _in_folders(fs, matches, root, source, note)
+    data = [file for file in files if not is_note(PurePosixPath(file).name)] or files
+    _tell_passed_over(source, files, data, note)
+    return _files(fs, data, root)
 
 
-def _files(fs: Any, paths: list[str]) -> list[Source]:
+def _tell_passed_over(source: str, files: Sequence[str], data: Sequence[str], note: Callable[[str], None]) -> None:
+    read = set(data)
+    passed_over = [file for file in files if file not in read]
+    if passed_over:
+        note(passed_over_note(source, passed_over))
+
+
+def _file(source: str, path: str) -> Source:
+    return Source(PurePosixPath(path).name, source, source, place=path, root=path.rpartition("/")[0])
+
+
+def _files(fs: Any, paths: Sequence[str], root: str) -> list[Source]:
     urls = [str(fs.unstrip_protocol(path)).removeprefix("file://") for path in paths]
-    return [Source(PurePosixPath(url).name, url, url) for url in urls]
+    return [
+        Source(PurePosixPath(url).name, url, url, place=path, root=root, part=len(paths) > 1)
+        for url, path in zip(urls, paths, strict=True)
+    ]
 
 
-def _alike(paths: list[str], folder: str) -> list[str]:
-    """Return the data files among `paths`: those with a suffix, all the same one.
+def _in_folders(fs: Any, folders: Sequence[str], root: str, source: str, note: Callable[[str], None]) -> list[Source]:
+    """Return the data files in `folders`, which are below `root`, of what the user wrote as `source`."""
+    places = [str(place) for folder in folders for place in fs.find(folder)]
+    names = sorted((place.removeprefix(f"{root}/") for place in places), key=natural_key)
 
-    The URL set has a file without suffix (``FeatureTypes``) beside its days, UCI sets have labels beside their data,
-    hence these exceptions.
-    """
-    labels = {labels_beside(path) for path in paths}
-    paths = [path for path in paths if path not in labels]
-    suffixes = {_kind(path) for path in paths}
-    if not paths:
-        raise DatasetError(f"source {folder} holds no files")
-    if len(suffixes - {""}) > 1:
-        several = ", ".join(sorted(suffixes - {""}))
-        raise DatasetError(
-            f"source {folder} holds files of different kinds ({several}); "
-            f"name the data files with a pattern such as '{folder}/*{PurePosixPath(paths[0]).suffix}'"
-        )
-    return [path for path in paths if _kind(path)] if len(suffixes) == 2 else paths
+    def address(name: str) -> str:
+        return str(fs.unstrip_protocol(f"{root}/{name}")).removeprefix("file://")
+
+    def holds_data(name: str) -> bool:
+        with open_source(address(name)) as content:
+            return looks_like_rows(name, content)
+
+    # Labels are read with the rows that they belong to, which are named.
+    labels = {labels_beside(address(name)) for name in names}
+    images = labels_among(names)
+    names = [name for name in names if address(name) not in labels and name not in images]
+    data = data_among(names, holds_data)
+    if not data:
+        passed_over = f"; passed over: {listed(names)}" if names else ""
+        raise DatasetError(f"source {source} holds no files of data{passed_over}")
+    base = source.rstrip("/") if len(folders) == 1 and folders[0] == root else root
+
+    def pattern(group: Sequence[str]) -> str:
+        def matches(glob: str) -> list[str]:
+            return [str(place).removeprefix(f"{root}/") for place in fs.glob(f"{root}/{glob}") if fs.isfile(place)]
+
+        fit = pattern_of(group, matches)
+        if fit is None:
+            return " ".join(quote(f"{base}/{name}") for name in group[:3])
+        return quote(f"{base}/{fit}")
+
+    if (problem := conflict(data, pattern)) is not None:
+        raise DatasetError(f"source {source} {problem}")
+    _tell_passed_over(source, names, data, note)
+    return _files(fs, [f"{root}/{name}" for name in data], root)
 
 
-def _kind(path: str) -> str:
-    return PurePosixPath(strip_compression(path)).suffix
+def _common_folder(folders: Sequence[str]) -> str:
+    """Return the folder that holds all of `folders`, with a slash behind it."""
+    if not folders:
+        return ""
+    common = folders[0].split("/")
+    for folder in folders[1:]:
+        pairs = zip(common, folder.split("/"), strict=False)
+        common = [part for part, other in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    return "".join(f"{part}/" for part in common)
+
+
+def _partition(file: str) -> str:
+    """Return the folders ``column=value`` on the way to `file`."""
+    return "/".join(folder for folder in file.split("/")[:-1] if folder.find("=") > 0)
+
+
+def _distinct(names: Sequence[str], longer: Sequence[str]) -> list[str]:
+    """Return `names`, and in place of those that are not the only ones the `longer` name."""
+    counts = Counter(names)
+    return [name if counts[name] == 1 else more for name, more in zip(names, longer, strict=True)]
 
 
 def sha256_and_size(file: str) -> tuple[str, int]:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
 from olscale.data.formats.base import Batch
+from olscale.data.formats.column_watch import RoundedColumns
 from olscale.data.formats.table_columns import TableColumns, value_of
 from olscale.data.manifest import TableEntry
 from olscale.errors import DatasetError
@@ -25,12 +26,14 @@ class TableNotes:
         self._missing: dict[str, dict[str, int]] = {}
         self._infinite: dict[str, dict[str, int]] = {}
         self._uncounted: set[str] = set()
+        self._rounded: dict[str, RoundedColumns] = {}
         self._split = "train"
 
     def begin(self, split: str) -> None:
         """Begin a split, or begin it again."""
         self._split, self._rows[split], self._missing[split], self._infinite[split] = split, 0, {}, {}
         self._uncounted.discard(split)
+        self._rounded[split] = RoundedColumns()
         if split == "train":
             self._first, self._others = None, []
 
@@ -48,6 +51,8 @@ class TableNotes:
                 self._uncounted.add(self._split)
             else:
                 self._count(batch, batch.X, missing=True)
+                if batch.X.dtype.kind == "f":  # stored integers are exact
+                    self._rounded[self._split].add(batch.X)
             return
         columns = batch.table.columns
         if self._first is None:
@@ -87,6 +92,12 @@ class TableNotes:
     def infinite(self, split: str) -> dict[str, int] | None:
         """Return the cells of `split` that hold an infinity, by column; None where there are none."""
         return self._infinite[split] or None
+
+    def rounded(self, columns: int, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Return the columns of arrays of which some numbers may have been rounded, or None."""
+        positions = {position for split in self._rounded.values() for position in split.positions}
+        called = names or [f"x{position}" for position in range(columns)]
+        return tuple(called[position] for position in sorted(positions)) or None
 
     def entry(self, feature_names: tuple[str, ...] | None) -> TableEntry | None:
         """Return what the manifest keeps of the columns; None where the sources are no tables."""

@@ -78,6 +78,7 @@ class DatasetWriter:
         self._label_column: str | int | None = None
         self._targets: tuple[str, ...] | None = None
         self._target_nonzeros = 0
+        self._zero_based: bool | None = None
         self._dtype: np.dtype[Any] | None = None
         self._background = ThreadPoolExecutor(1)
 
@@ -109,6 +110,8 @@ class DatasetWriter:
         self._notes.add(batch, member.name)
         if self._label_column is None:
             self._label_column = batch.label
+        if batch.zero_based is not None:
+            self._zero_based = batch.zero_based
         if self._targets is None:
             self._targets = batch.targets
         elif batch.targets != self._targets:
@@ -171,6 +174,8 @@ class DatasetWriter:
                 "label_names": labels.names,
                 "feature_names": columns.names,
                 "table": self._notes.entry(columns.names),
+                "index_base": None if self._zero_based is None else int(not self._zero_based),
+                "rounded": self._notes.rounded(columns.width, columns.names),
                 "splits": splits,
                 "sources": tuple(sources),
                 "created_by": f"olscale {__version__}",

@@ -103,6 +103,23 @@ class Metric(ABC):
         """Count rows of the stream: targets, predictions and scores before each update."""
         del y, codes, scores
 
+    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+        """Note the labels that arrive while the next rows are predicted.
+
+        It is called before `see` where labels do not arrive one by one with the rows that `see` gets:
+        where they are delayed, where rows are held out or not counted.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (events,) or (events, targets)
+            Class codes or targets in the order in which they arrive; `UNKNOWN` or NaN at an event
+            that brings none.
+        asked : ndarray of shape (rows,), optional
+            The event before which each of the rows that `see` gets next is predicted. None where
+            no row is: labels of the rows after it arrive one by one.
+        """
+        del labels, asked
+
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Count test rows: targets, predictions and scores of the final model."""
         del y, codes, scores

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.class_totals import add_class_totals
-from olscale.compiled.tallies import CLASS_MEASURES, count_classes, measure_classes
+from olscale.compiled.tallies import CLASS_MEASURES, count_classes, follow_classes, measure_classes
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.summary import Events, RowSums
 
@@ -29,13 +29,19 @@ class ClassCounts(RowSums):
     def __init__(self, shape: StreamShape) -> None:
         self._costs = np.array(shape.scoring.costs, dtype=np.float64)
         self.size = 3 + 3 * shape.classes
+        # Before the first label both predict the first class, as `majority` and `no-change` do.
         self.base = np.zeros(2 + shape.classes, dtype=np.int64)
-        self.base[1] = -1
 
     def events(self, y: NDArray[Any], predicted: NDArray[Any], dull: bool) -> Events:
         """Return class codes, with room for the majority class so far and the class before."""
         room = np.empty((len(y) if dull else 0, 2), np.int64)
         return Events(_codes(y), _codes(predicted), room)
+
+    def dull_before(self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the majority class and the class before, shape (asked, 2)."""
+        dull = np.empty((len(asked), 2), dtype=np.int64)
+        follow_classes(_codes(labels), asked, base, dull)
+        return dull
 
     def follow(
         self,

@@ -49,6 +49,10 @@ class EachTarget(Metric):
         for i, each in enumerate(self._each):
             each.see(y[:, i], codes[:, i], scores[:, i : i + 1])
 
+    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+        for i, metric in enumerate(self._each):
+            metric.arrive(labels[:, i], asked)
+
     def test(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         for i, each in enumerate(self._each):
             each.test(y[:, i], codes[:, i], scores[:, i : i + 1])

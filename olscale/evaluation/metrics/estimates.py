@@ -44,6 +44,7 @@ class Estimates(Metric):
             ends = [end and name not in ALONG_THE_STREAM for end, name in zip(ends, known, strict=True)]
         self._ends = [(i, name) for i, name in enumerate(known) if ends[i]]
         self._no_rows = np.empty((0, size))
+        self._dull: NDArray[Any] | None = None
         self.sums = {"stream": np.zeros(size), "base": self._summary.base.copy()}
         self.sums |= {"test": np.zeros(size), "test_base": self._summary.base.copy()}
         if not self._names:
@@ -61,12 +62,17 @@ class Estimates(Metric):
             self.sums["holdout_curve"] = np.full((len(self._holdout.at), width), np.nan)
             self.sums |= {"held": np.zeros(size), "held_base": self._summary.base.copy(), "held_at": np.array([-1])}
 
+    def arrive(self, labels: NDArray[Any], asked: NDArray[np.int64] | None) -> None:
+        """Let the dull learners learn `labels`, and keep what they predict of the rows `asked`."""
+        events = np.empty(0, dtype=np.int64) if asked is None else asked
+        dull = self._summary.dull_before(labels, events, self.sums["base"])
+        self._dull = None if asked is None else dull
+
     def see(self, y: NDArray[Any], codes: NDArray[Any], scores: NDArray[np.float64]) -> None:
         """Add rows of the stream."""
         sums = self.sums
         if not self._names:
-            events = self._summary.events(y, codes, dull=False)
-            self._summary.follow(events, sums["base"], False, sums["stream"], _NO_MARKS, self._no_rows)
+            self._follow(self._summary.events(y, codes, dull=False), _NO_MARKS, self._no_rows)
             return
         kept = any(name in sums for name in ("window_curve", "fading", "held"))
         events = self._summary.events(y, codes, dull=kept)
@@ -74,7 +80,7 @@ class Estimates(Metric):
         low, high = np.searchsorted(self._points, [first, first + len(y)], side="right")
         reached, marks = slice(low, high), self._points[low:high] - first
         found = np.empty((len(marks), self._summary.size))
-        self._summary.follow(events, sums["base"], False, sums["stream"], marks, found)
+        events = self._follow(events, marks, found)
         sums["curve"][reached] = self._values(found)
         if self._window:
             self._slide(events, marks, reached)
@@ -87,6 +93,17 @@ class Estimates(Metric):
                 self._begin_holdout(at)
                 self._summary.add(events.rows(numbers == at), sums["held"], 1.0, _NO_MARKS, self._no_rows)
                 sums["holdout_curve"][at] = self._values(sums["held"][np.newaxis])[0]
+
+    def _follow(self, events: Events, marks: NDArray[np.int64], found: NDArray[np.float64]) -> Events:
+        """Add rows to the sums of the stream; return them with what dull learners predict of them."""
+        stream = self.sums["stream"]
+        if self._dull is None:
+            self._summary.follow(events, self.sums["base"], False, stream, marks, found)
+            return events
+        events = events._replace(dull=self._dull)
+        self._dull = None
+        self._summary.add(events, stream, 1.0, marks, found)
+        return events
 
     def _slide(self, events: Events, marks: NDArray[np.int64], reached: slice) -> None:
         """Sum the windows that end at `marks`."""

@@ -5,7 +5,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.tallies import RESIDUAL_MEASURES, add_residuals, measure_residuals
+from olscale.compiled.tallies import (
+    RESIDUAL_MEASURES,
+    add_residuals,
+    follow_targets,
+    measure_residuals,
+)
 from olscale.evaluation.metrics.base import StreamShape
 from olscale.evaluation.metrics.summary import Events, RowSums
 
@@ -28,6 +33,12 @@ class ResidualSums(RowSums):
         """Return targets and predictions, with room for the mean so far."""
         room = np.empty(len(y) if dull else 0)
         return Events(np.require(y, np.float64, ("C", "W")), np.require(predicted, np.float64, ("C", "W")), room)
+
+    def dull_before(self, labels: NDArray[Any], asked: NDArray[np.int64], base: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the mean of the targets so far, shape (asked,)."""
+        dull = np.empty(len(asked))
+        follow_targets(np.require(labels, np.float64, ("C", "W")), asked, base, dull)
+        return dull
 
     def follow(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ from olscale.report.figures.words import figure_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_MOST_TICKS = 20
+"""Ranks that have room for their numbers on the axis."""
 
 
 def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
@@ -42,24 +46,33 @@ def rank_figure(shown: Mapping[str, Comparison], title: str = "") -> Figure:
 
 def _draw(panel: Axes, one: Comparison) -> None:
     k, ranks = len(one.learners), one.mean_ranks.tolist()
+    # Some of many learners have the ranks that they have among all.
+    last = max(k, math.ceil(max(ranks)))
     half = (k + 1) // 2
     first = 0.3 + 0.3 * len(one.cliques)
-    panel.set(xlim=(0.4, k + 0.6), ylim=(first + 0.5 * half + 0.2, -0.1))
+    margin = 0.1 * last / k
+    panel.set(xlim=(1 - 6 * margin, last + 6 * margin), ylim=(first + 0.5 * half + 0.2, -0.1))
     panel.xaxis.tick_top()
-    panel.set_xticks(range(1, k + 1))
+    panel.set_xticks(range(1, last + 1, 1 + (last - 1) // _MOST_TICKS))
     panel.grid(False)
     panel.yaxis.set_visible(False)
     for side in ("left", "bottom"):
         panel.spines[side].set_visible(False)
-    panel.spines["top"].set(visible=True, bounds=(1, k))
+    panel.spines["top"].set(visible=True, bounds=(1, last))
     for i, (name, mean) in enumerate(zip(one.learners, ranks, strict=True)):
         left = i < half
         down = first + 0.5 * (i if left else k - 1 - i) + 0.2
-        edge = 0.9 if left else k + 0.1
+        edge = 1 - margin if left else last + margin
         panel.plot([mean, mean, edge], [-0.1, down, down], color="black", linewidth=0.8, clip_on=False)
         text = f"{figure_text(name)}  {mean:.2f}" if left else f"{mean:.2f}  {figure_text(name)}"
         panel.text(edge, down, f" {text} ", ha="right" if left else "left", va="center")
     for level, clique in enumerate(one.cliques):
         ends = [ranks[one.learners.index(name)] for name in (clique[0], clique[-1])]
         at = 0.25 + 0.3 * level
-        panel.plot([ends[0] - 0.04, ends[1] + 0.04], [at, at], color="#0072b2", linewidth=3.2, solid_capstyle="butt")
+        panel.plot(
+            [ends[0] - 0.4 * margin, ends[1] + 0.4 * margin],
+            [at, at],
+            color="#0072b2",
+            linewidth=3.2,
+            solid_capstyle="butt",
+        )

@@ -50,6 +50,13 @@ def test_idx_without_its_labels_says_where_they_should_be(images: Path) -> None:
         list(find_format(str(images)).read(str(images), ReadOptions()))
 
 
+def test_idx_without_labels_is_read_where_none_are_wanted(images: Path) -> None:
+    images.with_name("train-labels-idx1-ubyte.gz").unlink()
+    (batch,) = find_format(str(images)).read(str(images), ReadOptions(labelled=False))
+    assert batch.unlabelled
+    np.testing.assert_array_equal(batch.X, np.arange(24).reshape(4, 6))
+
+
 def test_idx_that_ends_early_or_disagrees_is_an_error(images: Path) -> None:
     content = gzip.decompress(images.read_bytes())
     images.write_bytes(content[:-1])
@@ -90,7 +97,7 @@ def test_npz_without_a_split_is_all_train(tmp_path: Path, keys: tuple[str, str])
 @pytest.mark.parametrize(
     ("arrays", "problem"),
     [
-        ({"a": np.eye(2)}, "holds the arrays a; expected X_train, y_train or"),
+        ({"a": np.eye(2)}, r"holds the arrays a \(2, 2\); expected X_train, y_train or"),
         ({"X": np.eye(2), "y": np.zeros(3)}, "2 rows of features but 3 targets"),
         ({"X": np.zeros(2), "y": np.zeros(2)}, "expected numbers of shape"),
         ({"X": np.zeros((0, 2)), "y": np.zeros(0)}, "no rows"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -123,3 +125,19 @@ def test_the_first_values_have_a_feature_each(bound: int, tmp_path: Path) -> Non
     assert parts.manifest.feature_names == whole.manifest.feature_names
     tested = ingest(str(tmp_path / "a.csv"), tmp_path / "s", test=str(tmp_path / "b.csv"), encode=encode)
     assert set(tested.manifest.feature_names or ()) <= set(whole.manifest.feature_names or ())
+
+
+@pytest.mark.parametrize("coding", ["hash:features=8", "text:features=8", "date", "one-hot:values=2"])
+@pytest.mark.parametrize("chunk_rows", [None, 2])
+def test_a_column_that_is_encoded_makes_the_segments_too(tmp_path: Path, coding: str, chunk_rows: int | None) -> None:
+    """Its cells are forgotten after each batch, once the segments are cut."""
+    days = ["2024-01-30", "2024-01-31", "2024-01-31", "2024-02-01"] * 2
+    rows = "".join(f"{i},{day},{i % 2}\n" for i, day in enumerate(days))
+    (tmp_path / "t.csv").write_text("x,day,y\n" + rows)
+    parquet.write_table(pa.table({"x": range(8), "day": days, "y": [0, 1] * 4}), tmp_path / "t.parquet")
+    starts = [0, 1, 3, 4, 5, 7]
+    for name in ("t.csv", "t.parquet"):
+        dataset = ingest(
+            tmp_path / name, tmp_path / f"d-{name}", segments="day", encode=f"day={coding}", chunk_rows=chunk_rows
+        )
+        assert dataset.segments() == tuple((days[start], start) for start in starts)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import datetime
 import json
+import shlex
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
 from olscale.compiled.csr import to_dense
+from olscale.data.ingest.hints import label_hint
 from olscale.data.ingest.ingest import ingest
 from olscale.errors import FormatError
 
@@ -23,6 +26,7 @@ TAKEN: dict[str, tuple[pa.Array, list[float]]] = {
     "whole numbers with nulls": (pa.array([1, None, 3] * 2), [1, np.nan, 3]),
     "half floats": (pa.array(np.array([1, 2, 3] * 2, dtype=np.float16)), [1, 2, 3]),
     "decimals": (pa.array([Decimal("1.5"), None, Decimal("-2.25")] * 2), [1.5, np.nan, -2.25]),
+    "no values at all": (pa.nulls(ROWS), [np.nan] * 3),
     "a dictionary of numbers": (pa.array([1, 5, 9] * 2).dictionary_encode(), [1, 5, 9]),
 }
 REFUSED: dict[str, pa.Array] = {
@@ -32,7 +36,6 @@ REFUSED: dict[str, pa.Array] = {
     "list": pa.array([[1, 2]] * ROWS),
     "struct": pa.array([{"x": 1}] * ROWS),
     "binary": pa.array([b"x"] * ROWS),
-    "null": pa.nulls(ROWS),
 }
 
 
@@ -63,6 +66,66 @@ def test_other_columns_are_refused_in_one_line_unless_they_are_dropped(
         ingest(path, tmp_path / "d", label="x" if as_label else None)
     assert "\n" not in str(caught.value)
     assert ingest(path, tmp_path / "d", drop="x").manifest.feature_names == ("a",)
+
+
+def test_all_refused_columns_are_named_at_once_with_one_cure_that_works(tmp_path: Path) -> None:
+    columns = {"a": range(ROWS), **{f"{name}, x's": REFUSED[name] for name in REFUSED}}
+    path = write(tmp_path, {**columns, "y": [0, 1] * 3})
+    with pytest.raises(FormatError, match="hold neither numbers nor text") as caught:
+        ingest(path, tmp_path / "d")
+    message = str(caught.value)
+    for column, kind in zip(list(columns)[1:], REFUSED, strict=True):
+        assert f"{column!r} ({kind}" in message
+    options = shlex.split(message.partition("out with ")[2].partition(", or cast")[0])
+    assert options[0] == "--drop"
+    assert ingest(path, tmp_path / "d", drop=options[1]).manifest.feature_names == ("a",)
+
+
+def test_words_that_mean_missing_elsewhere_are_words(tmp_path: Path) -> None:
+    words = ["NA", "none", "null", "", " ?", None]
+    labels = ["NA", "", "?", "none", "NA", "x"]
+    made = ingest(write(tmp_path, {"word": words, "y": labels}), tmp_path / "d").manifest
+    assert made.feature_names == tuple(f"word={word}" for word in words[:-1])
+    assert made.splits["train"].missing == {"word": 1}
+    assert made.classes == ("", "?", "NA", "none", "x")
+    assert "which are classes now" in (label_hint(made) or "")
+
+
+def test_a_part_without_values_takes_the_type_of_the_parts_before(tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part, words in enumerate((["u", "v"], pa.nulls(2))):
+        table = pa.table({"a": [0.5, 0.25], "word": words, "y": [0, 1]})
+        pq.write_table(table, folder / f"{part}.parquet")
+    made = ingest(folder, tmp_path / "d").manifest
+    assert made.feature_names == ("a", "word=u", "word=v")
+    assert made.splits["train"].missing == {"word": 2}
+
+
+def test_a_table_of_one_column_or_of_no_rows_says_so(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="one column, 'x'; a table needs features and a label"):
+        ingest(write(tmp_path, {"x": [1.0, 2.0]}), tmp_path / "d")
+    with pytest.raises(FormatError, match="no rows"):
+        ingest(write(tmp_path, {"x": pa.array([], "f8"), "y": pa.array([], "f8")}), tmp_path / "d")
+
+
+def test_whole_numbers_that_may_be_rounded_are_warned_of(tmp_path: Path) -> None:
+    columns = {"id": pa.array([2**63 + 1, 7] * 3, "u8"), "code": [-(2**53), 5, None] * 2}
+    made = ingest(write(tmp_path, {**columns, "y": [0, 1] * 3}), tmp_path / "d").manifest
+    assert made.table is not None
+    assert made.table.rounded == ("id", "code")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.filterwarnings("ignore:Feather V1:DeprecationWarning")
+def test_an_arrow_file_that_is_called_parquet_is_refused_by_name(
+    tmp_path: Path,
+    version: int,
+) -> None:
+    path = tmp_path / "t.parquet"
+    feather.write_feather(pa.table({"a": [1], "y": [0]}), path, version=version)
+    with pytest.raises(FormatError, match=r"is an Arrow \(Feather\) file"):
+        ingest(path, tmp_path / "d")
 
 
 def test_the_index_of_a_data_frame_is_neither_label_nor_feature(tmp_path: Path) -> None:

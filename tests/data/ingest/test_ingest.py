@@ -75,7 +75,15 @@ def test_tar_archive_is_a_folder(tmp_path: Path):
             tar.add(tmp_path / "url" / name, f"url/{name}")
         tar.addfile(tarfile.TarInfo("url/FeatureTypes"), io.BytesIO())
     calls: list[tuple[str, int, int]] = []
-    packed = ingest(archive, tmp_path / "packed", segments="files", progress=lambda *read: calls.append(read))
+    notes: list[str] = []
+    packed = ingest(
+        archive,
+        tmp_path / "packed",
+        segments="files",
+        progress=lambda *read: calls.append(read),
+        note=notes.append,
+    )
+    assert notes == [f"{archive}: passed over as no data: url/FeatureTypes"]
     assert [(name, rows) for name, rows, _ in calls] == [(f"{archive}: Day2.svm", 2), (f"{archive}: Day10.svm", 10)]
     plain = ingest(tmp_path / "url", tmp_path / "plain", segments="files")
     assert packed.fingerprint == plain.fingerprint

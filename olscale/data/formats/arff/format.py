@@ -22,7 +22,7 @@ from olscale.data.formats.table_columns import (
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import TableParser, table_text
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError, UnknownNameError
+from olscale.errors import FormatError, NoRowsError, UnknownNameError
 
 
 class ArffFormat:
@@ -108,21 +108,25 @@ class _Reader:
                 yield last
             last = replace(batch, regression=self._is_regression())
         if last is None:
-            raise FormatError(self._source, "no rows")
+            raise NoRowsError(self._source, "no rows")
         if rows.weights:
             note = f"{self._source}: the weights of {rows.weights:,} rows are ignored: all rows count alike"
             last = replace(last, notes=(*last.notes, note))
         yield last
 
     def _make_columns(self) -> TableColumns:
-        source, options = self._source, self._options
-        needed = 2 if options.labelled else 1
-        if len(self._attributes) < needed:
-            problem = f"{len(self._attributes)} attributes declared, expected features and a label"
+        source, options, width = self._source, self._options, len(self._attributes)
+        if width < 1 + options.labelled:
+            problem = f"{width} attributes declared, expected features and a label"
             raise FormatError(source, problem, self._lines.number)
         names = unique_names(attribute.name for attribute in self._attributes)
-        dropped = columns_named(source, names, options.drop)
-        labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+        added = options.added_columns(names)
+        names += [constant.name for constant in added]
+        dropped = columns_named(source, names, options.drop, width)
+        dropped, carried, as_written = options.set_aside(names, dropped)
+        labels: tuple[int, ...] = (UNLABELLED,)
+        if options.labelled:
+            labels = label_positions(source, names, options.label, dropped, width, options.table)
         columns = TableColumns(
             tuple(names),
             labels[0],
@@ -130,27 +134,37 @@ class _Reader:
             dropped,
             segment_position(source, names, options.segments),
             more=labels[1:],
+            constants=tuple(constant.value for constant in added),
+            carried=carried,
             sparse=self._is_sparse,
         )
         features = frozenset(columns.features)
-        as_numbers = self._as_numbers(columns, features)
-        columns.text = tuple(
-            self._is_text(attribute, i in features, i in as_numbers) for i, attribute in enumerate(self._attributes)
+        asked = self._asked_numbers(columns, features)
+        as_numbers = asked | self._known_numbers(columns, features - asked)
+        columns.text = (
+            *(
+                i in as_written or self._is_text(attribute, i in features, i in as_numbers)
+                for i, attribute in enumerate(self._attributes)
+            ),
+            *(
+                i in as_written or (constant.text and i not in asked)
+                for i, constant in enumerate(added, width)
+            ),
         )
         return columns
 
-    def _as_numbers(self, columns: TableColumns, features: frozenset[int]) -> frozenset[int]:
-        """Return the positions of features that are numbers though they declare values."""
+    def _known_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
+        """Return the positions of features that are numbers though they declare values, unasked."""
         before = self._options.table
         known = {} if before is None else dict(zip(before.names, before.text, strict=True))
-        found = self._asked_numbers(columns, features)
-        for i in features - found:
-            attribute, name = self._attributes[i], columns.names[i]
+        found = set[int]()
+        for i, attribute in enumerate(self._attributes):
+            name = columns.names[i]
             # A feature for a 0 that sparse rows leave out would be set in nearly all of them.
             is_flag = self._is_sparse and attribute.values == ("0", "1") and name not in self._codings
-            if attribute.numbers and not known.get(name, not is_flag):
+            if i in features and attribute.numbers and not known.get(name, not is_flag):
                 found.add(i)
-        return frozenset(found)
+        return found
 
     def _asked_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
         """Return the positions of the features that are to be numbers by ``--encode``."""
@@ -162,11 +176,11 @@ class _Reader:
             if name not in positions:
                 raise UnknownNameError(f"column of {self._source} to encode", name, columns.names)
             position = positions[name]
-            attribute = self._attributes[position]
             if position not in features:
                 kind = "the label" if position in columns.labels else "dropped"
                 raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
-            if attribute.values and not attribute.numbers:
+            attribute = self._attributes[position] if position < columns.width else None
+            if attribute is not None and attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
                 problem = f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
                 raise FormatError(self._source, problem, attribute.line)

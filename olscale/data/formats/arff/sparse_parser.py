@@ -42,7 +42,8 @@ class SparseParser:
     def __init__(self, text: TextBlocks, rows: Iterator[Listed], encoder: TableEncoder, allowed: Allowed) -> None:
         self._text, self._encoder, self._allowed = text, encoder, allowed
         columns = encoder.columns
-        defaults = {i: attribute.default for i, attribute in enumerate(allowed.attributes)}
+        defaults = dict(enumerate([*(a.default for a in allowed.attributes), *columns.constants]))
+        encoder.cells(0)  # refuses columns of one value that do not fit
         self._places = SparsePlaces(columns, defaults)
         self._needed = [label for label in columns.labels if columns.text[label] and defaults[label] is None]
         self._numeric = self._places.numeric_slots(len(columns.names))
@@ -139,7 +140,7 @@ class _Loop:
         kinds[places.text], slots[places.text] = table_loop.TEXT, np.arange(len(places.text))
         kinds[[label for label in columns.labels if label in places.others]] = table_loop.TARGET
         kinds[list(needed)] = loop.NEEDED
-        self._form = kinds, slots, len(places.numeric), len(needed)
+        self._form = kinds[: columns.width], slots[: columns.width], len(places.numeric), len(needed)
         sets = {int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()}
         several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
         self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)

@@ -1,0 +1,221 @@
+"""Which arrays of a file are features and targets: by usual names, or as ``--arrays`` says."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from olscale.data.formats.base import ReadOptions, split_fragment
+from olscale.errors import FormatError, ParameterError
+
+ArrayPair: TypeAlias = tuple[str, str | None]
+"""Names of the features and of the targets; None where the targets are not read."""
+
+ARRAY_FORMATS = ("mat", "npz")
+"""Formats whose files hold arrays by name."""
+
+_ROLES = {
+    "x": "X",
+    "y": "y",
+    "x_train": "X",
+    "y_train": "y",
+    "x_test": "X_test",
+    "y_test": "y_test",
+}
+_EXPECTED = "X=NAME, y=NAME, X_test=NAME or y_test=NAME"
+_LABEL_WORDS = ("label", "target", "class", "gnd", "y")
+_TEST_WORDS = ("test", "valid")
+_MOST_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class HeldArray:
+    """An array of a file.
+
+    Parameters
+    ----------
+    name : str
+    shape : tuple of int
+    other : str
+        What it is if it can be neither features nor targets, such as ``"struct"``; else empty.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    other: str = ""
+
+    def __str__(self) -> str:
+        shape = str(self.shape) if self.shape or not self.other else ""
+        return " ".join(filter(None, (self.name, shape, self.other)))
+
+
+def parse_arrays(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return the names of a file's arrays by what they are: ``X``, ``y``, ``X_test`` or ``y_test``.
+
+    Parameters
+    ----------
+    given : str or mapping
+        ``X=NAME,y=NAME`` as on the command line, or the same as a mapping. ``X_train`` is ``X``,
+        and capital letters do not matter on the left.
+
+    Raises
+    ------
+    ParameterError
+        When something is not named so, or twice.
+
+    Examples
+    --------
+    >>> parse_arrays("X=train_data,y=train_labels,X_test=test_data,y_test=test_labels")
+    {'X': 'train_data', 'y': 'train_labels', 'X_test': 'test_data', 'y_test': 'test_labels'}
+    >>> parse_arrays({"X_train": "a,b"})
+    {'X': 'a,b'}
+    """
+    if isinstance(given, str):
+        words = next(csv.reader([given], skipinitialspace=True), [])
+        pairs: Iterable[tuple[str, str]] = [_role_and_name(word) for word in words]
+    else:
+        pairs = given.items()
+    names: dict[str, str] = {}
+    for word, name in pairs:
+        role = _ROLES.get(word.strip().lower())
+        if role is None:
+            raise ParameterError(f"arrays names {word!r}, expected {_EXPECTED}")
+        if role in names:
+            raise ParameterError(f"arrays names {role} twice: {names[role]!r} and {name!r}")
+        names[role] = name
+    if not names:
+        raise ParameterError(f"arrays names nothing, expected {_EXPECTED}")
+    return names
+
+
+def names_test_arrays(arrays: Mapping[str, str] | None) -> bool:
+    """Return whether ``--arrays`` names arrays of a test split."""
+    return arrays is not None and not {"X_test", "y_test"}.isdisjoint(arrays)
+
+
+def path_and_split(source: str) -> tuple[str, str | None]:
+    """Return the file and the split that `source` names, ``FILE#train`` or ``FILE#test``.
+
+    Raises
+    ------
+    FormatError
+        When it names another split.
+    """
+    path, split = split_fragment(source)
+    if split not in (None, "train", "test"):
+        raise FormatError(source, f"there is no split {split!r}, expected #train or #test")
+    return path, split
+
+
+def choose_arrays(
+    source: str,
+    held: Sequence[HeldArray],
+    usual: Mapping[str, Sequence[tuple[str, str]]],
+    options: ReadOptions,
+    split: str | None = None,
+) -> ArrayPair:
+    """Return the names of the arrays to read.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    held : sequence of HeldArray
+        The arrays of the file.
+    usual : mapping of str to sequence of (str, str)
+        Split -> usual names of features and targets, the first choice first.
+    options : ReadOptions
+        `arrays`, `labelled` and `labels_needed` are used.
+    split : {'train', 'test'}, optional
+        When left out, that of the training rows, or of the test rows in a file without any other.
+
+    Raises
+    ------
+    FormatError
+        When the file has no such arrays: lists those that it has, and likely names.
+    """
+    names = {array.name for array in held}
+    if split is None and names and all("test" in name.lower() for name in names):
+        split = "test"
+    pairs = list(_pairs(usual, split or "train", options))
+    chosen = _first_in(names, pairs)
+    if chosen is not None:
+        return chosen
+    expected = " or ".join(", ".join(filter(None, pair)) for pair in pairs)
+    listed = ", ".join(map(str, held[:_MOST_LISTED])) or "none"
+    if len(held) > _MOST_LISTED:
+        listed += f" and {len(held) - _MOST_LISTED:,} more"
+    cure = f"name them with --arrays {_likely(held, split, options.labelled)}"
+    if split is None and _first_in(names, _pairs(usual, "test", options)) is not None:
+        cure = f"{source}#test are its test rows, or {cure}"
+    raise FormatError(source, f"holds the arrays {listed}; expected {expected}; {cure}")
+
+
+def _first_in(names: Set[str], pairs: Iterable[ArrayPair]) -> ArrayPair | None:
+    for features, targets in pairs:
+        if features in names and (targets is None or targets in names):
+            return features, targets
+    return None
+
+
+def _pairs(
+    usual: Mapping[str, Sequence[tuple[str, str]]],
+    split: str,
+    options: ReadOptions,
+) -> Iterator[ArrayPair]:
+    given = options.arrays or {}
+    end = "_test" if split == "test" else ""
+    features = given.get(f"X{end}")
+    targets = given.get(f"y{end}")
+    pairs = [(features or x, targets or y) for x, y in usual[split]]
+    if options.labelled:
+        yield from dict.fromkeys(pairs)
+    if not (options.labelled and options.labels_needed):
+        yield from dict.fromkeys((x, None) for x, _ in pairs)
+
+
+def _role_and_name(word: str) -> tuple[str, str]:
+    role, mark, name = word.partition("=")
+    if not mark or not name.strip():
+        raise ParameterError(f"arrays has {word!r}, expected {_EXPECTED}")
+    return role, name.strip()
+
+
+def _likely(held: Sequence[HeldArray], split: str | None, labelled: bool) -> str:
+    """Return what ``--arrays`` probably is: a matrix and, if wanted, a vector of as many rows."""
+    usable = [array for array in held if not array.other and array.shape]
+    test = [array for array in usable if _has_word(array, _TEST_WORDS)]
+    train = [array for array in usable if array not in test]
+    if split == "test":
+        apart = [array for array in usable if not _has_word(array, ("train",))]
+        return _likely_pair(test or apart, "_test", labelled) or "X_test=NAME,y_test=NAME"
+    pair = _likely_pair(train, "", labelled)
+    pair_of_tests = _likely_pair(test, "_test", labelled) if pair and split is None else ""
+    return ",".join(filter(None, (pair, pair_of_tests))) or "X=NAME,y=NAME"
+
+
+def _likely_pair(held: Sequence[HeldArray], end: str, labelled: bool) -> str:
+    # The largest matrix, and of its vectors the one that is called as labels are.
+    matrices = [array for array in held if _width(array) > 1]
+    vectors = [array for array in held if _width(array) == 1]
+    matrices.sort(key=lambda array: -prod(array.shape))
+    vectors.sort(key=lambda array: not _has_word(array, _LABEL_WORDS))
+    if not labelled:
+        return f"X{end}={matrices[0].name}" if matrices else ""
+    for matrix, vector in product(matrices, vectors):
+        if matrix.shape[0] == prod(vector.shape):
+            return f"X{end}={matrix.name},y{end}={vector.name}"
+    return ""
+
+
+def _has_word(array: HeldArray, words: Sequence[str]) -> bool:
+    name = array.name.lower()
+    return any(word in name for word in words)
+
+
+def _width(array: HeldArray) -> int:
+    """Return the values of a row; a vector, lying or standing, has one."""
+    values = prod(array.shape)
+    return 1 if values == max(array.shape) else values // max(1, array.shape[0])

@@ -1,0 +1,133 @@
+"""The columns of a Parquet file: which hold numbers and which text, and their cells."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.data.formats.cells import Cell
+from olscale.data.formats.decimals import decimals_as_floats
+from olscale.data.formats.table_columns import TableColumns, listed_columns
+from olscale.errors import FormatError
+
+_LONGEST_TYPE = 40
+"""Characters of a column's type that are told: that of a struct has all its fields."""
+
+
+def text_fields(
+    source: str, fields: Sequence[Any], names: Sequence[str], before: TableColumns | None
+) -> tuple[bool, ...]:
+    """Return which columns hold text; the others hold numbers.
+
+    Parameters
+    ----------
+    source : str
+        Named in errors.
+    fields : sequence of pyarrow.Field or None
+        The columns; None for one that is not read.
+    names : sequence of str
+        What they are called.
+    before : TableColumns, optional
+        Those of an earlier source. A column without any value is text where it was text there.
+
+    Raises
+    ------
+    FormatError
+        When columns hold neither: names them all.
+    """
+    from pyarrow import types
+
+    read = [(name, field) for name, field in zip(names, fields, strict=True) if field is not None]
+    refused = {name: field.type for name, field in read if not _is_read(field.type)}
+    if refused:
+        raise FormatError(source, _refusal(refused))
+    texts = {name for name, field in read if _is_text(field.type)}
+    if before is not None:
+        texts_before = {name for name, text in zip(before.names, before.text, strict=True) if text}
+        texts |= {name for name, field in read if types.is_null(field.type)} & texts_before
+    return tuple(name in texts for name in names)
+
+
+def text_cells(column: Any) -> Sequence[Cell]:
+    """Return the cells of a column of text, None where there is no value."""
+    cells: Sequence[Cell] = _stored(column).to_pylist()
+    return cells
+
+
+def number_cells(column: Any) -> NDArray[np.float64]:
+    """Return the cells of a column of numbers, NaN where there is no value."""
+    import pyarrow
+
+    column = _stored(column)
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_null(column.type):
+        return np.full(len(column), np.nan)
+    if pyarrow.types.is_decimal(column.type):
+        return decimals_as_floats(column)
+    if pyarrow.types.is_boolean(column.type):
+        column = column.cast("uint8")
+    # Whole numbers beyond 2^53, as identifiers have, are rounded as they are in text.
+    safe = not pyarrow.types.is_integer(column.type)
+    floats = column.cast(pyarrow.float64(), safe=safe).to_numpy(zero_copy_only=False)
+    return np.asarray(floats, dtype=np.float64)
+
+
+def _is_read(type: Any) -> bool:
+    return _is_text(type) or _is_number(_value_type(type))
+
+
+def _is_text(type: Any) -> bool:
+    from pyarrow import types
+
+    value = _value_type(type)
+    is_text = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_kind(value) for is_kind in is_text)
+
+
+def _is_number(value: Any) -> bool:
+    from pyarrow import types
+
+    is_number = (
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+        types.is_decimal,
+        types.is_null,
+    )
+    return any(is_kind(value) for is_kind in is_number)
+
+
+def _value_type(type: Any) -> Any:
+    """Return the type of the values of a dictionary, or those that an extension is stored as."""
+    from pyarrow import BaseExtensionType, types
+
+    if isinstance(type, BaseExtensionType):
+        type = type.storage_type
+    return type.value_type if types.is_dictionary(type) else type
+
+
+def _stored(column: Any) -> Any:
+    """Return what an array of an extension's type is stored as; any other array as it is."""
+    from pyarrow import ExtensionArray
+
+    return column.storage if isinstance(column, ExtensionArray) else column
+
+
+def _refusal(refused: dict[str, Any]) -> str:
+    kinds = {name: _short(str(type)) for name, type in refused.items()}
+    them = "it" if len(kinds) == 1 else "them"
+    cure = (
+        f"leave {them} out with --drop {listed_columns(kinds)}, or cast {them} to numbers or text "
+        "(a time as text: --encode makes numbers of it)"
+    )
+    if len(kinds) == 1:
+        ((name, kind),) = kinds.items()
+        return f"column {name!r} is {kind}, expected numbers or text; {cure}"
+    columns = ", ".join(f"{name!r} ({kind})" for name, kind in kinds.items())
+    return f"columns {columns} hold neither numbers nor text; {cure}"
+
+
+def _short(type: str) -> str:
+    return type if len(type) <= _LONGEST_TYPE else f"{type[: _LONGEST_TYPE - 3]}..."

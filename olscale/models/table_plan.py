@@ -1,0 +1,193 @@
+"""How a table of rows to predict is read: which of its columns are labels, which are left out, whether it has names.
+
+A model knows what its dataset was made of: the names of features, label and columns that were dropped,
+or their places where the table had no names. Labels and dropped columns may be there or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from olscale.data.formats.base import Batch, Format, ReadOptions
+from olscale.data.formats.table_columns import (
+    UNLABELLED,
+    TableColumns,
+    column_positions,
+    label_positions,
+)
+from olscale.errors import FormatError, ModelError
+from olscale.models.about import ColumnsEntry, place_of
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """How one table is read.
+
+    Parameters
+    ----------
+    options : ReadOptions
+        All its columns are features, but for those that are left out; labels are carried along.
+    labels, kept : tuple of str
+        Columns with the labels, where the table has them, and columns that go with the answers.
+    notes : tuple of str
+        What the user should know of the choice.
+    """
+
+    options: ReadOptions
+    labels: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class TablePlanner:
+    """Makes a `TablePlan`.
+
+    Parameters
+    ----------
+    model : ColumnsEntry
+    options : ReadOptions
+        What the user says of the source.
+    keep : sequence of str
+        Columns that go with the answers: names or positions, or several with commas between.
+    """
+
+    def __init__(self, model: ColumnsEntry, options: ReadOptions, keep: Sequence[str] = ()) -> None:
+        self._model, self._given, self._keep = model, options, keep
+
+    def plan(self, path: str, format: Format) -> TablePlan:
+        """Return how the table `path` is read.
+
+        Raises
+        ------
+        ModelError
+            When it has no names, and its number of columns does not tell which are the features.
+        UnknownNameError
+            When it lacks a column that the user names.
+        """
+        model = self._model
+        options = replace(self._given, label=None, labelled=False, labels_needed=False)
+        if model.by_name:
+            text = tuple(name in model.text for name in model.table)
+            first_values = {name: model.values(name) for name in model.bounded}
+            table = TableColumns(model.table, UNLABELLED, text, kept=first_values, sparse=None)
+            encode = tuple(f"{column}={coding}" for column, coding in model.coded.items())
+            options = replace(options, table=table, encode=encode)
+        if model.has_given_names:
+            plan = self._by_names(path, format, options)
+        else:
+            options = replace(options, header=self._header(path, format, options))
+            plan = self._by_places(path, format, options)
+        return self._with_chosen(path, format, plan)
+
+    def _by_names(self, path: str, format: Format, options: ReadOptions) -> TablePlan:
+        model = self._model
+        labels = model.targets
+        if not labels and isinstance(model.label, str):
+            labels = (model.label,)
+        elif model.label is None and self._given.label is None:
+            # Of a dataset that was no table: as in any table the label is the last column.
+            columns = _columns(_peek(path, format, options))
+            last = columns.names[columns.features[-1]]
+            labels = () if last in model.table else (last,)
+        return TablePlan(replace(options, drop_if_there=(*labels, *model.dropped)), labels)
+
+    def _header(self, path: str, format: Format, options: ReadOptions) -> bool | None:
+        """Return False where the first row holds what the features of the model do, and is no row of names."""
+        if options.header is not None or format.name not in ("csv", "tsv"):
+            return options.header
+        try:
+            columns = _columns(_peek(path, format, replace(options, header=False)))
+        except FormatError:
+            return None
+        words = sum(columns.text[place] for place in columns.features)
+        spare = len(columns.features) - self._needed
+        numeric = self._needed - len(self._model.text)
+        if numeric and spare >= 0 and words <= len(self._model.text) + spare:
+            return False
+        return None
+
+    def _by_places(self, path: str, format: Format, options: ReadOptions) -> TablePlan:
+        model = self._model
+        columns = _columns(_peek(path, format, options))
+        names = columns.names
+        places = [place_of(name) for name in model.dropped]
+        dropped = [place for place in places if place is not None and place not in columns.dropped]
+        spare = len(columns.features) - self._needed
+        label: int | None = None
+        notes: tuple[str, ...] = ()
+        if self._given.label is not None:
+            given = label_positions(path, names, self._given.label)
+            spare -= sum(place in columns.features for place in given)
+            if spare != len(dropped):
+                dropped = []
+        elif spare == len(dropped) + 1:
+            label = self._label_place(path, format, options, columns)
+        elif spare and spare == len(dropped):
+            if isinstance(model.label, int):
+                dropped = [place - (place > model.label) for place in dropped]
+            if spare == 1:
+                notes = (
+                    f"{path} is taken to have no label, and {names[dropped[0]]!r} for the column that is left out, as at "
+                    "ingest; --label or --drop if that is not so",
+                )
+        elif spare == 1:
+            label = self._label_place(path, format, options, columns, without=dropped)
+            dropped = []
+        else:
+            dropped = []
+            if model.by_name and not set(model.table) <= set(names):
+                raise ModelError(f"{path} has no label, and its columns no names: which are they? Give it a header")
+        labels = () if label is None else (names[label],)
+        aside = (*labels, *(names[place] for place in dropped))
+        return TablePlan(replace(options, drop_if_there=aside), labels, notes=notes)
+
+    @property
+    def _needed(self) -> int:
+        """Columns of a table that are features."""
+        return self._model.count if self._model.names is None else len(self._model.table)
+
+    def _label_place(
+        self,
+        path: str,
+        format: Format,
+        options: ReadOptions,
+        columns: TableColumns,
+        without: Sequence[int] = (),
+    ) -> int:
+        """Return where the label is: as in the model's table, of which the columns `without` are not there."""
+        label = self._model.label
+        if isinstance(label, int):
+            return min(label - sum(place < label for place in without), len(columns.names) - 1)
+        try:
+            found = _peek(path, format, replace(options, labelled=True, table=None, encode=())).label
+        except FormatError:  # a label that is missing, which the first column cannot be taken for
+            found = columns.features[-1]
+        if isinstance(found, str):
+            return columns.names.index(found)
+        return 0 if found is None else found  # labels in a file of their own come first
+
+    def _with_chosen(self, path: str, format: Format, plan: TablePlan) -> TablePlan:
+        """Return the plan with the columns that the user names."""
+        options, labels = plan.options, plan.labels
+        kept: list[str] = []
+        if self._given.label is not None or self._keep:
+            names = _columns(_peek(path, format, options)).names
+            if self._given.label is not None:
+                labels = tuple(names[place] for place in label_positions(path, names, self._given.label))
+            kept = [names[place] for place in column_positions(path, names, self._keep, "to keep")]
+        options = replace(
+            options,
+            drop_if_there=(*options.drop_if_there, *labels),
+            carry=(*labels, *kept),
+        )
+        return TablePlan(options, labels, tuple(kept), plan.notes)
+
+
+def _peek(path: str, format: Format, options: ReadOptions) -> Batch:
+    return next(format.read(path, replace(options, chunk_rows=1)))
+
+
+def _columns(batch: Batch) -> TableColumns:
+    assert batch.table is not None
+    return batch.table.columns

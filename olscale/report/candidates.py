@@ -1,0 +1,110 @@
+"""What of a store could be compared by a metric, before learners, data sets and runs are left out."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from olscale.analysis.matched_blocks import RunBlock, Way
+from olscale.analysis.replicates import SettingFigures, setting_of
+from olscale.analysis.summary import Summary
+from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The learners of one protocol with what they have of a metric.
+
+    Parameters
+    ----------
+    learners : tuple of str
+        In the order of the store's experiments, those without a figure too.
+    figures : dict of str to dict of RunBlock to float
+        By learner, in the order of run ids.
+    runs : dict of (str, RunBlock) to Summary
+        The setting that a figure is of.
+    settings : dict of (str, Way) to Summary
+        What each learner has run, with or without success.
+    ways : tuple of Way
+        In the order of the store's experiments.
+    names : dict of str to str
+        Of data sets, by fingerprint.
+    copies : tuple of tuple of str
+        Names of those data sets that have several.
+    """
+
+    learners: tuple[str, ...]
+    figures: dict[str, dict[RunBlock, float]] = field(default_factory=lambda: defaultdict(dict))
+    runs: dict[tuple[str, RunBlock], Summary] = field(default_factory=dict)
+    settings: dict[tuple[str, Way], Summary] = field(default_factory=dict)
+    ways: tuple[Way, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+    copies: tuple[tuple[str, ...], ...] = ()
+
+
+def find_candidates(summaries: Sequence[Summary], metric: str, by_setting: SettingFigures) -> Candidates:
+    """Arrange what the summaries of one protocol stand for by learner and block.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        Of all metrics: a learner or data set without this one is to be named.
+    metric : str
+    by_setting : SettingFigures
+        The figures of this metric.
+    """
+    settings: dict[tuple[object, ...], Summary] = {}
+    for s in _of_newest_transforms(summaries):
+        key = setting_of(s)
+        if s.metric == metric or key not in settings:
+            settings[key] = s
+    cells = {(row, column_of(s)): s for s in settings.values() for row in rows_of(s)}
+    labels, _ = row_labels(cells)
+    columns = sorted({column for _, column in cells})
+    candidates = Candidates(
+        learners=tuple(dict.fromkeys(labels[row] for row in sorted(labels, key=Row.order))),
+        ways=tuple(dict.fromkeys(_way(column) for column in columns)),
+        names=_dataset_names(columns),
+        copies=_copies(columns),
+    )
+    for (row, column), s in sorted(cells.items(), key=lambda cell: cell[0][1]):
+        label, way = labels[row], _way(column)
+        candidates.settings.setdefault((label, way), s)
+        for replicate, value in by_setting.get(setting_of(s), {}).items():
+            block = RunBlock(way, replicate)
+            if math.isfinite(value) and block not in candidates.figures[label]:
+                candidates.figures[label][block] = value
+                candidates.runs[label, block] = s
+    return candidates
+
+
+def _of_newest_transforms(summaries: Sequence[Summary]) -> list[Summary]:
+    """Leave out what is of an older version of a transform than other runs on the same rows."""
+    newest: dict[Way, int] = defaultdict(int)
+    for s in summaries:
+        way = Way(s.fingerprint, s.transforms)
+        newest[way] = max(newest[way], _transforms_version(s))
+    return [s for s in summaries if _transforms_version(s) == newest[Way(s.fingerprint, s.transforms)]]
+
+
+def _transforms_version(s: Summary) -> int:
+    return int(s.protocol.get("transforms_version", 1))
+
+
+def _way(column: Column) -> Way:
+    return Way(column.fingerprint, column.transforms)
+
+
+def _dataset_names(columns: Sequence[Column]) -> dict[str, str]:
+    """Return the name of each content: the first it has."""
+    first: dict[str, Column] = {}
+    for column in columns:
+        first.setdefault(column.fingerprint, column._replace(transforms=()))
+    return dict(zip(first, column_labels(list(first.values())), strict=True))
+
+
+def _copies(columns: Sequence[Column]) -> tuple[tuple[str, ...], ...]:
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for column in columns:
+        names[column.fingerprint][column.label] = None
+    return tuple(tuple(of) for of in names.values() if len(of) > 1)

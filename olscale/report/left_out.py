@@ -1,0 +1,166 @@
+"""What a comparison leaves out, and why: learners, data sets, and runs that not all learners have."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from olscale.analysis.matched_blocks import MatchedBlocks, Unmatched
+from olscale.measures import metric_words
+from olscale.report.candidates import Candidates
+
+_MOST_NAMES = 3
+"""Names that a sentence lists, of more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Omission:
+    """A learner, a data set, or runs of a learner on a data set, that no figure of a comparison is made of.
+
+    Parameters
+    ----------
+    learner : str
+        Empty where the data set is left out for all learners.
+    dataset : str
+        Empty where the learner is left out of all data sets.
+    transforms : tuple of str or None
+        Of the runs; None where all are left out.
+    runs : int
+        How many runs with a figure these are.
+    reason : str
+    """
+
+    learner: str
+    dataset: str
+    transforms: tuple[str, ...] | None
+    runs: int
+    reason: str
+
+
+def left_out(candidates: Candidates, matched: MatchedBlocks, metric: str) -> list[Omission]:
+    """Return what of the candidates is not compared by a metric."""
+    entries = [
+        Omission(learner, "", None, 0, _no_figure(candidates, learner, metric))
+        for learner in candidates.learners
+        if not candidates.figures.get(learner)
+    ]
+    for learner, datasets in matched.learners_left_out.items():
+        runs = len(candidates.figures[learner])
+        entries.append(Omission(learner, "", None, runs, _lacks_datasets(candidates, learner, datasets)))
+    for dataset, learners in matched.datasets_left_out.items():
+        runs = sum(block.way.dataset == dataset for own in candidates.figures.values() for block in own)
+        entries.append(
+            Omission("", candidates.names[dataset], None, runs, _lacks_learners(candidates, dataset, learners))
+        )
+    measured = {block.way.dataset for own in candidates.figures.values() for block in own}
+    for dataset, name in candidates.names.items():
+        if dataset not in measured:
+            entries.append(Omission("", name, None, 0, _no_metric(metric)))
+    entries += [_unmatched_runs(candidates, one) for one in matched.unmatched]
+    return entries
+
+
+def _no_figure(candidates: Candidates, learner: str, metric: str) -> str:
+    failures = _failures(candidates, learner)
+    return failures or _no_metric(metric)
+
+
+def _no_metric(metric: str) -> str:
+    return f"no {metric_words(metric)}"
+
+
+def _failures(candidates: Candidates, learner: str, datasets: Collection[str] | None = None) -> str:
+    """Return how many runs of a learner failed and how, on some data sets or on all; nothing if none did."""
+    counts: Counter[str] = Counter()
+    for (name, way), setting in candidates.settings.items():
+        if name == learner and (datasets is None or way.dataset in datasets):
+            counts.update(setting.failures)
+    return ", ".join(f"{_runs_text(count)} {outcome}" for outcome, count in sorted(counts.items()))
+
+
+def _lacks_datasets(candidates: Candidates, learner: str, datasets: Sequence[str]) -> str:
+    if not datasets:
+        return "no run in common with the others"
+    failures = _failures(candidates, learner, datasets)
+    reason = f"none of {few([candidates.names[dataset] for dataset in datasets])}"
+    return f"{reason}: {failures}" if failures else reason
+
+
+def _lacks_learners(candidates: Candidates, dataset: str, learners: Sequence[str]) -> str:
+    absent = [
+        learner
+        for learner in learners
+        if all(block.way.dataset != dataset for block in candidates.figures.get(learner, {}))
+    ]
+    if not absent:
+        return "no run in common"
+    return f"none of {few(_with_failures(candidates, absent, dataset))}"
+
+
+def _with_failures(candidates: Candidates, learners: Sequence[str], dataset: str) -> list[str]:
+    """Return names of learners, those that failed on a data set with how often."""
+    names = []
+    for learner in learners:
+        failures = _failures(candidates, learner, [dataset])
+        names.append(f"{learner} ({failures})" if failures else learner)
+    return names
+
+
+def _unmatched_runs(candidates: Candidates, unmatched: Unmatched) -> Omission:
+    """Say which compared learners lack runs of another one."""
+    dataset, transforms = unmatched.way
+    verb = "lacks" if len(unmatched.lacking) == 1 else "lack"
+    reason = f"{few(_with_failures(candidates, unmatched.lacking, dataset))} {verb} them"
+    return Omission(unmatched.learner, candidates.names[dataset], transforms, unmatched.runs, reason)
+
+
+def left_out_notes(entries: Sequence[Omission], metric: str) -> list[str]:
+    """Return what is left out as sentences below a table."""
+    notes = []
+    unmeasured = unmeasured_datasets(entries, metric)
+    lacking = [one for one in entries if one.transforms is None and one.dataset not in unmeasured]
+    if lacking:
+        names = "; ".join(f"{one.learner or one.dataset} ({one.reason})" for one in lacking)
+        notes.append(f"Left out for want of figures: {names}.")
+    if unmeasured:
+        notes.append(f"Left out, having {_no_metric(metric)}: {', '.join(unmeasured)}.")
+    partly = [one for one in entries if one.transforms is not None]
+    if partly:
+        notes.append(f"Only runs that all learners have are compared; left out: {'; '.join(_partly(partly))}.")
+    return notes
+
+
+def unmeasured_datasets(entries: Sequence[Omission], metric: str) -> list[str]:
+    """Return the data sets without a figure to compare by, as those without a test split have no test error."""
+    return [one.dataset for one in entries if one.dataset and one.reason == _no_metric(metric)]
+
+
+def _partly(entries: Sequence[Omission]) -> list[str]:
+    """Return the runs left out, one text for those of one kind and reason."""
+    kinds: dict[tuple[tuple[str, ...] | None, str], list[Omission]] = defaultdict(list)
+    for one in entries:
+        kinds[one.transforms, one.reason].append(one)
+    texts = []
+    for (transforms, reason), of_kind in kinds.items():
+        runs = sum(one.runs for one in of_kind)
+        learners = few(list(dict.fromkeys(one.learner for one in of_kind)))
+        datasets = few(list(dict.fromkeys(one.dataset for one in of_kind)))
+        under = f"transforms {', '.join(transforms)}" if transforms else "no transforms"
+        texts.append(f"{_runs_text(runs)} of {learners} on {datasets} with {under} ({reason})")
+    return texts
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are.
+
+    Examples
+    --------
+    >>> few(["wine", "iris"]), few(list("abcde"))
+    ('wine, iris', 'a, b, c and 2 more')
+    """
+    more = len(names) - _MOST_NAMES
+    first = ", ".join(names[:_MOST_NAMES])
+    return f"{first} and {more} more" if more > 0 else first
+
+
+def _runs_text(count: int) -> str:
+    return f"{count} run" if count == 1 else f"{count} runs"
