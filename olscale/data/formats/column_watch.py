@@ -111,7 +111,6 @@ class ColumnWatch:
         columns.rounded = {numeric[j] for j in self._rounded.positions}
         self._last = numbers[-1].copy()
 
-
     def _note_large_entries(self, numbers: CSR) -> None:
         data = numbers.data
         self._fractional[numbers.indices[~_are_whole(data)]] = True

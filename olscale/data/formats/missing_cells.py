@@ -9,7 +9,11 @@ from olscale.compiled.csr import CSR, Rows, rows_of
 
 
 def missing_cells(
-    numbers: Rows, numeric: Sequence[int], absent: NDArray[np.bool_], categorical: Sequence[int], columns: int
+    numbers: Rows,
+    numeric: Sequence[int],
+    absent: NDArray[np.bool_],
+    categorical: Sequence[int],
+    columns: int,
 ) -> NDArray[np.bool_] | CSR | None:
     """Return a mask of shape (rows, columns); of sparse rows the positions that hold no value; None where all do.
 
@@ -27,7 +31,12 @@ def missing_cells(
     array([[False,  True,  True, False]])
     """
     if isinstance(numbers, CSR):
-        return _listed(numbers, np.array(numeric, dtype=np.int64), absent, np.array(categorical, dtype=np.int64))
+        return _listed(
+            numbers,
+            np.array(numeric, dtype=np.int64),
+            absent,
+            np.array(categorical, dtype=np.int64),
+        )
     missing = np.isnan(numbers)
     if not missing.any() and not absent.any():
         return None
@@ -38,7 +47,10 @@ def missing_cells(
 
 
 def _listed(
-    numbers: CSR, numeric: NDArray[np.int64], absent: NDArray[np.bool_], categorical: NDArray[np.int64]
+    numbers: CSR,
+    numeric: NDArray[np.int64],
+    absent: NDArray[np.bool_],
+    categorical: NDArray[np.int64],
 ) -> CSR | None:
     rows = rows_of(numbers)
     entries = np.flatnonzero(np.isnan(numbers.data))

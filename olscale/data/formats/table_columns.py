@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from olscale.compiled.csr import CSR, slice_rows
+from olscale.compiled.csr import CSR
 from olscale.errors import FormatError, UnknownNameError
 
 Target: TypeAlias = NDArray[np.float64] | list[str]
@@ -134,10 +134,16 @@ class TableRows:
         """Return what is known of some of the rows."""
         return replace(
             self,
-            missing=None if self.missing is None else slice_rows(self.missing, first, last),
+            missing=_part(self.missing, first, last),
             segments=None if self.segments is None else self.segments[first:last],
             carried={name: cells[first:last] for name, cells in self.carried.items()},
         )
+
+
+def _part(missing: NDArray[np.bool_] | CSR | None, first: int, last: int) -> NDArray[np.bool_] | CSR | None:
+    if isinstance(missing, CSR):
+        return CSR(missing.indptr[first : last + 1], missing.indices, missing.data)
+    return None if missing is None else missing[first:last]
 
 
 def unique_names(cells: Iterable[str]) -> list[str]:

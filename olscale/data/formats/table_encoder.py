@@ -34,10 +34,14 @@ _NO_VALUE = "?"
 class FilledCells(Protocol):
     """Rows of cells as numbers: `TableCells`, or sparse ones."""
 
-    places: CellPlaces
     others: NDArray[np.float64]
     ids: NDArray[np.int32]
     rows: int
+
+    @property
+    def places(self) -> CellPlaces:
+        """Where the cells of each column are."""
+        ...
 
     @property
     def features(self) -> Rows:

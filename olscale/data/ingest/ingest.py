@@ -129,8 +129,9 @@ def ingest(
 
     Notes
     -----
-    LIBSVM text cannot say that it is dense, nor can sparse ARFF of numbers. Where at least a quarter of its entries (over all splits) is not zero and
-    it has at most 65,536 columns, it is rewritten as a dense dataset after the last row, in one streaming pass.
+    LIBSVM text cannot say that it is dense, nor can sparse ARFF of numbers. Where at least a quarter of
+    the entries (over all splits) is not zero and there are at most 65,536 columns, they are rewritten as
+    a dense dataset after the last row, in one streaming pass.
 
     Interrupted (killed), it leaves ``ingest.json`` without a manifest: nothing opens that. Ingesting the same sources
     again with the same options goes on, for SVMlight text, with the first source or archive member of which not all rows

@@ -62,7 +62,9 @@ class TableNotes:
             self._others.append(columns)
         if batch.table.missing is not None:
             missing = batch.table.missing
-            mask = missing.data > 0 if isinstance(missing, CSR) else missing
+            mask = missing
+            if isinstance(missing, CSR):
+                mask = np.ones(int(missing.indptr[-1] - missing.indptr[0]), dtype=np.bool_)
             self._note(self._missing, columns.names, _by_column(missing, mask, len(columns.names)))
         self._count(batch, batch.X, missing=False)
 

@@ -16,6 +16,7 @@ from olscale.data.formats import ReadOptions, find_format
 from olscale.data.formats.base import Batch
 from olscale.errors import FormatError
 
+
 def read(path: Path, **options: object) -> list[Batch]:
     format = find_format(str(path))
     return list(format.read(str(path), ReadOptions(**options)))

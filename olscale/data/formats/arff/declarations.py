@@ -15,10 +15,12 @@ _NUMERIC = ("numeric", "real", "integer")
 _TEXT = ("string", "date")
 _KEYWORD = re.compile(r"[\x00-\x20]*(@[^\x00-\x20'\"{%]*)", re.DOTALL)
 _NAME = re.compile(
-    r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""", re.DOTALL
+    r"""[\x00-\x20]*+('(?:[^'\\]++|\\.|'')*+'|"(?:[^"\\]++|\\.|"")*+"|[^\x00-\x20'"{},%][^\x00-\x20{]*+)""",
+    re.DOTALL,
 )
 _PLAIN_NUMERIC = re.compile(
-    r"@attribute[ \t]++([^\x00-\x20'\"{},%][^\x00-\x20{]*+)[ \t]++(?:numeric|real|integer)[ \t]*+\r?\n", re.IGNORECASE
+    r"@attribute[ \t]++([^\x00-\x20'\"{},%][^\x00-\x20{]*+)[ \t]++(?:numeric|real|integer)[ \t]*+\r?\n",
+    re.IGNORECASE,
 )
 
 
@@ -96,7 +98,9 @@ def declarations(source: str, lines: TextLines) -> list[Attribute]:
             rest = next(tokens(source, line[match.end() :], lines.number), None)
             if rest is not None:
                 raise FormatError(
-                    source, f"got {rest.text[:40]!r} behind @data, expected it in the next line", lines.number
+                    source,
+                    f"got {rest.text[:40]!r} behind @data, expected it in the next line",
+                    lines.number,
                 )
             return attributes
         if match is not None and word == "@attribute":

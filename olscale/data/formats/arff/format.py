@@ -146,10 +146,7 @@ class _Reader:
                 i in as_written or self._is_text(attribute, i in features, i in as_numbers)
                 for i, attribute in enumerate(self._attributes)
             ),
-            *(
-                i in as_written or (constant.text and i not in asked)
-                for i, constant in enumerate(added, width)
-            ),
+            *(i in as_written or (constant.text and i not in asked) for i, constant in enumerate(added, width)),
         )
         return columns
 
@@ -182,7 +179,9 @@ class _Reader:
             attribute = self._attributes[position] if position < columns.width else None
             if attribute is not None and attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
-                problem = f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
+                problem = (
+                    f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
+                )
                 raise FormatError(self._source, problem, attribute.line)
             found.add(position)
         return found

@@ -16,9 +16,7 @@ Listed: TypeAlias = tuple[int, dict[int, Cell]]
 
 _NO_VALUE = frozenset(("", "?"))
 _PLAIN_CELLS = re.compile(r"[!#$&(-z|~]+")
-_PLAIN_PAIRS = re.compile(
-    r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}"
-)
+_PLAIN_PAIRS = re.compile(r"\{(?:[ \t,]*+[0-9]{1,9}+[ \t]++[!#$&(-+\--z|~]{1,999}+(?=[ \t,}]))*+[ \t,]*+\}")
 """Rows without quotes, comments and odd letters; the cells of the first have no blanks beside them."""
 
 
@@ -84,13 +82,17 @@ class ArffRows:
 
     def dense(self) -> Iterator[Row]:
         """Yield line and all cells of each row."""
-        check, defaults = self._allowed.check, [attribute.default for attribute in self._allowed.attributes]
+        check, defaults = (
+            self._allowed.check,
+            [attribute.default for attribute in self._allowed.attributes],
+        )
         for line, cells in self._rows():
-            row = cells
-            if isinstance(row, dict):
+            if isinstance(cells, dict):
                 row = defaults.copy()
                 for position, cell in cells.items():
                     row[position] = cell
+            else:
+                row = cells
             for position in self._declared:
                 check(position, row[position], line)
             yield line, row
@@ -180,7 +182,11 @@ class ArffRows:
                 raise FormatError(source, problem, line)
             position = int(index)
             if position in cells:
-                raise FormatError(source, f"the sparse row has position {position} twice; let it have each once", line)
+                raise FormatError(
+                    source,
+                    f"the sparse row has position {position} twice; let it have each once",
+                    line,
+                )
             cells[position] = cell_of(pair[1].text)
         behind = row[places[0] + 1 :]
         return cells, behind[1:] if behind and behind[0].text == "," else behind

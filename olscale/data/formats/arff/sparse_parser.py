@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR
 from olscale.data.formats import table_parser
 from olscale.data.formats.arff.rows import Allowed, Listed
-from olscale.data.formats.arff.sparse_cells import MOST_ENTRIES, SparseCells, SparsePlaces, without_zeros
+from olscale.data.formats.arff.sparse_cells import (
+    MOST_ENTRIES,
+    SparseCells,
+    SparsePlaces,
+    without_zeros,
+)
 from olscale.data.formats.base import Batch
 from olscale.data.formats.cell_spans import different_cells
 from olscale.data.formats.cells import Cell, numbers_of
@@ -140,7 +145,12 @@ class _Loop:
         kinds[places.text], slots[places.text] = table_loop.TEXT, np.arange(len(places.text))
         kinds[[label for label in columns.labels if label in places.others]] = table_loop.TARGET
         kinds[list(needed)] = loop.NEEDED
-        self._form = kinds[: columns.width], slots[: columns.width], len(places.numeric), len(needed)
+        self._form = (
+            kinds[: columns.width],
+            slots[: columns.width],
+            len(places.numeric),
+            len(needed),
+        )
         sets = {int(slots[position]): sorted(numbers) for position, numbers in allowed.numbers.items()}
         several = [sets.get(slot, []) for slot in range(len(places.numeric) + len(places.others))]
         self._ends = np.cumsum([0, *map(len, several)], dtype=np.int64)

@@ -25,7 +25,7 @@ Cells = list[float | str | None]
 
 def rows_of(batches: Sequence[Batch], columns: Sequence[Column]) -> Iterator[Cells]:
     """Yield the cells of each row, as the features and the label tell them; the label is the last column."""
-    *features, label = columns
+    features = columns[:-1]
     for batch in batches:
         assert batch.feature_names is not None
         if isinstance(batch.X, CSR):
@@ -33,16 +33,21 @@ def rows_of(batches: Sequence[Batch], columns: Sequence[Column]) -> Iterator[Cel
         else:
             several = [dict(enumerate(row)) for row in batch.X.tolist()]
         places = {name: place for place, name in enumerate(batch.feature_names)}
-        text = {column.name: f"{column.name}=" for column in features if column.kind != "numeric"}
+        text = {column.name: f"{column.name}=" for column in features if column.name not in places}
         for entries, target in zip(several, batch.target, strict=True):
             values = {
-                column: [name[len(start) :] for name, place in places.items() if name.startswith(start) and place in entries]
+                column: [
+                    name[len(start) :] for name, place in places.items() if name.startswith(start) and place in entries
+                ]
                 for column, start in text.items()
             }
             row: Cells = []
             for column in features:
+                number = entries.get(places.get(column.name, -1), 0.0)
                 if column.kind == "numeric":
-                    row.append(entries.get(places[column.name], 0.0))
+                    row.append(number)
+                elif column.name in places:  # a flag in sparse rows
+                    row.append({0.0: "0", 1.0: "1"}.get(number))
                 else:
                     assert len(values[column.name]) < 2
                     row += values[column.name] or [None]

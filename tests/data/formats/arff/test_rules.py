@@ -86,7 +86,19 @@ def test_a_cell_is(tmp_path: Path, cell: str, word: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "row", ["1,x", "1 x", "1\tx", " 1 ,\tx ", "1,x,", "1 , x , % note", "1,x%note", "1,'x',\r", "1,x,{0.5}", "1,x {2}"]
+    "row",
+    [
+        "1,x",
+        "1 x",
+        "1\tx",
+        " 1 ,\tx ",
+        "1,x,",
+        "1 , x , % note",
+        "1,x%note",
+        "1,'x',\r",
+        "1,x,{0.5}",
+        "1,x {2}",
+    ],
 )
 def test_a_row_of_two_cells_is(tmp_path: Path, row: str) -> None:
     assert classes(tmp_path, "{x,y}", f"{row}\n") == ["x"]
@@ -132,9 +144,18 @@ def test_declarations_of_any_form(tmp_path: Path, end: str) -> None:
 
 @pytest.mark.parametrize(
     ("declared", "regression"),
-    [("numeric", True), ("integer", True), ("{0,1}", False), ("{u,v}", False), ("string", None), ('date "yyyy"', None)],
+    [
+        ("numeric", True),
+        ("integer", True),
+        ("{0,1}", False),
+        ("{u,v}", False),
+        ("string", None),
+        ('date "yyyy"', None),
+    ],
 )
-def test_the_type_of_the_label_says_what_is_to_be_learned(tmp_path: Path, declared: str, regression: bool | None) -> None:
+def test_the_type_of_the_label_says_what_is_to_be_learned(
+    tmp_path: Path, declared: str, regression: bool | None
+) -> None:
     row = "u" if declared == "{u,v}" else "1"
     (batch,) = read(tmp_path, f"@relation r\n@attribute n real\n@attribute y {declared}\n@data\n1,{row}\n")
     assert batch.regression is regression
@@ -152,17 +173,25 @@ def test_weights_are_ignored_and_counted(tmp_path: Path) -> None:
     [
         ("1,red,2\n", 9, "has 3 cells, expected 4 as declared"),
         ("1,red,2\nyes\n", 9, "has 3 cells, expected 4 as declared"),
-        ("1,dark blue,2,yes\n", 9, "has 5 cells, expected 4 as declared; a cell with a space needs quotes"),
+        (
+            "1,dark blue,2,yes\n",
+            9,
+            "has 5 cells, expected 4 as declared; a cell with a space needs quotes",
+        ),
         ("1,pink,2,yes\n", 9, "'the color' is 'pink', which is not among its declared values"),
         ("1,red,2,maybe\n", 9, "'class' is 'maybe'"),
-        ("1,red,3,yes\n1,red,3.0,yes\n", 10, "'day' is '3.0', which is not among its declared values"),
+        (
+            "1,red,3,yes\n1,red,3.0,yes\n",
+            10,
+            "'day' is '3.0', which is not among its declared values",
+        ),
         ("{2 4, 3 yes}\n", 9, "'day' is '4', which is not among its declared values"),
         ("1,red,2,yes\nx,red,2,yes\n", 10, "column 'size' is 'x', expected a number as declared"),
         ("'?',red,2,yes\n", 9, r"column 'size' is '\?', expected a number"),
         ("NA,red,2,yes\n", 9, "column 'size' is 'NA', expected a number"),
         ("1_0,red,2,yes\n", 9, "column 'size' is '1_0', expected a number"),
         ("1,red,2,?\n", 9, "label is missing"),
-        ("1,'red,2,yes\n", 9, "the quote in \"'red,2,yes\" is not closed in its line"),
+        ("1,'red,2,yes\n", 9, 'the quote in "\'red,2,yes" is not closed in its line'),
         ("1,red,2,yes}\n", 9, "got '}' behind the cells"),
         ("1,red,2,yes,{x}\n", 9, "got '{' behind the cells"),
         ("{9 1}\n", 9, "got '9 1' in a sparse row, expected POSITION VALUE, positions from 0 to 3"),
@@ -198,8 +227,16 @@ def test_faults_in_rows_are_named(tmp_path: Path, row: str, line: int | None, pr
         ("@relation r\n@attribute a {}\n", 2, "declares no values"),
         ("@relation r\n@attribute a real\n@data 1\n", 3, "got '1' behind @data"),
         ("@relation r\n@attribute a {u,'v}\n", 2, "not closed in its line"),
-        ("@relation r\n@attribute a {u,u}\n@attribute y {0,1}\n@data\nu,1\n", 2, "declares 'u' and 'u'"),
-        ("@relation r\n@attribute a {u,v}\n@attribute y {0,0.0}\n@data\nu,0\n", 3, "'0' and '0.0', which are the same number"),
+        (
+            "@relation r\n@attribute a {u,u}\n@attribute y {0,1}\n@data\nu,1\n",
+            2,
+            "declares 'u' and 'u'",
+        ),
+        (
+            "@relation r\n@attribute a {u,v}\n@attribute y {0,0.0}\n@data\nu,0\n",
+            3,
+            "'0' and '0.0', which are the same number",
+        ),
     ],
 )
 def test_faults_in_declarations_are_named(tmp_path: Path, head: str, line: int, problem: str) -> None:

@@ -38,9 +38,21 @@ def made(folder: Path, name: str, text: str, **options: object) -> Dataset:
 
 
 def test_dense_rows_of_the_same_cells_are_the_same(tmp_path: Path) -> None:
-    for options in ({}, {"encode": ("name=hash:features=8", "color=one-hot:values=1")}, {"label": "day", "drop": ("name",)}):
-        sparse = read(tmp_path, HEAD + (SPARSE if "label" not in options else SPARSE.replace("3 ?", "3 1")), **options)
-        dense = read(tmp_path, HEAD + (DENSE if "label" not in options else DENSE.replace("?,no", "1,no")), **options)
+    for options in (
+        {},
+        {"encode": ("name=hash:features=8", "color=one-hot:values=1")},
+        {"label": "day", "drop": ("name",)},
+    ):
+        sparse = read(
+            tmp_path,
+            HEAD + (SPARSE if "label" not in options else SPARSE.replace("3 ?", "3 1")),
+            **options,
+        )
+        dense = read(
+            tmp_path,
+            HEAD + (DENSE if "label" not in options else DENSE.replace("?,no", "1,no")),
+            **options,
+        )
         assert sparse.feature_names == dense.feature_names
         assert isinstance(sparse.X, CSR)
         assert repr(sparse.X) == repr(dense.X)

@@ -6,7 +6,23 @@ from dataclasses import dataclass, field
 from random import Random
 
 LETTERS = "abcXYZ0189 ,'\"%\\{}?\t\n\r\b\fé中😀\x01\x7f-._"
-WORDS = ("NA", "none", "null", "?", "", " a", "a ", "x", "nan", "1", "0", "01", "-1.5", "it's", '"a"')
+WORDS = (
+    "NA",
+    "none",
+    "null",
+    "?",
+    "",
+    " a",
+    "a ",
+    "x",
+    "nan",
+    "1",
+    "0",
+    "01",
+    "-1.5",
+    "it's",
+    '"a"',
+)
 CONTROLS = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f"}
 
 
@@ -75,7 +91,11 @@ class _Maker:
                 words = [word.lstrip() for word in words]
             return Column(name, kind, [*dict.fromkeys(words)])
         if kind == "digits":
-            return Column(name, "nominal", random.choice([["0", "1"], ["1", "2", "3"], ["-1", "1"], ["2.5", "1e3"]]))
+            return Column(
+                name,
+                "nominal",
+                random.choice([["0", "1"], ["1", "2", "3"], ["-1", "1"], ["2.5", "1e3"]]),
+            )
         return Column(name, kind)
 
     def _row(self, columns: list[Column]) -> list[float | str | None]:
@@ -87,13 +107,15 @@ class _Maker:
         if not is_label and self._maybe(0.1):
             return None
         if column.kind == "numeric":
-            number = random.choice([0.0, 1.0, -2.5, random.gauss(0, 1), float(random.randint(-(10**20), 10**20))])
-            return number
+            return random.choice([0.0, 1.0, -2.5, random.gauss(0, 1), float(random.randint(-(10**20), 10**20))])
         return random.choice(column.values) if column.values else self._word()
 
     def _head(self, columns: list[Column]) -> list[str]:
         random = self._random
-        lines = [*self._noise(), f"{self._keyword('@relation')} {random.choice(['r', chr(39) + 'a b' + chr(39)])}"]
+        lines = [
+            *self._noise(),
+            f"{self._keyword('@relation')} {random.choice(['r', chr(39) + 'a b' + chr(39)])}",
+        ]
         for column in columns:
             lines += self._noise()
             lines.append(self._declared(column))
