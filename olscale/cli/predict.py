@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from olscale.cli.cell_options import cell_options
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
@@ -27,6 +28,7 @@ from olscale.cli.say import say
 @click.option("--decimal", metavar="MARK", type=click.Choice([".", ","]), help="Mark within numbers in CSV and TSV.")
 @click.option("--header/--no-header", default=None, help="Whether the first row of CSV and TSV names the columns.")
 @click.option("--delimiter", metavar="CHAR", callback=delimiter_option, help="What is between cells in CSV and TSV.")
+@cell_options
 @click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
 @click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
 def predict(
@@ -42,6 +44,9 @@ def predict(
     decimal: str | None,
     header: bool | None,
     delimiter: str | None,
+    quoting: str | None,
+    escape: str | None,
+    missing: tuple[str, ...],
     index_base: str | None,
     learner: str | None,
 ) -> None:
@@ -67,6 +72,9 @@ def predict(
         zero_based=zero_based,
         header=header,
         delimiter=delimiter,
+        quoting=quoting,
+        escape=escape,
+        missing=missing,
     )
     rows = ModelSource(loaded.about.columns, source, split, format, options)
     done = run(loaded, rows, out, scores, labels)

@@ -52,6 +52,9 @@ class ColumnsEntry(_Entry):
         The column of tables that was the target, which is no feature; its position where columns have no names.
     targets : tuple of str
         Names of the targets, where a row has several; of tables their columns.
+    quoting, escape : str, optional
+    missing : tuple of str
+        How the cells of CSV and TSV are written, where that was said.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -61,6 +64,9 @@ class ColumnsEntry(_Entry):
     coded: dict[str, str] = Field(default_factory=dict, exclude_if=lambda coded: not coded)
     label: str | int | None = None
     targets: tuple[str, ...] = Field(default=(), exclude_if=lambda targets: not targets)
+    quoting: Literal["none"] | None = Field(default=None, exclude_if=lambda quoting: not quoting)
+    escape: Literal["backslash"] | None = Field(default=None, exclude_if=lambda escape: not escape)
+    missing: tuple[str, ...] = Field(default=(), exclude_if=lambda missing: not missing)
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
@@ -83,6 +89,9 @@ class ColumnsEntry(_Entry):
             coded=coded or {},
             label=manifest.label_column,
             targets=manifest.targets or (),
+            quoting=table.quoting if table else None,
+            escape=table.escape if table else None,
+            missing=(table.missing or ()) if table else (),
         )
 
     def values(self, column: str) -> list[str]:

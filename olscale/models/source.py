@@ -117,6 +117,8 @@ class ModelSource:
             )
             options = replace(options, table=table, encode=encode)
         format = find_format(path, self._format)
+        if format.name in ("csv", "tsv"):
+            options = self._written_alike(options)
         check_form(path, format.name, options)
         if format.name in TABLE_FORMATS:
             self._check_codings(model.coded)
@@ -134,6 +136,16 @@ class ModelSource:
             if fault.got not in model.coded:
                 raise
             raise _lack(path, [fault.got]) from None
+
+    def _written_alike(self, options: ReadOptions) -> ReadOptions:
+        """Return `options` with cells that are written as those that the model learned from, where they do not say it."""
+        model = self._columns
+        return replace(
+            options,
+            quoting=options.quoting or model.quoting,
+            escape=options.escape or model.escape,
+            missing=options.missing or model.missing,
+        )
 
     def _check_codings(self, found: Mapping[str, str]) -> None:
         """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.delimiter import check_delimiter
 from olscale.data.formats.table_columns import TableColumns, TableRows, Target
 from olscale.errors import FormatError, ParameterError
@@ -99,7 +100,8 @@ class ReadOptions:
     drop : tuple of str
         Columns of a table to leave out: names, or positions, or several of them with commas between.
     encode : tuple of str
-        Text columns of a table in a fixed number of features, as `olscale.data.formats.coding.parse_codings` takes them.
+        Columns of a table that are read otherwise than by their type, most in a fixed number of features, as
+        `olscale.data.formats.coding.parse_codings` takes them.
     segments : str, optional
         Column of a table whose cells are wanted in `TableRows.segments`.
     decimal : {'.', ','}, optional
@@ -110,6 +112,12 @@ class ReadOptions:
         Whether a column of a table is the target; else all are features.
     delimiter : str, optional
         Character between the cells of a table in CSV and TSV; a space means any white space. Found out when left out.
+    quoting : {'none'}, optional
+        Of CSV and TSV: quotes are characters as any other. When left out a cell may stand between double quotes.
+    escape : {'backslash'}, optional
+        Of CSV and TSV: a backslash takes the meaning of the next character, see `olscale.data.formats.cell_form`.
+    missing : tuple of str
+        Of CSV and TSV: words that mean "no value", beside those that do so in all tables.
     """
 
     chunk_rows: int = 8192
@@ -124,6 +132,9 @@ class ReadOptions:
     table: TableColumns | None = None
     labelled: bool = True
     delimiter: str | None = None
+    quoting: str | None = None
+    escape: str | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -132,6 +143,9 @@ class ReadOptions:
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
+        check_quoting(self.quoting, self.escape)
+        if self.escape is not None and self.delimiter == "\\":
+            raise ParameterError("delimiter is a backslash, which escape gives another meaning; leave one of them out")
 
 
 class Format(Protocol):

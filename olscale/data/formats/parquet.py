@@ -1,8 +1,9 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns become sparse one-hot columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or
-no value at all. The target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
-out, unless it is named as the label: it stands behind all columns, where the label is looked for.
+Text columns, and dictionaries of whatever type, such as a categorical of pandas, become sparse one-hot columns after the
+numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or no value at all. A label that is a dictionary of
+numbers is these numbers. The target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows
+is left out, unless it is named as the label: it stands behind all columns, where the label is looked for.
 """
 
 import json
@@ -24,6 +25,9 @@ from olscale.data.formats.table_columns import (
 )
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.errors import FormatError
+
+_SAME_WHOLE = 2.0**53
+"""From here on float64 has not every whole number."""
 
 
 class ParquetFormat:
@@ -71,10 +75,14 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     if index := _index_of(schema, names) - _labels_named(source, names, options, dropped):
         dropped |= index
     read = [position not in dropped or position == segments for position in range(len(names))]
-    text = tuple(is_read and _is_text(source, field) for is_read, field in zip(read, schema, strict=True))
     labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+    text = tuple(
+        is_read and _is_text(source, field, position in labels)
+        for position, (is_read, field) in enumerate(zip(read, schema, strict=True))
+    )
     columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
+    text = columns.text  # as the codings say
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [
@@ -101,14 +109,15 @@ def _labels_named(source: str, names: list[str], options: ReadOptions, dropped: 
     return frozenset(label_positions(source, names, options.label, dropped)) if named else frozenset()
 
 
-def _is_text(source: str, field: Any) -> bool:
+def _is_text(source: str, field: Any, is_label: bool) -> bool:
     from pyarrow import types
 
-    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+    declared = types.is_dictionary(field.type)
+    kind = field.type.value_type if declared else field.type
+    if _holds_words(kind):
         return True
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return False
+        return declared and not is_label
     raise FormatError(
         source,
         f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop, or write it as one of "
@@ -116,15 +125,32 @@ def _is_text(source: str, field: Any) -> bool:
     )
 
 
+def _holds_words(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
 def _cells(column: Any, is_text: bool) -> Any:
     import pyarrow
 
-    if is_text:
-        return column.to_pylist()
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if is_text and not _holds_words(column.type):
+        return [_word(cell) for cell in column.to_pylist()]
+    if is_text or _holds_words(column.type):
+        return column.to_pylist()
     if pyarrow.types.is_boolean(column.type):
         column = column.cast("uint8")
     # Whole numbers beyond 2^53, as identifiers have, are rounded as they are in text.
     floats = column.cast(pyarrow.float64(), safe=not pyarrow.types.is_integer(column.type))
     return np.asarray(floats.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _word(value: Any) -> str | None:
+    """Return a value of a column of numbers as the name of a category, a whole one as such: 7.0 is 7."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < _SAME_WHOLE:
+        return str(int(value))
+    return str(value)

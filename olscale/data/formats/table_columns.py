@@ -45,7 +45,7 @@ class TableColumns:
     rounded : set of int
         Numeric features of whole numbers of which some are so large that float64 may have rounded them.
     coded : dict of str to str
-        Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
+        Features that are read otherwise than by the type of their column -> their codings, as ``--encode`` takes them.
     kept : dict of str to list of str
         Those of them that have a feature for each of the first values -> these values.
     more : tuple of int
@@ -54,6 +54,13 @@ class TableColumns:
         Features whose name another column may also make -> their columns, in all sources so far.
     decimal : str
         The mark between whole part and fraction of a number.
+    delimiter : str, optional
+        What is between cells of CSV and TSV; None of other formats.
+    header : bool, optional
+        Whether the first row of CSV and TSV names the columns; None of other formats.
+    quoting, escape : str, optional
+    missing : tuple of str
+        How cells are written, as `olscale.data.formats.base.ReadOptions` says it.
     """
 
     names: tuple[str, ...]
@@ -69,6 +76,11 @@ class TableColumns:
     more: tuple[int, ...] = ()
     owners: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
+    delimiter: str | None = None
+    header: bool | None = None
+    quoting: str | None = None
+    escape: str | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def labels(self) -> tuple[int, ...]:

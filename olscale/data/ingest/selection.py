@@ -20,12 +20,13 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter or decimal mark for a source whose format has none to choose.
+    """Refuse what says how CSV and TSV are written for a source of another format.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its numbers are to be read.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells, its numbers or its missing
+        values are to be read.
     """
     if format in ("csv", "tsv"):
         return
@@ -39,6 +40,13 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
         )
     if options.decimal is not None:
         raise FormatError(source, f"is {format} and has no decimal mark to choose; leave --decimal out")
+    for option, value in (
+        ("--quoting", options.quoting),
+        ("--escape", options.escape),
+        ("--missing", options.missing),
+    ):
+        if value:
+            raise FormatError(source, f"is {format}, and {option} is for CSV and TSV; leave it out")
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:

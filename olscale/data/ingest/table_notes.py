@@ -116,6 +116,11 @@ class TableNotes:
             coded=table.coded or None,
             decimal="," if table.decimal == "," else None,
             rounded=tuple(name for name in names if name in large) or None,
+            delimiter=table.delimiter,
+            header=table.header,
+            quoting=table.quoting,
+            escape=table.escape,
+            missing=table.missing or None,
         )
 
 
