@@ -200,9 +200,9 @@ def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.Captu
     form = ["--quoting", "none", "--escape", "backslash", "--missing", r"-,\N", "--missing", "#N/A", "--decimal", ","]
     lines = ingested(capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0")
     assert lines[1] == (
-        r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, label column 0, "
-        "the first (2 classes), 1 number, 1 category, 1 encoded column; override with --delimiter, --header, --label, "
-        "--target, --encode, --drop"
+        r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, "
+        "label column 0, the first (2 classes), 1 number, 1 category, 1 encoded column; override with --delimiter, "
+        "--header, --label, --target, --encode, --drop"
     )
     table = open_dataset("D").manifest.table
     assert (table.quoting, table.escape, table.missing) == ("none", "backslash", ("-", r"\N", "#N/A"))

@@ -6,8 +6,9 @@ numbers is these numbers. The target is the last column or `ReadOptions.label`. 
 is left out, unless it is named as the label: it stands behind all columns, where the label is looked for.
 """
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from olscale.data.formats.table_columns import (
     columns_named,
     label_positions,
     segment_position,
+    text_columns,
     unique_names,
 )
 from olscale.data.formats.table_encoder import TableEncoder
@@ -76,10 +78,12 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         dropped |= index
     read = [position not in dropped or position == segments for position in range(len(names))]
     labels = label_positions(source, names, options.label, dropped) if options.labelled else (UNLABELLED,)
+    categories = _categories(table.metadata.metadata or {})
     text = tuple(
-        is_read and _is_text(source, field, position in labels)
+        is_read and _is_text(source, field, field.name in categories and position not in labels)
         for position, (is_read, field) in enumerate(zip(read, schema, strict=True))
     )
+    text = text_columns(names, text, labels, options.table)
     columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     text = columns.text  # as the codings say
@@ -109,15 +113,33 @@ def _labels_named(source: str, names: list[str], options: ReadOptions, dropped: 
     return frozenset(label_positions(source, names, options.label, dropped)) if named else frozenset()
 
 
-def _is_text(source: str, field: Any, is_label: bool) -> bool:
+def _categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
+    """Return the columns that Arrow or pandas declared as categories: of numbers Parquet itself does not keep that."""
+    import pyarrow
+
+    names: set[str] = set()
+    try:
+        arrow = pyarrow.BufferReader(base64.b64decode(metadata[b"ARROW:schema"]))
+        schema = pyarrow.ipc.read_schema(arrow)
+        names.update(field.name for field in schema if pyarrow.types.is_dictionary(field.type))
+    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # of another writer
+        pass
+    try:
+        columns = json.loads(metadata[b"pandas"])["columns"]
+        names.update(str(each["field_name"]) for each in columns if each["pandas_type"] == "categorical")
+    except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
+        pass
+    return frozenset(names)
+
+
+def _is_text(source: str, field: Any, is_category: bool) -> bool:
     from pyarrow import types
 
-    declared = types.is_dictionary(field.type)
-    kind = field.type.value_type if declared else field.type
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
     if _holds_words(kind):
         return True
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
-        return declared and not is_label
+        return is_category
     raise FormatError(
         source,
         f"column {field.name!r} is {field.type}, expected numbers or text; leave it out with --drop, or write it as one of "

@@ -258,8 +258,10 @@ class TableEncoder:
             else:
                 what = "label" if position in self.columns.labels else "column"
                 name = self._names[position]
-                why = f"as --encode {name}=number says" if position in self._as_numbers else "as in the first rows"
-                problem = f"{what} {name!r} is {cell[:40]!r}, expected a number {why}"
+                why = " as in the first rows"
+                if position in self._as_numbers:
+                    why = f", as --encode {name}=number says"
+                problem = f"{what} {name!r} is {cell[:40]!r}, expected a number{why}"
                 cure = None if mark == "." else point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
                 raise FormatError(self._source, problem, lines[i])
