@@ -111,8 +111,9 @@ class CellForm:
             lines = _protected_lines(iter(lines))
         if delimiter == WHITESPACE:
             return (line.split(maxsplit=MAX_CELLS) for line in lines)
-        quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
-        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, quoting=quoting, strict=strict)
+        if self.quote is None:
+            return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
+        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=strict)
 
     def plain(self, cells: list[str]) -> list[str]:
         """Return cells of `split` as they are meant."""

@@ -50,7 +50,7 @@ from olscale.data.formats.coding import coded_as_text, parse_codings
 from olscale.data.formats.delimiter import delimiter_notes, delimiter_of, excel_delimiter, text_lines
 from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
-from olscale.data.formats.quotes import CURE, QuoteWatch
+from olscale.data.formats.quotes import CURE, QuoteWatch, single_quote_notes
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -197,6 +197,7 @@ def _batches(
     columns, empty, first = _columns(
         text, names if header else [], body, options, beside=beside, commas=delimiter != ","
     )
+    notes += single_quote_notes(source, columns.names, [row for _, row in body])
     columns.delimiter = delimiter
     columns.header = header
     columns.quoting = options.quoting

@@ -9,6 +9,7 @@ is left out, unless it is named as the label: it stands behind all columns, wher
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,13 +88,16 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     columns = TableColumns(tuple(names), labels[0], text, dropped, segments, more=labels[1:])
     encoder = TableEncoder(source, columns, codings=parse_codings(options.encode), before=options.table)
     text = columns.text  # as the codings say
+    # Of declared categories each is a class, however many there are.
+    declared = options.labelled and all(schema[label].name in categories for label in labels)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [
             _cells(column, is_text) if is_read else ()
             for column, is_text, is_read in zip(part.columns, text, read, strict=True)
         ]
-        yield encoder.encode(cells, range(row, row + part.num_rows))
+        batch = encoder.encode(cells, range(row, row + part.num_rows))
+        yield replace(batch, regression=False) if declared else batch
         row += part.num_rows
     if row == 1:
         raise FormatError(source, f"no rows, though its footer promises {table.metadata.num_rows}")

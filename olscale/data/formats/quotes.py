@@ -4,8 +4,24 @@ import re
 from collections.abc import Sequence
 
 CURE = "--quoting none if quotes are part of the text"
+_SINGLE = re.compile(r"\s*'.*'\s*", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = "\t"
+
+
+def single_quote_notes(source: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return what is to be said of the first column whose cells all stand between single quotes, if there is one.
+
+    Examples
+    --------
+    >>> single_quote_notes("t.csv", ["x", "y"], [["1", "'a'"], ["2", "'b'"]])
+    ("t.csv: the cells of column 'y' stand between single quotes, which are part of them; write double ones if not",)
+    """
+    for name, cells in zip(names, zip(*rows, strict=True), strict=True):
+        if all(map(_SINGLE.fullmatch, cells)):
+            told = f"the cells of column {name!r} stand between single quotes, which are part of them"
+            return (f"{source}: {told}; write double ones if not",)
+    return ()
 
 
 class QuoteWatch:

@@ -150,7 +150,9 @@ class TableEncoder:
             if position in labels:
                 self._check_label(position, np.isnan(cells.others[j, span]).tolist(), lines)
         for j, position in enumerate(self.places.text):
-            words = self.words(position, columns[position])
+            column = columns[position]
+            assert not isinstance(column, np.ndarray)
+            words = self.words(position, column)
             if position in labels:
                 self._check_label(position, [word is None for word in words], lines)
             cells.ids[j, span] = self.values[j].ids(words)

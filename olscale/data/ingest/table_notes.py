@@ -118,8 +118,8 @@ class TableNotes:
             rounded=tuple(name for name in names if name in large) or None,
             delimiter=table.delimiter,
             header=table.header,
-            quoting=table.quoting,
-            escape=table.escape,
+            quoting="none" if table.quoting else None,
+            escape="backslash" if table.escape else None,
             missing=table.missing or None,
         )
 

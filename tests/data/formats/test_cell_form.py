@@ -200,6 +200,15 @@ def test_a_tab_in_quotes_is_noted_and_a_comma_is_not(tmp_path: Path, lines_befor
     assert notes_of(path, label=0, delimiter=",") == []
 
 
+def test_single_quotes_around_all_cells_of_a_column_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("x,color,y\n1,'red',0\n2,'dark blue',1\n")
+    (note,) = notes_of(path)
+    assert "the cells of column 'color' stand between single quotes, which are part of them" in note
+    path.write_text("x,color,y\n1,'red',0\n2,it's,1\n")
+    assert notes_of(path) == []
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
