@@ -163,7 +163,9 @@ class ModelSource:
         model = self._columns
         given = replace(self._options, constants=source.constants)
         format = find_format(path, self._format)
-        check_form(path, format.name, self._options)
+        if format.name in ("csv", "tsv"):
+            given = self._written_alike(given)
+        check_form(path, format.name, given)
         try:
             if format.name in TABLE_FORMATS:
                 self._check_codings(model.coded)
@@ -251,6 +253,16 @@ class ModelSource:
                 f"counts from {learned}; if both are right give --index-base {base}, else ingest it anew with --index-base "
                 f"{learned}"
             )
+
+    def _written_alike(self, options: ReadOptions) -> ReadOptions:
+        """Return `options` with cells that are written as those that the model learned from, where they do not say it."""
+        model = self._columns
+        return replace(
+            options,
+            quoting=options.quoting or model.quoting,
+            escape=options.escape or model.escape,
+            missing=options.missing or model.missing,
+        )
 
     def _check_codings(self, found: Mapping[str, str]) -> None:
         """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""

@@ -14,14 +14,17 @@ from tests.fuzz.target import Broken, Target
 from tests.fuzz.texts import ARFF, ARFF_WORDS, TABLE, TABLE_WORDS, one
 
 FORMS = (
-    (",", '"', ".", False),
-    (";", "'", ",", False),
-    (" ", None, ".", False),
-    ("\t", '"', ".", True),
-    (",", "'", ".", True),
+    (",", '"', ".", False, False),
+    (";", "'", ",", False, False),
+    (" ", None, ".", False, False),
+    ("\t", '"', ".", True, False),
+    (",", "'", ".", True, False),
+    (",", '"', ".", False, True),
+    ("\t", None, ".", False, True),
 )
 KINDS = (loop.NUMBER, loop.TEXT, loop.NUMBER, loop.SKIP, loop.TARGET, loop.EMPTY)
 MOST_COLUMNS = 20
+QUOTED = np.zeros(3, dtype=np.int64)
 NUMBERS = b"0.5,-12.25,7\n1,12345678.123456789012345,1e5\n" * 3 + b"90071992.54740993,-0,123456789012345678901\n"
 
 
@@ -45,9 +48,9 @@ def read_cells(folder: Path) -> None:
             raise Broken("numbers differ from those of float")
 
 
-def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:
+def _read(text: bytes, form: tuple[str, str | None, str, bool, bool]) -> None:
     """Read the rows of a text with each kind of column, but those that the loop leaves to the slow way."""
-    delimiter, quote, mark, arff = form
+    delimiter, quote, mark, arff, escaped = form
     columns = min(text[: text.index(b"\n")].count(delimiter.encode()) + 1, MOST_COLUMNS)
     kinds = np.resize(np.array(KINDS, dtype=np.int8), columns)
     slots = np.arange(columns, dtype=np.int32)
@@ -58,11 +61,12 @@ def _read(text: bytes, form: tuple[str, str | None, str, bool]) -> None:
         marked(columns, np.int32, (ROWS, 2)),
         marked(loop.MOST_HARD + columns, np.int64, (4,)),
     ]
-    given = ord(delimiter), -1 if quote is None else ord(quote), ord(mark), arff, kinds, slots
+    words = np.frombuffer(rb"\N-#N/A", dtype=np.uint8), np.array([2, 3, 7])
+    given = ord(delimiter), -1 if quote is None else ord(quote), ord(mark), arff, escaped, *words, kinds, slots
     buffer, pos, size = guarded_text(text), 0, len(text)
     while pos < size:
         before = pos
-        pos, lines, rows, hards, odd = loop.parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays)
+        pos, lines, rows, hards, odd = loop.parse_rows(buffer, pos, size, 0, ROWS, *given, *arrays, QUOTED)
         check_marks(arrays)
         if not before <= pos <= size or text[pos - 1 : pos] not in (b"", b"\n") or (pos == before and not odd):
             raise Broken(f"it went from {before} to {pos} of {size}")

@@ -177,3 +177,45 @@ def test_an_unclear_first_row_is_kept_as_a_note(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     with pytest.raises(FormatError, match="has no delimiter to choose"):
         rows(PLACED, tmp_path / "rows.svm", delimiter=";")
+
+
+def test_cells_are_written_as_the_model_learned_them(tmp_path: Path) -> None:
+    """Where the user says nothing; what is said comes first, and files of other formats are read all the same."""
+    lines = ['ham\t"open\t-\t1', "spam\ta\\\tb\t2\t0"]
+    (tmp_path / "t.tsv").write_text("\n".join(["kind\tword\ta\tlabel", *lines]) + "\n")
+    form = {"quoting": "none", "escape": "backslash", "missing": "-"}
+    dataset = ingest(tmp_path / "t.tsv", tmp_path / "data", **form)
+    model = ColumnsEntry.of(dataset.manifest)
+    assert (model.quoting, model.escape, model.missing) == ("none", "backslash", ("-",))
+    assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
+    new = tmp_path / "new.tsv"
+    new.write_text("kind\tword\ta\n" + "\n".join(line[: line.rindex("\t")] for line in lines) + "\n")
+    np.testing.assert_array_equal(rows(model, new)[0], rows_of(dataset))
+    new.write_text(new.read_text().replace("-", "x"))
+    np.testing.assert_array_equal(rows(model, new, missing=("x",))[0], rows_of(dataset))
+    with pytest.raises(FormatError, match="column 'a' is 'x', expected a number"):
+        rows(model, new)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {"kind": ["ham", "spam"], "word": ['"open', "a\tb"], "a": [None, 2.0]}
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    np.testing.assert_array_equal(rows(model, tmp_path / "rows.parquet")[0], rows_of(dataset))
+
+
+def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    days = pa.array([3, 1, 3])
+    for name, column in (("t", days.dictionary_encode()), ("plain", days), ("text", days.cast("string"))):
+        table = pa.table({"day": column, "x": [1, 2, 3], "label": ["a", "b", "a"]})
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    (tmp_path / "t.csv").write_text("day,x\n3,1\n1,2\n3,3\n")
+    dataset = ingest(tmp_path / "t.parquet", tmp_path / "data", encode="day=number")
+    model = ColumnsEntry.of(dataset.manifest)
+    for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv", "data"):
+        assert rows(model, tmp_path / name)[0] == [[3.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
+    categories = ColumnsEntry.of(ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest)
+    for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv"):
+        assert rows(categories, tmp_path / name)[0] == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]]

@@ -31,7 +31,35 @@ _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in 
 
 
 @compiled
-def _is_missing(buffer: NDArray[np.uint8], pos: int, end: int) -> bool:
+def _is_among(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    end: int,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+) -> bool:
+    """Return whether the text from `pos` to `end` is one of the words that end at `ends` in `words`."""
+    begin = 0
+    for word_end in ends:
+        same = word_end - begin == end - pos
+        for i in range(end - pos if same else 0):
+            same &= byte_at(buffer, pos + i) == words[begin + i]
+        if same:
+            return True
+        begin = word_end
+    return False
+
+
+@compiled
+def _is_missing(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    end: int,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+) -> bool:
+    if _is_among(buffer, pos, end, words, ends):
+        return True
     if end - pos > 4:
         return False
     word = 0
@@ -65,7 +93,9 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 
 @compiled
-def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff: bool) -> tuple[int, int]:
+def _quoted_end(
+    buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff: bool, escaped: bool
+) -> tuple[int, int]:
     """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
     lines = 0
     pos += 1
@@ -77,6 +107,10 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff
             pos += 1
         elif byte == _RETURN or (arff and (byte == _NEWLINE or byte == _BACKSLASH)):
             return 0, lines
+        elif escaped and byte == _BACKSLASH:
+            pos += 1
+            if _ends_line(byte_at(buffer, pos)):
+                return 0, lines
         elif byte == _NEWLINE:
             lines += 1
         pos += 1
@@ -84,9 +118,22 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, arff
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) -> int:
+def _ends_line(byte: int) -> bool:
+    return byte == _NEWLINE or byte == _RETURN
+
+
+@compiled
+def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
+    for at in range(pos, end):
+        if byte_at(buffer, at) == sought:
+            return True
+    return False
+
+
+@compiled
+def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool, escaped: bool) -> int:
     """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
-    while delimiter != _SPACE and not arff:
+    while delimiter != _SPACE and not arff and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
         if ends:
             return pos + int(np.int64(trailing_zeros(ends)))
@@ -97,6 +144,10 @@ def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) 
             return pos
         if arff and byte == _BACKSLASH:
             return -1
+        if escaped and byte == _BACKSLASH:
+            pos += 1
+            if delimiter == _SPACE or _ends_line(byte_at(buffer, pos)):
+                return -1
         if delimiter == _SPACE:
             if byte == _TAB:
                 return pos
@@ -107,7 +158,15 @@ def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, arff: bool) 
 
 @compiled
 def _number(
-    buffer: NDArray[np.uint8], first: int, last: int, delimiter: int, mark: int, arff: bool
+    buffer: NDArray[np.uint8],
+    first: int,
+    last: int,
+    delimiter: int,
+    mark: int,
+    arff: bool,
+    escaped: bool,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
 ) -> tuple[float, int, int, bool]:
     """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
 
@@ -124,11 +183,12 @@ def _number(
     if whole and state != NOT_A_NUMBER and not (value != value and byte_at(buffer, first) == _MINUS):
         return value, pos, end, state == HARD
     if last < 0:
-        last = _plain_end(buffer, first, delimiter, arff)
+        last = _plain_end(buffer, first, delimiter, arff, escaped)
     pos = last
     while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
         last -= 1
-    return np.nan, pos if last >= 0 and _is_missing(buffer, first, last) else -1, last, False
+    missing = last >= 0 and _is_missing(buffer, first, last, words, ends)
+    return np.nan, pos if missing else -1, last, False
 
 
 @compiled
@@ -167,12 +227,16 @@ def parse_rows(
     quote: int,
     mark: int,
     arff: bool,
+    escaped: bool,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
     kinds: NDArray[np.int8],
     slots: NDArray[np.int32],
     numbers: NDArray[np.float64],
     others: NDArray[np.float64],
     cells: NDArray[np.int32],
     hard: NDArray[np.int64],
+    quoted: NDArray[np.int64],
 ) -> tuple[int, int, int, int, bool]:
     """Parse rows from `pos` until `stop`, until `row` is `rows`, or until one that is no plain matter.
 
@@ -188,6 +252,10 @@ def parse_rows(
         Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
     arff : bool
         Whether the rows are those of ARFF.
+    escaped : bool
+        Whether a backslash takes the meaning of the next character, which may be kept as it is written.
+    words, ends : ndarray
+        Bytes of more words that mean "no value", one behind the other, and where each of them ends.
     kinds, slots : ndarray of shape (columns,)
         What becomes of each column, and in which place.
     numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
@@ -196,6 +264,9 @@ def parse_rows(
         Receives first byte and end of each text cell, its quotes included.
     hard : ndarray of shape (MOST_HARD + columns, 4)
         Receives (place, row, first byte, end) of numbers left to ``float``.
+    quoted : ndarray of shape (3,)
+        Zeros; receives first and last line of the first cell in quotes that spans lines, counted from 1 at `pos`, and,
+        where tabs are between cells, the line of the first that holds one.
 
     Returns
     -------
@@ -228,13 +299,20 @@ def parse_rows(
                 start = _after_blanks(buffer, pos, _TAB) if arff else pos  # ARFF's quotes may follow spaces, not tabs
                 end, last = -1, -1
                 if byte_at(buffer, start) == quote:
-                    end, passed = _quoted_end(buffer, start, stop, quote, arff)
+                    end, passed = _quoted_end(buffer, start, stop, quote, arff, escaped)
                     if not end:
                         return begin, lines, row, hards, True
+                    if passed and not quoted[0]:
+                        quoted[0] = lines + new_lines + 1
+                        quoted[1] = quoted[0] + passed
+                    elif delimiter == _TAB and not quoted[2] and not passed and _holds(buffer, start, end, _TAB):
+                        quoted[2] = lines + new_lines + 1
                     new_lines += passed
                     first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
                 if is_number:
-                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark, arff)
+                    value, after, last, hard_one = _number(
+                        buffer, first, last, delimiter, mark, arff, escaped, words, ends
+                    )
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
@@ -242,7 +320,7 @@ def parse_rows(
                         hard[new_hards, 2], hard[new_hards, 3] = first, last
                         new_hards += 1
                 else:
-                    after = _plain_end(buffer, start, delimiter, arff) if end < 0 else end
+                    after = _plain_end(buffer, start, delimiter, arff, escaped) if end < 0 else end
                     if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
                         return begin, lines, row, hards, True
                     if kind == TEXT:

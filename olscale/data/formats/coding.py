@@ -2,16 +2,18 @@
 
 ``hash``: the whole cell is hashed, as scikit-learn's ``FeatureHasher`` hashes a string. ``text``: its words are, as by
 scikit-learn's ``HashingVectorizer`` without norm. ``date``: its parts are numbers. ``one-hot``: the first values that are
-met are features, and one more stands for all others. Memory does not grow with the values.
+met are features, and one more stands for all others. Memory does not grow with the values. ``number``: the words are
+numbers, and the column is one of numbers.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -145,6 +147,19 @@ class FirstValues:
         return f"{self.name}:values={self.values}"
 
 
+@dataclass(frozen=True, slots=True)
+class AsNumber:
+    """No features of their own: the words of the column are numbers, which it has in place of a category's features."""
+
+    name: ClassVar[str] = "number"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+AnyCoding: TypeAlias = Coding | FirstValues | AsNumber
+
+
 def _parts(cell: str) -> tuple[float, ...]:
     try:
         time = datetime.fromisoformat(cell)
@@ -154,11 +169,25 @@ def _parts(cell: str) -> tuple[float, ...]:
     return time.year, time.month, time.day, time.weekday(), time.hour, time.minute, seconds
 
 
-CODINGS: dict[str, type[Coding | FirstValues]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues)}
+CODINGS: dict[str, type[AnyCoding]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)}
 """Codings by name."""
 
 
-def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
+def coded_as_text(names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]) -> tuple[bool, ...]:
+    """Return which columns are read as text, where `text` says what they hold: a coding decides for its column.
+
+    Examples
+    --------
+    >>> coded_as_text(["id", "day", "x"], [False, True, False], parse_codings(["id=hash", "day=number"]))
+    (True, False, False)
+    """
+    return tuple(
+        not isinstance(codings[name], AsNumber) if name in codings else is_text
+        for name, is_text in zip(names, text, strict=True)
+    )
+
+
+def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:
     """Return the coding of each column that one of `texts`, ``COLUMN=NAME`` or ``COLUMN=NAME:...``, names.
 
     Raises
@@ -172,7 +201,7 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
     >>> {column: str(coding) for column, coding in codings.items()}
     {'shop': 'hash:features=1024', 'placed': 'date'}
     """
-    found: dict[str, Coding | FirstValues] = {}
+    found: dict[str, AnyCoding] = {}
     for text in texts:
         match = _ENCODE.fullmatch(text)
         kind = CODINGS.get(match[2]) if match else None
@@ -180,12 +209,12 @@ def parse_codings(texts: Iterable[str]) -> dict[str, Coding | FirstValues]:
         if (
             match is None
             or kind is None
-            or (kind is Date and number is not None)
+            or (kind in (Date, AsNumber) and number is not None)
             or (kind is FirstValues and not number)
         ):
             raise ParameterError(
-                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date or "
-                "COLUMN=one-hot:values=N"
+                f"encode was {text!r}, expected COLUMN=hash, COLUMN=text (both may end in :features=N), COLUMN=date, "
+                "COLUMN=number or COLUMN=one-hot:values=N"
             )
         if match[1] in found:
             raise ParameterError(f"encode names the column {match[1]!r} twice; expected one coding for it")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from olscale.data.formats.base import Batch
 from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
+from olscale.data.formats.quotes import QuoteWatch
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import Column, TableEncoder
 from olscale.errors import FormatError
@@ -34,12 +35,19 @@ _LOOP = "olscale.data.formats._table_loop"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How cells are written: what is between and around them, the decimal point, and whether they are those of ARFF."""
+    """How cells are written: what is between and around them, the decimal point, and whether they are those of ARFF.
+
+    Of CSV further whether a backslash takes the meaning of the next character, and the words and numbers, beside those that
+    all tables have, that mean "no value".
+    """
 
     delimiter: str
     quote: str | None
     decimal: str
     arff: bool = False
+    escaped: bool = False
+    words: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
 
 
 def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
@@ -80,6 +88,8 @@ class TableParser:
         way raises again with the line.
     declared : mapping of int to collection of float
         Columns of numbers, by position, in which no others may stand.
+    watch : QuoteWatch, optional
+        Is told of cells in quotes that the loop reads.
     """
 
     def __init__(
@@ -90,8 +100,10 @@ class TableParser:
         dialect: Dialect,
         cell_of: Callable[[int, str], Cell],
         declared: Mapping[int, Collection[float]] = MappingProxyType({}),
+        watch: QuoteWatch | None = None,
     ) -> None:
         self._text, self._rows, self._encoder, self._cell_of = text, rows, encoder, cell_of
+        self._watch = watch
         self._dialect, self._declared = dialect, declared
         self._loop: _Loop | None = None
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
@@ -127,7 +139,7 @@ class TableParser:
             if same_mark or not pays(self._text):
                 self._put(cells, self._few_rows)
                 return
-            self._loop = _Loop(self._encoder, self._dialect, self._declared)
+            self._loop = _Loop(self._encoder, self._dialect, self._declared, self._watch)
         before = cells.rows
         if self._loop.parse(self._text, cells, self._cell_of):
             return
@@ -155,7 +167,13 @@ class TableParser:
 class _Loop:
     """The compiled loop, and what it must know of the columns."""
 
-    def __init__(self, encoder: TableEncoder, dialect: Dialect, declared: Mapping[int, Collection[float]]) -> None:
+    def __init__(
+        self,
+        encoder: TableEncoder,
+        dialect: Dialect,
+        declared: Mapping[int, Collection[float]],
+        watch: QuoteWatch | None = None,
+    ) -> None:
         from olscale.data.formats import _table_loop as loop
 
         self._loop, self._encoder = loop, encoder
@@ -171,9 +189,25 @@ class _Loop:
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
         quote = -1 if dialect.quote is None else ord(dialect.quote)
-        self._form = ord(dialect.delimiter), quote, ord(dialect.decimal), dialect.arff, kinds, slots
+        words, ends = _word_bytes(dialect)
+        self._form = (
+            ord(dialect.delimiter),
+            quote,
+            ord(dialect.decimal),
+            dialect.arff,
+            dialect.escaped,
+            words,
+            ends,
+            kinds,
+            slots,
+        )
+        self._absent = dialect.numbers
+        self._watch = watch
+        self._quoted = np.zeros(3, dtype=np.int64)
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
+        # A column that is coded as text holds no numbers to be checked.
+        declared = {position: numbers for position, numbers in declared.items() if not columns.text[position]}
         sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
         ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
         self._declared = slots[np.array([*declared], dtype=np.int64)], ends, np.concatenate([np.empty(0), *sets])
@@ -196,13 +230,17 @@ class _Loop:
             cells.others,
             spans,
             self._hard,
+            self._quoted,
         )
+        self._note_quotes(text.line)
         for slot, row, first, end in self._hard[:hards].tolist():
             number = float(text.buffer[first:end].replace(self._decimal, b"."))
             if slot < width:
                 cells.numbers[row, slot] = number
             else:
                 cells.others[slot - width, row] = number
+        if self._absent and not self._clear(cells, before, rows):
+            return False
         if len(self._declared[0]):
             from olscale.data.formats._declared_loop import all_declared
 
@@ -214,6 +252,27 @@ class _Loop:
                 return False
         text.pos, text.line, cells.rows = pos, text.line + lines, rows
         return not odd
+
+    def _note_quotes(self, line: int) -> None:
+        """Tell of the first cells in quotes that span lines or hold a tab; those before have `line` lines."""
+        if self._watch is not None:
+            first, last, tab = self._quoted.tolist()
+            if first:
+                self._watch.add_span(line + first, line + last)
+            if tab:
+                self._watch.add_tab(line + tab)
+        self._quoted[:] = 0
+
+    def _clear(self, cells: TableCells, before: int, rows: int) -> bool:
+        """Make NaN of numbers that mean "no value" in new rows; return whether no label is among them."""
+        absent = np.array(self._absent)
+        numbers = cells.numbers[before:rows]
+        numbers[np.isin(numbers, absent)] = np.nan
+        others = cells.others[:, before:rows]
+        others[np.isin(others, absent)] = np.nan
+        places = self._encoder.places.others
+        labels = [j for j, position in enumerate(places) if position in self._encoder.columns.labels]
+        return not np.isnan(others[labels]).any()
 
     def _put_text(
         self,
@@ -246,3 +305,14 @@ class _Loop:
         buffers = [None, pyarrow.py_buffer(offsets), pyarrow.py_buffer(data)]
         coded = pyarrow.Array.from_buffers(pyarrow.binary(), len(spans), buffers).dictionary_encode()
         return [cell.decode() for cell in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+
+
+def _word_bytes(dialect: Dialect) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the words that mean "no value" one behind the other, as they are written, and where each ends."""
+    # Quotes and backslashes are written otherwise than they are meant: left to the slow way.
+    odd = {dialect.quote, "\\"} if dialect.escaped else {dialect.quote}
+    words = [word.encode() for word in dialect.words if odd.isdisjoint(word)]
+    if dialect.escaped:
+        words.append(rb"\N")
+    ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+    return np.frombuffer(b"".join(words), dtype=np.uint8), ends
