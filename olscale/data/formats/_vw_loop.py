@@ -1,0 +1,457 @@
+"""The byte loop over Vowpal Wabbit text, and the table of the names of its features.
+
+Every buffer ends with a newline at ``stop - 1``, which stops whatever scans it; behind it there is
+room for `many_bytes.BYTES` more. A feature is known by its key: namespace, NUL, name, and for a
+value that is a word NUL and this. Keys stand one after the other in `arena`; a table of open
+addressing (`slots`) finds the number of a key by its hash.
+"""
+
+# Chains of comparisons compile to plain jumps; `in` would search a tuple.
+# ruff: noqa: SIM109
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.eight_bytes import byte_at
+from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
+
+OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN = range(8)
+FULL, HARD_NUMBERS = 20, 21
+"""No faults: the table of names is full; the row has numbers that are left to ``float``."""
+
+_NEWLINE, _SPACE, _TAB, _RETURN, _COLON, _BAR, _QUOTE = (ord(c) for c in "\n \t\r:|'")
+_ZERO, _NINE, _PLUS, _MINUS, _POINT = (ord(c) for c in "09+-.")
+_LOW = np.uint64(0xFFFFFFFF)
+_C1, _C2, _C3 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593), np.uint64(0xE6546B64)
+_F1, _F2 = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
+_U5, _U10, _U13, _U15, _U16, _U17, _U19 = (np.uint64(n) for n in (5, 10, 13, 15, 16, 17, 19))
+_FEW = 32
+"""Entries up to which a row is sorted by insertion."""
+
+
+@compiled
+def _is_end(byte: int) -> bool:
+    """Return whether a byte ends a name or a value."""
+    if byte > _SPACE:
+        return byte == _BAR
+    return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN
+
+
+@compiled
+def murmur(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+    """Return MurmurHash3 (x86, 32 bits) of some bytes."""
+    hashed = seed & _LOW
+    pos = start
+    while pos + 4 <= end:
+        word = np.uint64(0)
+        for i in range(4):
+            word |= np.uint64(text[pos + i]) << np.uint64(8 * i)
+        hashed ^= _scrambled(word)
+        hashed = ((hashed << _U13) | (hashed >> _U19)) & _LOW
+        hashed = (hashed * _U5 + _C3) & _LOW
+        pos += 4
+    if pos < end:
+        word = np.uint64(0)
+        for i in range(end - pos):
+            word |= np.uint64(text[pos + i]) << np.uint64(8 * i)
+        hashed ^= _scrambled(word)
+    hashed ^= np.uint64(end - start)
+    hashed ^= hashed >> _U16
+    hashed = (hashed * _F1) & _LOW
+    hashed ^= hashed >> _U13
+    hashed = (hashed * _F2) & _LOW
+    return hashed ^ (hashed >> _U16)
+
+
+@compiled
+def _scrambled(word: np.uint64) -> np.uint64:
+    word = (word * _C1) & _LOW
+    word = ((word << _U15) | (word >> _U17)) & _LOW
+    return (word * _C2) & _LOW
+
+
+@compiled
+def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+    """Return what Vowpal Wabbit makes of a name: a whole number is added, all else is hashed."""
+    number = np.uint64(0)
+    for pos in range(start, end):
+        digit = text[pos]
+        if digit < _ZERO or digit > _NINE:
+            return murmur(text, start, end, seed)
+        number = number * _U10 + np.uint64(digit - _ZERO)
+    return number + seed
+
+
+@compiled
+def _equal(
+    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+) -> bool:
+    for i in range(end - start):
+        if text[start + i] != arena[first + i]:
+            return False
+    return True
+
+
+@compiled
+def _copied(
+    text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
+) -> int:
+    for i in range(end - start):
+        arena[first + i] = text[start + i]
+    return first + end - start
+
+
+@compiled
+def place(slots: NDArray[np.int32], hashes: NDArray[np.uint32], count: int) -> None:
+    """Fill an empty table with the first `count` keys."""
+    mask = len(slots) - 1
+    for number in range(count):
+        slot = np.int64(hashes[number]) & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = number
+
+
+@compiled
+def _number_of(
+    key: NDArray[np.uint8],
+    size: int,
+    hashed: np.uint64,
+    slots: NDArray[np.int32],
+    hashes: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    arena: NDArray[np.uint8],
+    count: int,
+) -> int:
+    """Return the number of a key; `count` if it is new and now the last one, -1 without room."""
+    mask = len(slots) - 1
+    short = np.uint32(hashed)
+    slot = np.int64(short) & mask
+    while slots[slot] >= 0:
+        number = slots[slot]
+        first = starts[number]
+        if hashes[number] == short and starts[number + 1] - first == size:
+            if _equal(key, 0, size, arena, first):
+                return np.int64(number)
+        slot = (slot + 1) & mask
+    first = starts[count]
+    if count + 1 >= len(hashes) or 2 * count >= len(slots) or first + size > len(arena):
+        return -1
+    starts[count + 1] = _copied(key, 0, size, arena, first)
+    hashes[count] = short
+    slots[slot] = count
+    return count
+
+
+@compiled
+def _sort(
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    first: int,
+    stop: int,
+    spare_indices: NDArray[np.int32],
+    spare_data: NDArray[np.float64],
+) -> None:
+    """Sort the entries of a row by index; equal ones keep their order."""
+    for begin in range(first, stop, _FEW):
+        for i in range(begin + 1, min(begin + _FEW, stop)):
+            index, value = indices[i], data[i]
+            j = i
+            while j > begin and indices[j - 1] > index:
+                indices[j], data[j] = indices[j - 1], data[j - 1]
+                j -= 1
+            indices[j], data[j] = index, value
+    width = _FEW
+    while width < stop - first:
+        for begin in range(first, stop, 2 * width):
+            middle, end = min(begin + width, stop), min(begin + 2 * width, stop)
+            left, right = begin, middle
+            for i in range(end - begin):
+                if left < middle and (right >= end or indices[left] <= indices[right]):
+                    spare_indices[i], spare_data[i] = indices[left], data[left]
+                    left += 1
+                else:
+                    spare_indices[i], spare_data[i] = indices[right], data[right]
+                    right += 1
+            indices[begin:end] = spare_indices[: end - begin]
+            data[begin:end] = spare_data[: end - begin]
+        width *= 2
+
+
+@compiled
+def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, stop: int) -> int:
+    """Add up the entries of a sorted row that have one index; return where it ends then."""
+    last = first
+    for i in range(first + 1, stop):
+        if indices[i] == indices[last]:
+            data[last] += data[i]
+        else:
+            last += 1
+            indices[last], data[last] = indices[i], data[i]
+    return min(last + 1, stop)
+
+
+@compiled
+def _written(number: int, key: NDArray[np.uint8], first: int) -> int:
+    """Write a whole number into `key`; return where it ends."""
+    digits = 1
+    rest = number // 10
+    while rest > 0:
+        digits += 1
+        rest //= 10
+    for i in range(digits):
+        key[first + digits - 1 - i] = _ZERO + number % 10
+        number //= 10
+    return first + digits
+
+
+@compiled
+def _number_or_hard(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    hards: int,
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[float, int, bool, int]:
+    """Return the number at `pos`, where it ends, whether there is one, and how many were hard."""
+    value, end, state = number_at(buffer, pos, _POINT)
+    if state == HARD:
+        hard[hards, 0], hard[hards, 1] = pos, end
+        value = hard_values[hards] if hards < hard_known else 1.0
+        hards += 1
+    return value, end, state != NOT_A_NUMBER, hards
+
+
+@compiled
+def _label_at(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[int, int, int, int, float, float, float, int]:
+    """Parse what is before the first bar: label, importance, base and a tag, all optional.
+
+    Returns the position reached (the bar's, or that of the newline of an empty line), fault, position
+    of the faulty word, number of words but for the tag, label, importance, base, hard numbers.
+    """
+    label, importance, base = np.nan, 1.0, 0.0
+    row, words, hards, is_tagged = pos, 0, 0, False
+    while True:
+        byte = byte_at(buffer, pos)
+        if byte == _SPACE or (byte == _RETURN and byte_at(buffer, pos + 1) == _NEWLINE):
+            pos += 1
+            continue
+        if byte == _BAR:
+            return pos, OK, pos, words, label, importance, base, hards
+        if byte == _NEWLINE:
+            fault = NO_BAR if words > 0 or is_tagged else OK
+            return pos, fault, row, words, label, importance, base, hards
+        token = pos
+        value, end, is_number, hards_now = _number_or_hard(
+            buffer, pos, hards, hard, hard_values, hard_known
+        )
+        while not _is_end(byte_at(buffer, pos)):
+            pos += 1
+        if byte_at(buffer, pos) == _TAB:
+            return pos, TAB_BEFORE_BAR, token, words, label, importance, base, hards
+        if byte == _QUOTE or byte_at(buffer, pos) == _BAR:
+            # A tag begins with a quote or touches the bar, whatever it is.
+            if is_tagged:
+                return pos, BAD_LABEL, token, words, label, importance, base, hards
+            is_tagged = True
+            continue
+        if is_tagged or not is_number or end != pos or value - value != 0.0 or words == 3:
+            return pos, BAD_LABEL, token, words, label, importance, base, hards
+        hards = hards_now
+        if words == 0:
+            label = value
+        elif words == 1:
+            importance = value
+        else:
+            base = value
+        words += 1
+
+
+@compiled
+def parse_rows(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    max_rows: int,
+    max_nonzeros: int,
+    needs_label: bool,
+    mask: int,
+    rows: int,
+    labels: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    slots: NDArray[np.int32],
+    hashes: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    arena: NDArray[np.uint8],
+    names: int,
+    key: NDArray[np.uint8],
+    spare_indices: NDArray[np.int32],
+    spare_data: NDArray[np.float64],
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[int, int, int, int, int, int, int, int, int]:
+    """Parse whole lines from `pos` until `stop`, or until there are so many rows or nonzeros.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
+    pos, stop : int
+        Where to begin (a line's first byte) and to end.
+    max_rows, max_nonzeros : int
+        Stop after the row that reaches either.
+    needs_label : bool
+        Whether a row without a label is a fault; else its label is NaN.
+    mask : int
+        All ones up to the largest index of hashed features, or -1 for named ones.
+    rows : int
+        Rows that the arrays hold already; parsing appends.
+    labels, indptr, indices, data : ndarray
+        Receive the rows.
+    slots, hashes, starts, arena, names
+        The table of keys, and how many there are.
+    key : ndarray of uint8
+        Room for one key: the longest line and 32 bytes more.
+    spare_indices, spare_data : ndarray
+        Room for the entries of a row.
+    hard : ndarray of shape (entries, 2)
+        Receives where the numbers of a row begin and end that are left to ``float``.
+    hard_values : ndarray of shape (entries,)
+        What these are, for the first `hard_known` of the row at `pos`.
+
+    Returns
+    -------
+    tuple of int
+        Position reached, which is the begin of a row that is not done; lines, rows, names; rows with
+        an importance other than 1, and with a base; fault, position of its word, hard numbers.
+    """
+    lines, weighted, based = 0, 0, 0
+    nonzeros = indptr[rows]
+    while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
+        row = pos
+        pos, fault, token, words, label, importance, base, hards = _label_at(
+            buffer, pos, hard, hard_values, hard_known
+        )
+        byte = byte_at(buffer, pos)
+        if fault == OK and byte == _BAR and words == 0 and needs_label:
+            fault, token = NO_LABEL, row
+        if fault != OK:
+            return row, lines, rows, names, weighted, based, fault, token, hards
+        if byte == _NEWLINE:
+            pos += 1
+            lines += 1
+            continue
+        first, previous, is_sorted = nonzeros, -1, True
+        while byte == _BAR:
+            token = pos + 1
+            pos = token
+            while not _is_end(byte_at(buffer, pos)) and byte_at(buffer, pos) != _COLON:
+                pos += 1
+            size = _copied(buffer, token, pos, key, 0)
+            # Features without a namespace are hashed as if there was none.
+            seed = hash_of(buffer, token, pos, np.uint64(0))
+            scale = 1.0
+            if byte_at(buffer, pos) == _COLON:
+                scale, pos, is_number, hards = _number_or_hard(
+                    buffer, pos + 1, hards, hard, hard_values, hard_known
+                )
+                if size == 0 or not is_number or scale - scale != 0.0:
+                    fault = BAD_SPACE
+            if not _is_end(byte_at(buffer, pos)):
+                fault = BAD_SPACE
+            key[size] = 0
+            size += 1
+            unnamed = 0
+            while fault == OK:
+                byte = byte_at(buffer, pos)
+                if byte == _SPACE or byte == _TAB:
+                    pos += 1
+                    continue
+                token = pos
+                if byte == _RETURN:
+                    if byte_at(buffer, pos + 1) != _NEWLINE:
+                        fault = BAD_RETURN
+                        break
+                    pos += 1
+                    byte = _NEWLINE
+                if byte == _NEWLINE or byte == _BAR:
+                    break
+                while not _is_end(byte) and byte != _COLON:
+                    pos += 1
+                    byte = byte_at(buffer, pos)
+                named = _copied(buffer, token, pos, key, size)
+                end, value = named, 1.0
+                if byte == _COLON:
+                    begin = pos + 1
+                    value, pos, is_number, hards_now = _number_or_hard(
+                        buffer, begin, hards, hard, hard_values, hard_known
+                    )
+                    if is_number and _is_end(byte_at(buffer, pos)):
+                        hards = hards_now
+                        if value - value != 0.0:
+                            fault = BAD_VALUE
+                        if token == begin - 1:
+                            # Features without a name are counted; also those that are zero.
+                            named = _written(unnamed, key, size)
+                            end = named
+                            unnamed += 1
+                    else:
+                        # A value that is a word makes a feature of its own.
+                        byte = byte_at(buffer, begin)
+                        if _is_end(byte) or (byte >= _ZERO and byte <= _NINE):
+                            fault = BAD_VALUE
+                        if byte == _PLUS or byte == _MINUS or byte == _POINT:
+                            fault = BAD_VALUE
+                        pos = begin
+                        while not _is_end(byte_at(buffer, pos)):
+                            pos += 1
+                        value = 1.0
+                        key[named] = 0
+                        end = _copied(buffer, begin, pos, key, named + 1)
+                    if fault != OK:
+                        break
+                value *= scale
+                if value == 0.0:
+                    continue
+                hashed = hash_of(key, size, named, seed)
+                if end > named:
+                    hashed = hash_of(key, named + 1, end, hashed)
+                if mask >= 0:
+                    index = np.int64(hashed & np.uint64(mask))
+                else:
+                    index = _number_of(key, end, hashed, slots, hashes, starts, arena, names)
+                    if index < 0:
+                        return row, lines, rows, names, weighted, based, FULL, token, hards
+                    names += index == names
+                is_sorted = is_sorted and index > previous
+                previous = index
+                indices[nonzeros] = index
+                data[nonzeros] = value
+                nonzeros += 1
+            if fault != OK:
+                return row, lines, rows, names, weighted, based, fault, token, hards
+        if hards > hard_known:
+            return row, lines, rows, names, weighted, based, HARD_NUMBERS, row, hards
+        hard_known = 0
+        if not is_sorted:
+            _sort(indices, data, first, nonzeros, spare_indices, spare_data)
+            nonzeros = _summed(indices, data, first, nonzeros)
+        weighted += importance != 1.0
+        based += base != 0.0
+        labels[rows] = label
+        rows += 1
+        indptr[rows] = nonzeros
+        pos += 1
+        lines += 1
+    return pos, lines, rows, names, weighted, based, OK, pos, 0
