@@ -1,5 +1,4 @@
-"""Source formats: SVMlight and Vowpal Wabbit text, CSV, JSON lines, ARFF, IDX, NPZ, MAT, Parquet,
-and scikit-learn's bundled sets.
+"""Source formats: text, tables, arrays, and scikit-learn's bundled sets.
 
 Every format yields `Batch` objects in the order of its source and keeps no more than about one batch in memory (NPZ and
 MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zstd and may be anywhere fsspec reaches.
@@ -17,6 +16,7 @@ from olscale.errors import FormatError
 from olscale.registry import Registry
 
 __all__ = [
+    "ENCODED_FORMATS",
     "FORMATS",
     "TABLE_FORMATS",
     "TEXT_FORMATS",
@@ -40,15 +40,18 @@ FORMATS: Registry[type[Format]] = Registry(
         "parquet": "olscale.data.formats.parquet:ParquetFormat",
         "arff": "olscale.data.formats.arff:ArffFormat",
         "jsonl": "olscale.data.formats.jsonl:JsonLinesFormat",
+        "vw": "olscale.data.formats.vw:VwFormat",
         "svmlight": "olscale.data.formats.svmlight:SvmlightFormat",
         "tsv": "olscale.data.formats.csv:TsvFormat",
         "csv": "olscale.data.formats.csv:CsvFormat",
     },
 )
-TEXT_FORMATS = ("arff", "csv", "jsonl", "svmlight", "tsv")
+TEXT_FORMATS = ("arff", "csv", "jsonl", "svmlight", "tsv", "vw")
 """Formats that read a stream from its first byte to its last; the others need a file of their own."""
 TABLE_FORMATS = ("arff", "csv", "jsonl", "parquet", "tsv")
 """Formats that leave columns out themselves, before anything is encoded."""
+ENCODED_FORMATS = (*TABLE_FORMATS, "vw")
+"""Formats that take codings of features."""
 
 _PERMISSIVE = ("csv", "tsv")
 """Text formats that take almost any text."""

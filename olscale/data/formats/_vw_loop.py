@@ -7,7 +7,7 @@ addressing (`slots`) finds the number of a key by its hash.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
-# ruff: noqa: SIM109
+# ruff: noqa: SIM102, SIM109, SIM110
 
 import numpy as np
 from numpy.typing import NDArray

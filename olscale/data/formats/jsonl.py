@@ -23,6 +23,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import TypedCells
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.csv import SAMPLE_ROWS
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines
@@ -121,7 +122,11 @@ class _Records:
         is_text = tuple(key.is_read and key.type == TEXT for key in self._keys.values())
         columns = TableColumns(tuple(names), labels[0], is_text, dropped, segments, more=labels[1:])
         self._encoder = TableEncoder(
-            text.source, columns, codings=parse_codings(options.encode), before=before
+            text.source,
+            columns,
+            codings=parse_codings(options.encode),
+            before=before,
+            rules=TypedCells(),
         )
 
     def batches(self, chunk_rows: int) -> Iterator[Batch]:
@@ -328,18 +333,14 @@ def _column(values: Sequence[Any], key: _Key) -> Column:
     if not key.is_read:
         return ()
     if key.type == TEXT:
-        return _text_cells(values)
+        return values
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _arrow_column(column: Any, key: _Key) -> Column:
     """Return the cells of a column from what Arrow read."""
     if key.type == TEXT:
-        return _text_cells(column.to_pylist())
+        return column.to_pylist()  # type: ignore[no-any-return]
     if key.type == TRUTH:
         column = column.cast("uint8")
     return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
-
-
-def _text_cells(values: Sequence[str | None]) -> Sequence[str]:
-    return ["" if value is None else value for value in values]

@@ -55,8 +55,8 @@ def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: s
     Raises
     ------
     FormatError
-        When there is no such file, its text is UTF-16, or no rows begin like it; while reading, when it is damaged or has another number of rows
-        than labels.
+        When there is no such file, its text is UTF-16, or it begins as no rows do; while reading,
+        when it is damaged or has another number of rows than labels.
     """
     if stream is not None:
         return _checked(source, stream)
