@@ -2,30 +2,38 @@
 
 Every buffer ends with a newline at ``stop - 1``, which stops whatever scans it; behind it there is
 room for `many_bytes.BYTES` more. A feature is known by its key: namespace, NUL, name, and for a
-value that is a word NUL and this. Keys stand one after the other in `arena`; a table of open
-addressing (`slots`) finds the number of a key by its hash.
+value that is a word NUL and this. In `arena` stand the keys in order of first appearance, a newline
+behind each, and in `slots`, a table of open addressing, two words for each: its hash with one more
+than its number, and where it begins.
 """
 
 # Chains of comparisons compile to plain jumps; `in` would search a tuple.
-# ruff: noqa: SIM102, SIM109, SIM110
+# ruff: noqa: SIM109
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.decorator import compiled
-from olscale.compiled.eight_bytes import byte_at
+from olscale.compiled.eight_bytes import byte_at, word_at
 from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
 
 OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN = range(8)
 FULL, HARD_NUMBERS = 20, 21
 """No faults: the table of names is full; the row has numbers that are left to ``float``."""
 
+NAMES, BYTES, WEIGHTED, BASED = range(4)
+"""Counts: names, bytes of their keys, rows with an importance other than 1, rows with a base."""
+
+ROOM = 32
+"""Bytes that an array must have behind its last."""
+
 _NEWLINE, _SPACE, _TAB, _RETURN, _COLON, _BAR, _QUOTE = (ord(c) for c in "\n \t\r:|'")
 _ZERO, _NINE, _PLUS, _MINUS, _POINT = (ord(c) for c in "09+-.")
 _LOW = np.uint64(0xFFFFFFFF)
 _C1, _C2, _C3 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593), np.uint64(0xE6546B64)
 _F1, _F2 = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
-_U5, _U10, _U13, _U15, _U16, _U17, _U19 = (np.uint64(n) for n in (5, 10, 13, 15, 16, 17, 19))
+_U0, _U1, _U5, _U10, _U13 = (np.uint64(n) for n in (0, 1, 5, 10, 13))
+_U15, _U16, _U17, _U19, _U32 = (np.uint64(n) for n in (15, 16, 17, 19, 32))
 _FEW = 32
 """Entries up to which a row is sorted by insertion."""
 
@@ -40,28 +48,28 @@ def _is_end(byte: int) -> bool:
 
 @compiled
 def murmur(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
-    """Return MurmurHash3 (x86, 32 bits) of some bytes."""
+    """Return MurmurHash3 (x86, 32 bits) of some bytes, behind which there is room for seven more."""
     hashed = seed & _LOW
     pos = start
     while pos + 4 <= end:
-        word = np.uint64(0)
-        for i in range(4):
-            word |= np.uint64(text[pos + i]) << np.uint64(8 * i)
-        hashed ^= _scrambled(word)
+        hashed ^= _scrambled(word_at(text, pos) & _LOW)
         hashed = ((hashed << _U13) | (hashed >> _U19)) & _LOW
         hashed = (hashed * _U5 + _C3) & _LOW
         pos += 4
     if pos < end:
-        word = np.uint64(0)
-        for i in range(end - pos):
-            word |= np.uint64(text[pos + i]) << np.uint64(8 * i)
-        hashed ^= _scrambled(word)
+        hashed ^= _scrambled(_first_bytes(word_at(text, pos), end - pos))
     hashed ^= np.uint64(end - start)
     hashed ^= hashed >> _U16
     hashed = (hashed * _F1) & _LOW
     hashed ^= hashed >> _U13
     hashed = (hashed * _F2) & _LOW
     return hashed ^ (hashed >> _U16)
+
+
+@compiled
+def _first_bytes(word: np.uint64, count: int) -> np.uint64:
+    """Return the first bytes of a word, fewer than eight, and zeros for the others."""
+    return word & ((_U1 << np.uint64(8 * count)) - _U1)
 
 
 @compiled
@@ -87,10 +95,12 @@ def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> n
 def _equal(
     text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int
 ) -> bool:
-    for i in range(end - start):
-        if text[start + i] != arena[first + i]:
+    while start + 8 <= end:
+        if word_at(text, start) != word_at(arena, first):
             return False
-    return True
+        start += 8
+        first += 8
+    return _first_bytes(word_at(text, start) ^ word_at(arena, first), end - start) == _U0
 
 
 @compiled
@@ -103,45 +113,64 @@ def _copied(
 
 
 @compiled
-def place(slots: NDArray[np.int32], hashes: NDArray[np.uint32], count: int) -> None:
-    """Fill an empty table with the first `count` keys."""
-    mask = len(slots) - 1
-    for number in range(count):
-        slot = np.int64(hashes[number]) & mask
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = number
+def move_names(old: NDArray[np.uint64], slots: NDArray[np.uint64]) -> None:
+    """Fill an empty table with the entries of another."""
+    mask = len(slots) // 2 - 1
+    for i in range(0, len(old), 2):
+        if old[i] != _U0:
+            slot = np.int64(old[i] >> _U32) & mask
+            while slots[2 * slot] != _U0:
+                slot = (slot + 1) & mask
+            slots[2 * slot] = old[i]
+            slots[2 * slot + 1] = old[i + 1]
 
 
 @compiled
 def _number_of(
-    key: NDArray[np.uint8],
-    size: int,
+    buffer: NDArray[np.uint8],
+    space: tuple[int, int],
+    text: NDArray[np.uint8],
+    name: tuple[int, int],
+    word: tuple[int, int],
     hashed: np.uint64,
-    slots: NDArray[np.int32],
-    hashes: NDArray[np.uint32],
-    starts: NDArray[np.int64],
+    slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    count: int,
+    counts: NDArray[np.int64],
 ) -> int:
-    """Return the number of a key; `count` if it is new and now the last one, -1 without room."""
-    mask = len(slots) - 1
-    short = np.uint32(hashed)
-    slot = np.int64(short) & mask
-    while slots[slot] >= 0:
-        number = slots[slot]
-        first = starts[number]
-        if hashes[number] == short and starts[number + 1] - first == size:
-            if _equal(key, 0, size, arena, first):
-                return np.int64(number)
+    """Return the number of a key, the next one if it is new; -1 if there is no room for it."""
+    mask = len(slots) // 2 - 1
+    has_word = word[1] > word[0]
+    slot = np.int64(hashed & _LOW) & mask
+    while slots[2 * slot] != _U0:
+        if slots[2 * slot] >> _U32 == hashed & _LOW:
+            pos = np.int64(slots[2 * slot + 1])
+            is_same = _equal(buffer, space[0], space[1], arena, pos)
+            pos += space[1] - space[0]
+            is_same = is_same and arena[pos] == 0
+            is_same = is_same and _equal(text, name[0], name[1], arena, pos + 1)
+            pos += 1 + name[1] - name[0]
+            if is_same and has_word:
+                is_same = arena[pos] == 0 and _equal(buffer, word[0], word[1], arena, pos + 1)
+                pos += 1 + word[1] - word[0]
+            if is_same and arena[pos] == _NEWLINE:
+                return np.int64(slots[2 * slot] & _LOW) - 1
         slot = (slot + 1) & mask
-    first = starts[count]
-    if count + 1 >= len(hashes) or 2 * count >= len(slots) or first + size > len(arena):
+    number, first = counts[NAMES], counts[BYTES]
+    size = space[1] - space[0] + name[1] - name[0] + word[1] - word[0] + 3
+    if 4 * number >= len(slots) or first + size + ROOM > len(arena):
         return -1
-    starts[count + 1] = _copied(key, 0, size, arena, first)
-    hashes[count] = short
-    slots[slot] = count
-    return count
+    slots[2 * slot] = (hashed & _LOW) << _U32 | np.uint64(number + 1)
+    slots[2 * slot + 1] = np.uint64(first)
+    end = _copied(buffer, space[0], space[1], arena, first)
+    arena[end] = 0
+    end = _copied(text, name[0], name[1], arena, end + 1)
+    if has_word:
+        arena[end] = 0
+        end = _copied(buffer, word[0], word[1], arena, end + 1)
+    arena[end] = _NEWLINE
+    counts[NAMES] = number + 1
+    counts[BYTES] = end + 1
+    return number
 
 
 @compiled
@@ -193,17 +222,17 @@ def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, s
 
 
 @compiled
-def _written(number: int, key: NDArray[np.uint8], first: int) -> int:
-    """Write a whole number into `key`; return where it ends."""
-    digits = 1
+def _written(number: int, digits: NDArray[np.uint8]) -> int:
+    """Write a whole number into `digits`; return how many it has."""
+    count = 1
     rest = number // 10
     while rest > 0:
-        digits += 1
+        count += 1
         rest //= 10
-    for i in range(digits):
-        key[first + digits - 1 - i] = _ZERO + number % 10
+    for i in range(count):
+        digits[count - 1 - i] = _ZERO + number % 10
         number //= 10
-    return first + digits
+    return count
 
 
 @compiled
@@ -289,18 +318,16 @@ def parse_rows(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int32],
     data: NDArray[np.float64],
-    slots: NDArray[np.int32],
-    hashes: NDArray[np.uint32],
-    starts: NDArray[np.int64],
+    slots: NDArray[np.uint64],
     arena: NDArray[np.uint8],
-    names: int,
-    key: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    digits: NDArray[np.uint8],
     spare_indices: NDArray[np.int32],
     spare_data: NDArray[np.float64],
     hard: NDArray[np.int64],
     hard_values: NDArray[np.float64],
     hard_known: int,
-) -> tuple[int, int, int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int]:
     """Parse whole lines from `pos` until `stop`, or until there are so many rows or nonzeros.
 
     Parameters
@@ -319,10 +346,12 @@ def parse_rows(
         Rows that the arrays hold already; parsing appends.
     labels, indptr, indices, data : ndarray
         Receive the rows.
-    slots, hashes, starts, arena, names
-        The table of keys, and how many there are.
-    key : ndarray of uint8
-        Room for one key: the longest line and 32 bytes more.
+    slots, arena : ndarray
+        The table of names.
+    counts : ndarray of shape (4,)
+        Counts that go on: `NAMES`, `BYTES`, `WEIGHTED`, `BASED`.
+    digits : ndarray of uint8
+        Room for a number.
     spare_indices, spare_data : ndarray
         Room for the entries of a row.
     hard : ndarray of shape (entries, 2)
@@ -333,10 +362,10 @@ def parse_rows(
     Returns
     -------
     tuple of int
-        Position reached, which is the begin of a row that is not done; lines, rows, names; rows with
-        an importance other than 1, and with a base; fault, position of its word, hard numbers.
+        Position reached, which is the begin of a row that is not done; lines, rows; fault, position
+        of its word, hard numbers.
     """
-    lines, weighted, based = 0, 0, 0
+    lines = 0
     nonzeros = indptr[rows]
     while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
         row = pos
@@ -347,7 +376,7 @@ def parse_rows(
         if fault == OK and byte == _BAR and words == 0 and needs_label:
             fault, token = NO_LABEL, row
         if fault != OK:
-            return row, lines, rows, names, weighted, based, fault, token, hards
+            return row, lines, rows, fault, token, hards
         if byte == _NEWLINE:
             pos += 1
             lines += 1
@@ -358,7 +387,7 @@ def parse_rows(
             pos = token
             while not _is_end(byte_at(buffer, pos)) and byte_at(buffer, pos) != _COLON:
                 pos += 1
-            size = _copied(buffer, token, pos, key, 0)
+            space = (token, pos)
             # Features without a namespace are hashed as if there was none.
             seed = hash_of(buffer, token, pos, np.uint64(0))
             scale = 1.0
@@ -366,12 +395,10 @@ def parse_rows(
                 scale, pos, is_number, hards = _number_or_hard(
                     buffer, pos + 1, hards, hard, hard_values, hard_known
                 )
-                if size == 0 or not is_number or scale - scale != 0.0:
+                if space[0] == space[1] or not is_number or scale - scale != 0.0:
                     fault = BAD_SPACE
             if not _is_end(byte_at(buffer, pos)):
                 fault = BAD_SPACE
-            key[size] = 0
-            size += 1
             unnamed = 0
             while fault == OK:
                 byte = byte_at(buffer, pos)
@@ -390,8 +417,7 @@ def parse_rows(
                 while not _is_end(byte) and byte != _COLON:
                     pos += 1
                     byte = byte_at(buffer, pos)
-                named = _copied(buffer, token, pos, key, size)
-                end, value = named, 1.0
+                text, name, word, value = buffer, (token, pos), (pos, pos), 1.0
                 if byte == _COLON:
                     begin = pos + 1
                     value, pos, is_number, hards_now = _number_or_hard(
@@ -403,8 +429,7 @@ def parse_rows(
                             fault = BAD_VALUE
                         if token == begin - 1:
                             # Features without a name are counted; also those that are zero.
-                            named = _written(unnamed, key, size)
-                            end = named
+                            text, name = digits, (0, _written(unnamed, digits))
                             unnamed += 1
                     else:
                         # A value that is a word makes a feature of its own.
@@ -416,42 +441,41 @@ def parse_rows(
                         pos = begin
                         while not _is_end(byte_at(buffer, pos)):
                             pos += 1
-                        value = 1.0
-                        key[named] = 0
-                        end = _copied(buffer, begin, pos, key, named + 1)
+                        word, value = (begin, pos), 1.0
                     if fault != OK:
                         break
                 value *= scale
                 if value == 0.0:
                     continue
-                hashed = hash_of(key, size, named, seed)
-                if end > named:
-                    hashed = hash_of(key, named + 1, end, hashed)
+                hashed = hash_of(text, name[0], name[1], seed)
+                if word[1] > word[0]:
+                    hashed = hash_of(buffer, word[0], word[1], hashed)
                 if mask >= 0:
                     index = np.int64(hashed & np.uint64(mask))
                 else:
-                    index = _number_of(key, end, hashed, slots, hashes, starts, arena, names)
+                    index = _number_of(
+                        buffer, space, text, name, word, hashed, slots, arena, counts
+                    )
                     if index < 0:
-                        return row, lines, rows, names, weighted, based, FULL, token, hards
-                    names += index == names
+                        return row, lines, rows, FULL, token, hards
                 is_sorted = is_sorted and index > previous
                 previous = index
                 indices[nonzeros] = index
                 data[nonzeros] = value
                 nonzeros += 1
             if fault != OK:
-                return row, lines, rows, names, weighted, based, fault, token, hards
+                return row, lines, rows, fault, token, hards
         if hards > hard_known:
-            return row, lines, rows, names, weighted, based, HARD_NUMBERS, row, hards
+            return row, lines, rows, HARD_NUMBERS, row, hards
         hard_known = 0
         if not is_sorted:
             _sort(indices, data, first, nonzeros, spare_indices, spare_data)
             nonzeros = _summed(indices, data, first, nonzeros)
-        weighted += importance != 1.0
-        based += base != 0.0
+        counts[WEIGHTED] += importance != 1.0
+        counts[BASED] += base != 0.0
         labels[rows] = label
         rows += 1
         indptr[rows] = nonzeros
         pos += 1
         lines += 1
-    return pos, lines, rows, names, weighted, based, OK, pos, 0
+    return pos, lines, rows, OK, pos, 0

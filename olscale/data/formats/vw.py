@@ -18,8 +18,7 @@ numbers them, with memory that does not grow with the names.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ MAX_NONZEROS = 4_000_000
 ALL = "*"
 """The column that ``--encode`` names for all features."""
 
-_KEY_ROOM = 64
+_DIGITS_ROOM = 64
 _FIRST_NAMES = 1 << 12
 _FIRST_BYTES = 1 << 17
 _LABEL_WORD = r"[-+\w.:,]+"
@@ -106,49 +105,31 @@ def _coding(source: str, options: ReadOptions) -> Hash | None:
 
 
 class _Names:
-    """The keys of the features met so far; `_vw_loop` describes the arrays."""
+    """The names of the features met so far; `_vw_loop` describes the arrays."""
 
     def __init__(self) -> None:
-        self.count = 0
-        self.slots = np.full(2 * _FIRST_NAMES, -1, dtype=np.int32)
-        self.hashes = np.empty(_FIRST_NAMES, dtype=np.uint32)
-        self.starts = np.zeros(_FIRST_NAMES + 1, dtype=np.int64)
+        self.slots = np.zeros(4 * _FIRST_NAMES, dtype=np.uint64)
         self.arena = np.empty(_FIRST_BYTES, dtype=np.uint8)
-        self._known: tuple[str, ...] = ()
+        self._names: tuple[str, ...] = ()
+        self._read = 0
 
-    def grow(self, key_bytes: int) -> None:
-        """Make room for as many keys again, and for one of `key_bytes`."""
-        from olscale.data.formats._vw_loop import place
+    def grow(self, used: int, more: int) -> None:
+        """Make room for as many names again, and for `more` bytes behind the `used` ones."""
+        from olscale.data.formats._vw_loop import move_names
 
-        used = int(self.starts[self.count])
-        self.arena = _longer(self.arena, used, max(2 * used, used + key_bytes, _FIRST_BYTES))
-        keys = 2 * len(self.hashes)
-        self.hashes = _longer(self.hashes, self.count, keys)
-        self.starts = _longer(self.starts, self.count + 1, keys + 1)
-        self.slots = np.full(2 * keys, -1, dtype=np.int32)
-        place(self.slots, self.hashes, self.count)
+        arena = np.empty(2 * used + more, dtype=np.uint8)
+        arena[:used] = self.arena[:used]
+        slots = np.zeros(2 * len(self.slots), dtype=np.uint64)
+        move_names(self.slots, slots)
+        self.arena, self.slots = arena, slots
 
-    def names(self) -> tuple[str, ...]:
-        """Return the names of all features, of which only the new ones are made."""
-        first = len(self._known)
-        if first < self.count:
-            bounds = self.starts[first : self.count + 1].tolist()
-            keys = self.arena[bounds[0] : bounds[-1]].tobytes()
-            self._known += tuple(
-                _name(keys[start - bounds[0] : stop - bounds[0]])
-                for start, stop in pairwise(bounds)
-            )
-        return self._known
-
-
-def _longer(array: NDArray[Any], used: int, size: int) -> NDArray[Any]:
-    longer = np.empty(size, dtype=array.dtype)
-    longer[:used] = array[:used]
-    return longer
-
-
-def _name(key: bytes) -> str:
-    return key.removeprefix(b"\0").replace(b"\0", b"^").decode()
+    def names(self, used: int) -> tuple[str, ...]:
+        """Return the names in the `used` bytes, of which only the new ones are made."""
+        keys = b"\n" + self.arena[self._read : used].tobytes()
+        text = keys.replace(b"\n\0", b"\n").replace(b"\0", b"^").decode()
+        self._names += tuple(text.split("\n")[1:-1])
+        self._read = used
+        return self._names
 
 
 class _Parser:
@@ -165,7 +146,7 @@ class _Parser:
             self._table = TableRows(TableColumns((ALL,), UNLABELLED, (True,), coded=coded))
         self._mask = -1 if self._hashed is None else len(self._hashed) - 1
         self._parts: list[tuple[CSR, NDArray[np.float64]]] = []
-        self._weighted = self._based = 0
+        self._counts = np.zeros(4, dtype=np.int64)
 
     def batches(self) -> Iterator[Batch]:
         """Yield all rows; what is to be noted comes with the last ones."""
@@ -194,24 +175,30 @@ class _Parser:
         return rows, sum(len(X.data) for X, _ in self._parts)
 
     def _batch(self) -> Batch:
+        from olscale.data.formats import _vw_loop as loop
+
         X = stack_rows([part for part, _ in self._parts])
         assert isinstance(X, CSR)
         labels = np.concatenate([part for _, part in self._parts])
         self._parts = []
-        names = self._names.names() if self._hashed is None else self._hashed
+        names = self._hashed
+        if names is None:
+            names = self._names.names(int(self._counts[loop.BYTES]))
         unlabelled = bool(np.isnan(labels).all())
         if unlabelled:
             labels = np.zeros(len(labels))
         return Batch(X, labels, len(names), names, table=self._table, unlabelled=unlabelled)
 
     def _notes(self) -> tuple[str, ...]:
-        counts = {
-            "an importance other than 1": self._weighted,
-            "a base (an initial prediction)": self._based,
+        from olscale.data.formats import _vw_loop as loop
+
+        kinds = {
+            "an importance other than 1": self._counts[loop.WEIGHTED],
+            "a base (an initial prediction)": self._counts[loop.BASED],
         }
         return tuple(
-            f"{count:,} rows of {self._text.source} have {what}, which is not used"
-            for what, count in counts.items()
+            f"{count:,} rows of {self._text.source} have {kind}, which is not used"
+            for kind, count in kinds.items()
             if count
         )
 
@@ -229,44 +216,38 @@ class _Parser:
         indptr = np.zeros(most_rows + 1, dtype=np.int64)
         indices, spare_indices = (np.empty(entries, dtype=np.int32) for _ in range(2))
         data, spare_data = (np.empty(entries) for _ in range(2))
-        key = np.empty(size + _KEY_ROOM, dtype=np.uint8)
+        digits = np.empty(_DIGITS_ROOM, dtype=np.uint8)
         hard = np.empty((entries, 2), dtype=np.int64)
         hard_values = np.empty(0)
         done = 0
         while True:
-            text.pos, lines, done, names.count, weighted, based, fault, token, hards = (
-                loop.parse_rows(
-                    buffer,
-                    text.pos,
-                    text.stop,
-                    most_rows,
-                    MAX_NONZEROS - nonzeros,
-                    self._options.labelled,
-                    self._mask,
-                    done,
-                    labels,
-                    indptr,
-                    indices,
-                    data,
-                    names.slots,
-                    names.hashes,
-                    names.starts,
-                    names.arena,
-                    names.count,
-                    key,
-                    spare_indices,
-                    spare_data,
-                    hard,
-                    hard_values,
-                    len(hard_values),
-                )
+            text.pos, lines, done, fault, token, hards = loop.parse_rows(
+                buffer,
+                text.pos,
+                text.stop,
+                most_rows,
+                MAX_NONZEROS - nonzeros,
+                self._options.labelled,
+                self._mask,
+                done,
+                labels,
+                indptr,
+                indices,
+                data,
+                names.slots,
+                names.arena,
+                self._counts,
+                digits,
+                spare_indices,
+                spare_data,
+                hard,
+                hard_values,
+                len(hard_values),
             )
             text.line += lines
-            self._weighted += weighted
-            self._based += based
             hard_values = np.empty(0)
             if fault == loop.FULL:
-                names.grow(len(key))
+                names.grow(int(self._counts[loop.BYTES]), size + loop.ROOM)
             elif fault == loop.HARD_NUMBERS:
                 spans = hard[:hards].tolist()
                 hard_values = np.array([float(text.buffer[start:end]) for start, end in spans])
