@@ -5,6 +5,7 @@ MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zst
 """
 
 import io
+import re
 from pathlib import PurePosixPath
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
@@ -55,6 +56,8 @@ ENCODED_FORMATS = (*TABLE_FORMATS, "vw")
 
 _PERMISSIVE = ("csv", "tsv")
 """Text formats that take almost any text."""
+_PAIRS = re.compile(r"\s*[-+\w.]+(?:\s+\d+:[-+\w.]+)+\s*(?:#.*)?")
+_TIMES = re.compile(r"\s*[-+\w.]+(?:\s+\d\d?:\d\d)+\s*")
 _HEAD_BYTES = 1 << 16
 
 
@@ -146,7 +149,7 @@ def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedRea
     if format.name not in _PERMISSIVE:
         return
     for name in TEXT_FORMATS:
-        if name not in _PERMISSIVE and _is_all(name, source, head):
+        if name not in _PERMISSIVE and _is_text_of(name, source, head):
             raise FormatError(
                 source,
                 f"is {name} text, though its name says {format.name}; read it with --format {name}, "
@@ -154,15 +157,14 @@ def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedRea
             )
 
 
-def _is_all(name: str, source: str, head: bytes) -> bool:
-    """Return whether all of `head` looks like the text format `name`."""
-    format = FORMATS.load(name)()
-    if not format.matches(source, head):
-        return False
-    # Its guess looks at one row, which in a table may be one of times: 5 10:30
-    return name != "svmlight" or all(
-        format.matches(source, line.encode()) for line in text_lines(head)
-    )
+def _is_text_of(name: str, source: str, head: bytes) -> bool:
+    """Return whether a table that begins with `head` looks like the text format `name`."""
+    if name != "svmlight":
+        return FORMATS.load(name)().matches(source, head)
+    # Its own guess is too lenient: it takes a table of times for pairs.
+    lines = text_lines(head)
+    pairs = bool(lines) and all(_PAIRS.fullmatch(line) for line in lines)
+    return pairs and not all(_TIMES.fullmatch(line) for line in lines)
 
 
 def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:

@@ -198,7 +198,8 @@ LIKELY = (
         "with a bar behind the label it is Vowpal Wabbit's, where features have names: "
         "sed 's/ / | /' FILE > NEW.vw",
         rf"{_NUMBER}(?:\s+[^\s:|,#]+:{_NUMBER})*(?:\s*#.*)?",
-        rf"^[^#\n]*\s(?!qid:)[^\s:|,#]*[^\W\d][^\s:|,#]*:{_NUMBER}(?:\s|$)",
+        # In the first row: in later ones a name is a typing error, whose line the reader names.
+        rf"\A[^#\n]*\s(?!qid:)[^\s:|,#]*[^\W\d][^\s:|,#]*:{_NUMBER}(?:\s|$)",
     ),
     _begin(
         "a matrix of Matrix Market, which has no labels",
