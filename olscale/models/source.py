@@ -203,6 +203,9 @@ class ModelSource:
         """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""
         columns = self._columns
         known = {name: place for place, name in enumerate(columns.names or ())}
+        if tables is None and columns.kind == "sparse":
+            # Of text that names what is not zero: any feature may be new, or not in these rows.
+            return np.array([known.get(name, -1) for name in names], dtype=np.int64)
         values = tuple(f"{column}=" for column in columns.text)
         odd = [name for name in names if name not in known and not name.startswith(values)]
         if odd:
