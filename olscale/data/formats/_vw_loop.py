@@ -248,7 +248,9 @@ def _number_or_hard(
     value, end, state = number_at(buffer, pos, _POINT)
     if state == HARD:
         hard[hards, 0], hard[hards, 1] = pos, end
-        value = hard_values[hards] if hards < hard_known else 1.0
+        value = 0.0
+        if hards < hard_known:
+            value = hard_values[hards]
         hards += 1
     return value, end, state != NOT_A_NUMBER, hards
 

@@ -197,7 +197,7 @@ class _Parser:
             "a base (an initial prediction)": self._counts[loop.BASED],
         }
         return tuple(
-            f"{count:,} rows of {self._text.source} have {kind}, which is not used"
+            f"rows of {self._text.source} that have {kind}, which is not used: {count:,}"
             for kind, count in kinds.items()
             if count
         )
