@@ -155,7 +155,8 @@ def _number_of(
             if is_same and arena[pos] == _NEWLINE:
                 return np.int64(slots[2 * slot] & _LOW) - 1
         slot = (slot + 1) & mask
-    number, first = counts[NAMES], counts[BYTES]
+    number = counts[NAMES]
+    first = counts[BYTES]
     size = space[1] - space[0] + name[1] - name[0] + word[1] - word[0] + 3
     if 4 * number >= len(slots) or first + size + ROOM > len(arena):
         return -1
@@ -185,23 +186,30 @@ def _sort(
     """Sort the entries of a row by index; equal ones keep their order."""
     for begin in range(first, stop, _FEW):
         for i in range(begin + 1, min(begin + _FEW, stop)):
-            index, value = indices[i], data[i]
+            index = indices[i]
+            value = data[i]
             j = i
             while j > begin and indices[j - 1] > index:
-                indices[j], data[j] = indices[j - 1], data[j - 1]
+                indices[j] = indices[j - 1]
+                data[j] = data[j - 1]
                 j -= 1
-            indices[j], data[j] = index, value
+            indices[j] = index
+            data[j] = value
     width = _FEW
     while width < stop - first:
         for begin in range(first, stop, 2 * width):
-            middle, end = min(begin + width, stop), min(begin + 2 * width, stop)
-            left, right = begin, middle
+            middle = min(begin + width, stop)
+            end = min(begin + 2 * width, stop)
+            left = begin
+            right = middle
             for i in range(end - begin):
                 if left < middle and (right >= end or indices[left] <= indices[right]):
-                    spare_indices[i], spare_data[i] = indices[left], data[left]
+                    spare_indices[i] = indices[left]
+                    spare_data[i] = data[left]
                     left += 1
                 else:
-                    spare_indices[i], spare_data[i] = indices[right], data[right]
+                    spare_indices[i] = indices[right]
+                    spare_data[i] = data[right]
                     right += 1
             indices[begin:end] = spare_indices[: end - begin]
             data[begin:end] = spare_data[: end - begin]
@@ -217,7 +225,8 @@ def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, s
             data[last] += data[i]
         else:
             last += 1
-            indices[last], data[last] = indices[i], data[i]
+            indices[last] = indices[i]
+            data[last] = data[i]
     return min(last + 1, stop)
 
 
@@ -247,7 +256,8 @@ def _number_or_hard(
     """Return the number at `pos`, where it ends, whether there is one, and how many were hard."""
     value, end, state = number_at(buffer, pos, _POINT)
     if state == HARD:
-        hard[hards, 0], hard[hards, 1] = pos, end
+        hard[hards, 0] = pos
+        hard[hards, 1] = end
         value = 0.0
         if hards < hard_known:
             value = hard_values[hards]
@@ -268,8 +278,13 @@ def _label_at(
     Returns the position reached (the bar's, or that of the newline of an empty line), fault, position
     of the faulty word, number of words but for the tag, label, importance, base, hard numbers.
     """
-    label, importance, base = np.nan, 1.0, 0.0
-    row, words, hards, is_tagged = pos, 0, 0, False
+    label = np.nan
+    importance = 1.0
+    base = 0.0
+    row = pos
+    words = 0
+    hards = 0
+    is_tagged = False
     while True:
         byte = byte_at(buffer, pos)
         if byte == _SPACE or (byte == _RETURN and byte_at(buffer, pos + 1) == _NEWLINE):
@@ -278,7 +293,9 @@ def _label_at(
         if byte == _BAR:
             return pos, OK, pos, words, label, importance, base, hards
         if byte == _NEWLINE:
-            fault = NO_BAR if words > 0 or is_tagged else OK
+            fault = OK
+            if words > 0 or is_tagged:
+                fault = NO_BAR
             return pos, fault, row, words, label, importance, base, hards
         token = pos
         value, end, is_number, hards_now = _number_or_hard(
@@ -376,14 +393,17 @@ def parse_rows(
         )
         byte = byte_at(buffer, pos)
         if fault == OK and byte == _BAR and words == 0 and needs_label:
-            fault, token = NO_LABEL, row
+            fault = NO_LABEL
+            token = row
         if fault != OK:
             return row, lines, rows, fault, token, hards
         if byte == _NEWLINE:
             pos += 1
             lines += 1
             continue
-        first, previous, is_sorted = nonzeros, -1, True
+        first = nonzeros
+        previous = -1
+        is_sorted = True
         while byte == _BAR:
             token = pos + 1
             pos = token
@@ -419,7 +439,10 @@ def parse_rows(
                 while not _is_end(byte) and byte != _COLON:
                     pos += 1
                     byte = byte_at(buffer, pos)
-                text, name, word, value = buffer, (token, pos), (pos, pos), 1.0
+                text = buffer
+                name = (token, pos)
+                word = (pos, pos)
+                value = 1.0
                 if byte == _COLON:
                     begin = pos + 1
                     value, pos, is_number, hards_now = _number_or_hard(
@@ -431,7 +454,8 @@ def parse_rows(
                             fault = BAD_VALUE
                         if token == begin - 1:
                             # Features without a name are counted; also those that are zero.
-                            text, name = digits, (0, _written(unnamed, digits))
+                            text = digits
+                            name = (0, _written(unnamed, digits))
                             unnamed += 1
                     else:
                         # A value that is a word makes a feature of its own.
@@ -443,7 +467,8 @@ def parse_rows(
                         pos = begin
                         while not _is_end(byte_at(buffer, pos)):
                             pos += 1
-                        word, value = (begin, pos), 1.0
+                        word = (begin, pos)
+                        value = 1.0
                     if fault != OK:
                         break
                 value *= scale

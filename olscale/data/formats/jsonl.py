@@ -93,13 +93,16 @@ class _Records:
     """The records of a text, whose columns its first ones decide."""
 
     def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
-        self._text, self._lines = text, TextLines(text)
+        self._text = text
+        self._lines = TextLines(text)
         self._sample = self._take(SAMPLE_ROWS)
         if not self._sample:
             raise FormatError(text.source, "no rows")
         before = options.table
-        names = list(() if before is None else before.names)
-        names = list(dict.fromkeys(names + [key for _, record in self._sample for key in record]))
+        names = [key for _, record in self._sample for key in record]
+        if before is not None:
+            names = [*before.names, *names]
+        names = list(dict.fromkeys(names))
         if unwritable := [name for name in names if not _is_unicode(name)]:
             raise FormatError(
                 text.source, f"key {unwritable[0][:40]!a} is no valid text; rename it"
@@ -159,7 +162,8 @@ class _Records:
     def _take(self, most: int | None) -> list[Record]:
         """Return the next records: so many, or all in the lines that the text holds now."""
         records: list[Record] = []
-        text, values = self._text, 0
+        text = self._text
+        values = 0
         while text.pos < text.stop or (most is not None and text.fill()):
             if len(records) == most or values > MAX_CELLS:
                 break
@@ -172,7 +176,8 @@ class _Records:
 
     def _record(self, line: str) -> dict[str, Any]:
         """Return the record of a line."""
-        source, number = self._text.source, self._text.line
+        source = self._text.source
+        number = self._text.line
         try:
             # As float, since the digits of a whole number may be thousands.
             record = json.loads(line, parse_int=float, object_pairs_hook=self._unrepeated)
@@ -201,14 +206,16 @@ class _Records:
     def _labels(
         self, names: Sequence[str], dropped: frozenset[int], options: ReadOptions
     ) -> tuple[int, ...]:
-        source, label, before = self._text.source, options.label, options.table
+        source = self._text.source
+        label = options.label
+        before = options.table
         if not options.labelled:
             return (UNLABELLED,)
         if label is None and before is not None and before.label != UNLABELLED:
             label = before.names[before.label]
         if label is None:
             kept = [key for key in self._sample[0][1] if names.index(key) not in dropped]
-            label = kept[-1] if kept else None
+            label = next(reversed(kept), None)
         return label_positions(source, names, label, dropped)
 
     def _types(self, read: set[str]) -> dict[str, str]:
@@ -244,10 +251,10 @@ class _Records:
         if before is None or name not in before.names:
             return
         was_text = before.text[before.names.index(name)]
+        expected = TEXT if was_text else NUMBER
         if name not in types:
-            types[name] = TEXT if was_text else NUMBER
+            types[name] = expected
         elif was_text != (types[name] == TEXT) and not is_label:
-            expected = TEXT if was_text else NUMBER
             problem = (
                 f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
             )

@@ -63,7 +63,7 @@ class VwFormat:
         if any(_VALUED.search(part) and not _TIME.search(part) for part in parts):
             return True
         # Words alone: a namespace stands in many rows, what begins a cell of text does not.
-        namespaces = {part.split()[0] if part[:1].strip() else "" for part in parts}
+        namespaces = {re.split(r"\s", part, maxsplit=1)[0] for part in parts}
         has_words = any(len(part.split()) > 2 for part in parts)
         return has_words and len(namespaces) <= max(map(len, rows)) and len(lines) > 1
 
@@ -121,7 +121,8 @@ class _Names:
         arena[:used] = self.arena[:used]
         slots = np.zeros(2 * len(self.slots), dtype=np.uint64)
         move_names(self.slots, slots)
-        self.arena, self.slots = arena, slots
+        self.arena = arena
+        self.slots = slots
 
     def names(self, used: int) -> tuple[str, ...]:
         """Return the names in the `used` bytes, of which only the new ones are made."""
@@ -136,15 +137,17 @@ class _Parser:
     """Collects parsed rows into batches whose bounds do not depend on the blocks."""
 
     def __init__(self, text: TextBlocks, options: ReadOptions, coding: Hash | None) -> None:
-        self._text, self._options = text, options
+        self._text = text
+        self._options = options
         self._names = _Names()
         self._table: TableRows | None = None
         self._hashed: tuple[str, ...] | None = None
+        self._mask = -1
         if coding is not None:
             self._hashed = tuple(f"{ALL}={part}" for part in coding.parts)
+            self._mask = len(coding.parts) - 1
             coded = {ALL: str(coding)}
             self._table = TableRows(TableColumns((ALL,), UNLABELLED, (True,), coded=coded))
-        self._mask = -1 if self._hashed is None else len(self._hashed) - 1
         self._parts: list[tuple[CSR, NDArray[np.float64]]] = []
         self._counts = np.zeros(4, dtype=np.int64)
 
@@ -206,7 +209,8 @@ class _Parser:
         """Parse the text's block as far as the batch takes rows."""
         from olscale.data.formats import _vw_loop as loop
 
-        text, names = self._text, self._names
+        text = self._text
+        names = self._names
         size = text.stop - text.pos
         rows, nonzeros = self._size()
         buffer = np.frombuffer(text.buffer, dtype=np.uint8)
@@ -214,8 +218,10 @@ class _Parser:
         most_rows = min(self._options.chunk_rows - rows, entries)
         labels = np.empty(most_rows)
         indptr = np.zeros(most_rows + 1, dtype=np.int64)
-        indices, spare_indices = (np.empty(entries, dtype=np.int32) for _ in range(2))
-        data, spare_data = (np.empty(entries) for _ in range(2))
+        indices = np.empty(entries, dtype=np.int32)
+        data = np.empty(entries)
+        spare_indices = np.empty_like(indices)
+        spare_data = np.empty_like(data)
         digits = np.empty(_DIGITS_ROOM, dtype=np.uint8)
         hard = np.empty((entries, 2), dtype=np.int64)
         hard_values = np.empty(0)
