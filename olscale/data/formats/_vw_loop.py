@@ -100,7 +100,8 @@ def _equal(
             return False
         start += 8
         first += 8
-    return _first_bytes(word_at(text, start) ^ word_at(arena, first), end - start) == _U0
+    differing = _first_bytes(word_at(text, start) ^ word_at(arena, first), end - start)
+    return bool(differing == _U0)
 
 
 @compiled
@@ -143,7 +144,7 @@ def _number_of(
     slot = np.int64(hashed & _LOW) & mask
     while slots[2 * slot] != _U0:
         if slots[2 * slot] >> _U32 == hashed & _LOW:
-            pos = np.int64(slots[2 * slot + 1])
+            pos = int(np.int64(slots[2 * slot + 1]))
             is_same = _equal(buffer, space[0], space[1], arena, pos)
             pos += space[1] - space[0]
             is_same = is_same and arena[pos] == 0
@@ -153,10 +154,10 @@ def _number_of(
                 is_same = arena[pos] == 0 and _equal(buffer, word[0], word[1], arena, pos + 1)
                 pos += 1 + word[1] - word[0]
             if is_same and arena[pos] == _NEWLINE:
-                return np.int64(slots[2 * slot] & _LOW) - 1
+                return int(np.int64(slots[2 * slot] & _LOW)) - 1
         slot = (slot + 1) & mask
-    number = counts[NAMES]
-    first = counts[BYTES]
+    number = int(counts[NAMES])
+    first = int(counts[BYTES])
     size = space[1] - space[0] + name[1] - name[0] + word[1] - word[0] + 3
     if 4 * number >= len(slots) or first + size + ROOM > len(arena):
         return -1
@@ -478,7 +479,7 @@ def parse_rows(
                 if word[1] > word[0]:
                     hashed = hash_of(buffer, word[0], word[1], hashed)
                 if mask >= 0:
-                    index = np.int64(hashed & np.uint64(mask))
+                    index = int(np.int64(hashed & np.uint64(mask)))
                 else:
                     index = _number_of(
                         buffer, space, text, name, word, hashed, slots, arena, counts

@@ -44,8 +44,8 @@ Record: TypeAlias = tuple[int, dict[str, Any]]
 NUMBER, TEXT, TRUTH = "a number", "text", "true or false"
 """Types of a column."""
 
-_TYPES = {float: NUMBER, str: TEXT, bool: TRUTH}
-_NESTED = {dict: "an object", list: "an array"}
+_TYPES: dict[type, str] = {float: NUMBER, str: TEXT, bool: TRUTH}
+_NESTED: dict[type, str] = {dict: "an object", list: "an array"}
 
 
 class JsonLinesFormat:
@@ -265,10 +265,10 @@ class _Records:
         for line, record in records:
             for key, value in record.items():
                 self._check_value(key, value, line)
-        columns: list[Column] = []
-        for name, key in self._keys.items():
-            values = [record.get(name) for _, record in records]
-            columns.append(_column(values, key))
+        columns = [
+            _column([record.get(name) for _, record in records], key)
+            for name, key in self._keys.items()
+        ]
         return columns, [line for line, _ in records]
 
     def _check_value(self, key: str, value: object, line: int) -> None:

@@ -62,7 +62,8 @@ def _magic(name: str, cure: str, pattern: bytes) -> FirstBytes:
 
 def _begin(name: str, cure: str, pattern: bytes) -> FirstBytes:
     """Return a kind of text, before which a byte-order mark and white space may stand."""
-    begin = rb"(?:\xef\xbb\xbf)?\s*(?:" + pattern + rb")"
+    # Possessive: from a file of blanks no pattern is tried at each of them.
+    begin = rb"(?:\xef\xbb\xbf)?+\s*+(?:" + pattern + rb")"
     return FirstBytes(name, cure, re.compile(begin, re.IGNORECASE))
 
 
@@ -228,7 +229,7 @@ LIKELY = (
     _begin(
         "a table drawn with lines, as Markdown and the terminals of databases have them",
         "save it as CSV, without the lines",
-        rb"(?:[^\n]+\n)?[ \t]*(?=[^\n]*(?:[-=]{3}|\|[ \t]*:?-+:?[ \t]*\|))[-=|+: \t]+(?:\r?\n|\Z)",
+        rb"(?:[^\n]+\n)?[ \t]*+(?=[^\n]*(?:[-=]{3}|\|[ \t]*:?-+:?[ \t]*\|))[-=|+: \t]+(?:\r?\n|\Z)",
     ),
     _begin(
         "LaTeX",

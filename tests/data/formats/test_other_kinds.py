@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
 import sqlite3
 import tarfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -241,3 +243,14 @@ def test_no_file_of_the_field_is_refused() -> None:
                 refuse_other_kinds(str(path), head, guessed=True)
             except OlscaleError as error:
                 raise AssertionError(error) from None
+
+
+@pytest.mark.parametrize(
+    "piece", [" ", "\n", "-", "| ", "a:", "1,", "1 1:1 ", "% \n", "\\\\&", "<a "]
+)
+def test_long_lines_of_one_piece_are_looked_at_in_no_time(piece: str) -> None:
+    head = (piece * 60_000)[:60_000].encode() + b"x"
+    began = time.process_time()
+    with contextlib.suppress(FormatError):
+        refuse_other_kinds("rows", head, guessed=True)
+    assert time.process_time() - began < 2
