@@ -56,6 +56,37 @@ def test_other_formats_of_tables(tmp_path: Path) -> None:
     assert rows(NAMED, tmp_path / "rows.arff")[0] == ROWS
 
 
+def test_json_lines_with_and_without_a_label(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"t": "x", "b": 2, "kind": "k", "a": 1}\n{"b": 4, "a": 3, "t": "y", "kind": "l"}\n')
+    found, _, labels = rows(NAMED, path)
+    assert (found, labels) == (ROWS, [["k", "l"]])
+    path.write_text('{"b": 2, "a": 1, "t": "x"}\n{"b": 4, "t": "z", "a": 3}\n')
+    found, source, labels = rows(NAMED, path)
+    assert (found, labels, source.unknown) == ([ROWS[0], [3.0, 4.0, 0.0, 0.0]], [None], 1)
+    path.write_text('{"bb": 2, "a": 1, "t": "x"}\n')
+    with pytest.raises(ModelError, match="does not know: 'bb'"):
+        rows(NAMED, path)
+
+
+def test_features_of_vowpal_wabbit_text_come_and_go(tmp_path: Path) -> None:
+    columns = ColumnsEntry(count=3, kind="sparse", names=("f^a", "f^b", "c"))
+    (tmp_path / "rows.vw").write_text("1 |f b:2 new:5\n-1 | c |f a b\n")
+    found, source, labels = rows(columns, tmp_path / "rows.vw")
+    assert found == [[0.0, 2.0, 0.0], [1.0, 1.0, 1.0]]
+    assert source.unknown == 1
+    assert np.concatenate(labels).tolist() == [1.0, -1.0]  # type: ignore[arg-type]
+
+
+def test_features_are_hashed_as_the_model_learned_them(tmp_path: Path) -> None:
+    names = tuple(f"*=#{number}" for number in range(16))
+    coded = {"*": "hash:features=16"}
+    columns = ColumnsEntry(count=16, kind="sparse", names=names, text=("*",), coded=coded)
+    (tmp_path / "rows.vw").write_text("1 | 3:2 21\n-1 | 0:1\n")
+    found, _, _ = rows(columns, tmp_path / "rows.vw")
+    assert [[i for i, value in enumerate(row) if value] for row in found] == [[3, 5], [0]]
+
+
 def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
     columns = ColumnsEntry(count=3, kind="sparse", names=("a", "t=1", "t=2"), text=("t",), label="kind")
     (tmp_path / "rows.csv").write_text("a,t\n5,2\n6,2\n")
