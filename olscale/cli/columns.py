@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from olscale.data.manifest import Manifest
+    from olscale.data.manifest import Manifest, TableEntry
 
 _MOST = 8
 
@@ -17,13 +17,63 @@ def target_words(manifest: Manifest) -> str:
     return f"regression of {len(targets)} targets: {_listed(targets)}" if targets else "regression"
 
 
+def read_as(manifest: Manifest, label: str) -> str:
+    """Return how a table was read, in one line, with what says it otherwise; `label` is what is said of that."""
+    table = manifest.table
+    assert table is not None
+    said = [*_form(table), label]
+    options = ["--label", "--target", "--encode", "--drop"]
+    if table.delimiter is not None:
+        options[:0] = ["--delimiter", "--no-header" if table.header else "--header"]
+    coded = [name for name in table.coded or () if name in table.categorical]
+    counts = (
+        (table.numeric, "number"),
+        (len(table.categorical) - len(coded), "category"),
+        (len(coded), "encoded column"),
+    )
+    said += [_plural(count, thing) for count, thing in counts if count]
+    return f"{', '.join(said)}; override with {', '.join(options)}"
+
+
+def _form(table: TableEntry) -> list[str]:
+    """Return how the text of a table is written."""
+    said = []
+    if table.delimiter is not None:
+        called = {"\t": "tab", " ": "white space"}.get(table.delimiter, repr(table.delimiter))
+        said.append(f"delimiter {called}")
+        said.append("header" if table.header else "no header")
+    if table.decimal is not None:
+        said.append(f"decimal {table.decimal!r}")
+    if table.quoting is not None:
+        said.append(f"quoting {table.quoting}")
+    if table.escape is not None:
+        said.append(f"escape {table.escape}")
+    if table.missing:
+        said.append(f"missing {_listed(table.missing)}")
+    return said
+
+
 def columns_line(manifest: Manifest) -> str | None:
     """Return how the columns of a table were encoded; None where it is not known."""
     table = manifest.table
     if table is None:
         return None
     said = [f"{table.numeric:,} numeric"] if table.numeric or not table.categorical else []
-    coded = {name: table.categorical[name] for name in table.coded or ()}
+    return ", ".join([*said, *_encodings(table)])
+
+
+def encoding_line(manifest: Manifest) -> str | None:
+    """Return what became of the columns of a table; None where all of them are numbers."""
+    table = manifest.table
+    if table is None or not _encodings(table):
+        return None
+    return columns_line(manifest)
+
+
+def _encodings(table: TableEntry) -> list[str]:
+    """Return what became of columns that are no numbers, or no features."""
+    said = []
+    coded = {name: count for name, count in table.categorical.items() if name in (table.coded or ())}
     text = {name: count for name, count in table.categorical.items() if name not in coded}
     for what, found, how in (("text", text, "one a value"), ("encoded", coded, "whatever the values")):
         if found:
@@ -33,7 +83,7 @@ def columns_line(manifest: Manifest) -> str | None:
         said.append(f"dropped {_listed(table.dropped)}")
     if table.segments is not None:
         said.append(f"segments by {table.segments}")
-    return ", ".join(said)
+    return said
 
 
 def missing_lines(manifest: Manifest) -> list[str]:
@@ -116,7 +166,10 @@ def _values(counts: Mapping[str, int]) -> str:
 
 
 def _plural(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    if count == 1:
+        return f"1 {thing}"
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{count:,} {plural}"
 
 
 def _counted(counts: Mapping[str, int]) -> str:

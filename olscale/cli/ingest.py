@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from olscale.cli.arrays_option import arrays_option
+from olscale.cli.cell_options import cell_options
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.layout_option import layout_option
 from olscale.cli.meter import meter
@@ -84,9 +85,9 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
 )
 @click.option(
     "--encode",
-    metavar="COLUMN=hash|text|date|one-hot:values=N",
+    metavar="COLUMN=hash|text|date|number|one-hot:values=N",
     multiple=True,
-    help="Text columns of a table in a bounded number of features, COLUMN=hash:features=2^18 say; repeatable.",
+    help="Columns of a table as a bounded number of features, COLUMN=hash:features=2^18 say, or as numbers; repeatable.",
 )
 @click.option(
     "--decimal",
@@ -111,6 +112,7 @@ def _note_workers(context: click.Context, option: click.Parameter, value: int | 
     type=click.Choice(["0", "1"]),
     help="First index of SVMlight text; 0 where any row has it, else 1, when left out.",
 )
+@cell_options
 @click.option(
     "--train-rows",
     type=click.IntRange(min=1),
@@ -136,6 +138,9 @@ def ingest(
     delimiter: str | None,
     index_base: str | None,
     arrays: dict[str, str] | None,
+    quoting: str | None,
+    escape: str | None,
+    missing: tuple[str, ...],
     train_rows: int | None,
 ) -> None:
     """Convert SOURCE... (files, folders, patterns, archives, URLs, sklearn:NAME) to the dataset directory DEST.
@@ -144,6 +149,7 @@ def ingest(
     """
     import time
 
+    from olscale.cli.columns import read_as
     from olscale.data.ingest.ingest import ingest as run
 
     notes: list[str] = []
@@ -168,6 +174,9 @@ def ingest(
             delimiter=delimiter,
             index_base=None if index_base is None else int(index_base),
             arrays=arrays,
+            quoting=quoting,
+            escape=escape,
+            missing=missing,
             train_rows=train_rows,
             progress=progress,
             note=notes.append,
@@ -177,14 +186,15 @@ def ingest(
     rows = " + ".join(f"{dataset.rows(split):,} {split}" for split in dataset.splits)
     kind = _target(manifest)
     say(f"{dataset.name}: {rows} rows x {manifest.columns:,} columns, {kind}, {manifest.kind}, {manifest.layout}")
-    if manifest.label_column is not None or manifest.classes is None:
-        other = "; use --label to choose another column" if manifest.label_column is not None and label is None else ""
-        say(f"label: {_where(manifest)}{kind}{_values(manifest, target)}{other}")
+    if manifest.table is not None:
+        say(f"read as: {read_as(manifest, _label(manifest, target))}")
+    elif manifest.classes is None:
+        say(f"label: {kind}{_values(manifest, target)}")
     for line in notes[:_MOST_HINTS]:
         say(f"note: {line}")
     if len(notes) > _MOST_HINTS:
         more = f"{len(notes) - _MOST_HINTS:,} more notes on how sources are read"
-        say(f"note: {more}; --header, --no-header and --delimiter decide for all of them")
+        say(f"note: {more}; --header, --no-header, --delimiter and --quoting decide for all of them")
     if manifest.unseen_classes:
         unseen = ", ".join(map(str, manifest.unseen_classes[:10]))
         say(f"note: test has labels that train has not, which no learner can get right: {unseen}")
@@ -204,13 +214,13 @@ def _target(manifest: Manifest) -> str:
 
 def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
     """Yield what is said of classes and columns; `given` tells that the label was not chosen by us."""
-    from olscale.cli.columns import classes_line, columns_line, infinite_lines, missing_lines
+    from olscale.cli.columns import classes_line, encoding_line, infinite_lines, missing_lines
     from olscale.data.ingest.hints import column_hints
 
     if (classes := classes_line(manifest, "train")) is not None:
         yield "classes", classes
-    if (columns := columns_line(manifest)) is not None:
-        yield "columns", columns
+    if (encoding := encoding_line(manifest)) is not None:
+        yield "columns", encoding
     for line in missing_lines(manifest):
         yield "missing", line
     for line in infinite_lines(manifest):
@@ -227,31 +237,31 @@ def _columns(manifest: Manifest, given: bool) -> Iterator[tuple[str, str]]:
         yield "warning", f"{len(hints) - _MOST_HINTS:,} more columns; see olscale datasets show"
 
 
+def _label(manifest: Manifest, target: str | None) -> str:
+    """Return which column of a table was taken as the label, as ``--label`` takes it, and what that makes of the dataset."""
+    kind = f"{_target(manifest)}{_values(manifest, target)}"
+    if manifest.targets:
+        return f"labels {', '.join(map(repr, manifest.targets))} ({kind})"
+    column = manifest.label_column
+    if column is None:
+        return f"label in a file of its own ({kind})"
+    if isinstance(column, str):
+        return f"label {column!r} ({kind})"
+    table = manifest.table
+    features = manifest.columns if table is None else len(table.categorical) + table.numeric + len(table.dropped)
+    place = {0: "the first", features: "the last"}.get(column, "counted from 0")
+    return f"label column {column}, {place} ({kind})"
+
+
 def _values(manifest: Manifest, target: str | None) -> str:
     """Say how many labels a regression has, which give away that it should be none, and how to have it otherwise."""
     if manifest.classes is not None:
         many = target is None and manifest.label_names is None and len(manifest.classes) > _FEW_CLASSES
-        return " (use --target real to predict numbers)" if many else ""
+        return "; --target real to predict numbers" if many else ""
     if manifest.targets:
         return ""
     distinct = "over 10,000" if manifest.distinct_labels is None else f"{manifest.distinct_labels:,}"
-    return f", {distinct} distinct values" + ("" if target else " (use --target classes for classes)")
-
-
-def _where(manifest: Manifest) -> str:
-    """Say which column was taken, as ``--label`` takes it."""
-    if manifest.targets:
-        return f"columns {', '.join(map(repr, manifest.targets))}, "
-    match manifest.label_column:
-        case None:
-            return ""
-        case str(name):
-            return f"column {name!r}, "
-        case position:
-            table = manifest.table
-            last = manifest.columns if table is None else table.numeric + len(table.categorical) + len(table.dropped)
-            side = {0: " (the first)", last: " (the last)"}.get(position, "")
-            return f"column {position}{side} counted from 0, "
+    return f", {distinct} distinct values" + ("" if target else "; --target classes for classes")
 
 
 def column_of(label: str | None) -> str | int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from olscale.cli.arrays_option import arrays_option
+from olscale.cli.cell_options import cell_options
 from olscale.cli.delimiter_option import delimiter_option
 from olscale.cli.garbage import collect_as_usual
 from olscale.cli.ingest import column_of
@@ -46,7 +47,7 @@ from olscale.cli.say import say
     help="Whether values and indices that the model never met count as none, the default, or end the command.",
 )
 @arrays_option
-@click.option("--index-base", type=click.Choice(["0", "1"]), help="First index of SVMlight text; found out by default.")
+@cell_options
 @click.option("--learner", metavar="MODULE:CLASS", help="Learner of your own that the model is of; it is imported.")
 def predict(
     model: str,
@@ -62,6 +63,9 @@ def predict(
     header: bool | None,
     delimiter: str | None,
     arrays: dict[str, str] | None,
+    quoting: str | None,
+    escape: str | None,
+    missing: tuple[str, ...],
     index_base: str | None,
     keep: tuple[str, ...],
     unknown: str,
@@ -91,6 +95,9 @@ def predict(
         header=header,
         delimiter=delimiter,
         arrays=arrays,
+        quoting=quoting,
+        escape=escape,
+        missing=missing,
     )
     rows = ModelSource(
         loaded.about.columns,

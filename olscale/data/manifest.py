@@ -116,12 +116,22 @@ class TableEntry(_Entry):
     distinct : tuple of str
         Columns of whole numbers, all different in the first rows: perhaps an identifier.
     coded : dict of str to str, optional
-        Columns of text whose features are hashes or parts of dates, and not values -> their codings, as ``--encode`` takes
-        them, empty where it is not known; None where there are none.
+        Columns whose features are hashes or parts of dates and not values, or that are numbers in spite of their type ->
+        their codings, as ``--encode`` takes them, empty where it is not known; None where there are none.
     decimal : {','}, optional
         Mark between whole part and fraction of a number; a point when None.
     rounded : tuple of str, optional
         Columns of whole numbers of which some are so large that float64 may have rounded them; None where there are none.
+    delimiter : str, optional
+        What is between cells of the first source, where that is CSV or TSV; a space is any white space.
+    header : bool, optional
+        Whether its first row names the columns.
+    quoting : {'none'}, optional
+        Quotes are characters as any other; None where cells may stand between them.
+    escape : {'backslash'}, optional
+        A backslash takes the meaning of the next character; None where it has none.
+    missing : tuple of str, optional
+        Words that mean "no value", beside those that do so in all tables.
     """
 
     numeric: Count
@@ -133,6 +143,11 @@ class TableEntry(_Entry):
     coded: Annotated[dict[str, str] | None, BeforeValidator(_with_codings)] = Field(default=None, exclude_if=_absent)
     decimal: Literal[","] | None = Field(default=None, exclude_if=_absent)
     rounded: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
+    delimiter: str | None = Field(default=None, exclude_if=_absent)
+    header: bool | None = Field(default=None, exclude_if=_absent)
+    quoting: Literal["none"] | None = Field(default=None, exclude_if=_absent)
+    escape: Literal["backslash"] | None = Field(default=None, exclude_if=_absent)
+    missing: tuple[str, ...] | None = Field(default=None, exclude_if=_absent)
 
 
 class SourceEntry(_Entry):

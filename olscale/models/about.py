@@ -57,6 +57,9 @@ class ColumnsEntry(_Entry):
         Columns of tables that were left out.
     index_base : {0, 1}, optional
         Of SVMlight text: the index that the first feature has there; none where it is not known.
+    quoting, escape : str, optional
+    missing : tuple of str
+        How the cells of CSV and TSV are written, where that was said.
     """
 
     count: Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -68,6 +71,9 @@ class ColumnsEntry(_Entry):
     targets: tuple[str, ...] = Field(default=(), exclude_if=lambda targets: not targets)
     dropped: tuple[str, ...] = Field(default=(), exclude_if=lambda dropped: not dropped)
     index_base: Literal[0, 1] | None = Field(default=None, exclude_if=lambda base: base is None)
+    quoting: Literal["none"] | None = Field(default=None, exclude_if=lambda quoting: not quoting)
+    escape: Literal["backslash"] | None = Field(default=None, exclude_if=lambda escape: not escape)
+    missing: tuple[str, ...] = Field(default=(), exclude_if=lambda missing: not missing)
 
     @model_validator(mode="after")
     def _consistent(self) -> ColumnsEntry:
@@ -92,6 +98,9 @@ class ColumnsEntry(_Entry):
             targets=manifest.targets or (),
             dropped=() if table is None else table.dropped,
             index_base=manifest.index_base,
+            quoting=table.quoting if table else None,
+            escape=table.escape if table else None,
+            missing=(table.missing or ()) if table else (),
         )
 
     def values(self, column: str) -> list[str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR, Rows, rows_of, to_csr, trim
 from olscale.data.dataset import Dataset, open_dataset
-from olscale.data.formats import TABLE_FORMATS, find_format
+from olscale.data.formats import ENCODED_FORMATS, TABLE_FORMATS, find_format
 from olscale.data.formats.base import Batch, Format, ReadOptions
 from olscale.data.formats.cells import is_number
 from olscale.data.formats.coding import OTHER
@@ -163,7 +163,9 @@ class ModelSource:
         model = self._columns
         given = replace(self._options, constants=source.constants)
         format = find_format(path, self._format)
-        check_form(path, format.name, self._options)
+        if format.name in ("csv", "tsv"):
+            given = self._written_alike(given)
+        check_form(path, format.name, given)
         try:
             if format.name in TABLE_FORMATS:
                 self._check_codings(model.coded)
@@ -191,6 +193,9 @@ class ModelSource:
         options = replace(self._options, labels_needed=False)
         if format.name == SVMLIGHT:
             options = replace(options, zero_based=zero_based)
+        if format.name in ENCODED_FORMATS:
+            encode = tuple(f"{column}={coding}" for column, coding in self._columns.coded.items())
+            options = replace(options, encode=encode)
         return TablePlan(options)
 
     def _labels(self, batch: Batch, plan: TablePlan) -> tuple[Carried | None, tuple[str, ...]]:
@@ -252,6 +257,16 @@ class ModelSource:
                 f"{learned}"
             )
 
+    def _written_alike(self, options: ReadOptions) -> ReadOptions:
+        """Return `options` with cells that are written as those that the model learned from, where they do not say it."""
+        model = self._columns
+        return replace(
+            options,
+            quoting=options.quoting or model.quoting,
+            escape=options.escape or model.escape,
+            missing=options.missing or model.missing,
+        )
+
     def _check_codings(self, found: Mapping[str, str]) -> None:
         """Refuse text that is encoded otherwise than the model learned it: the same features would mean other things."""
         model, source = self._columns, self._source
@@ -310,6 +325,9 @@ class ModelSource:
         """Return the feature of the model that each column of the source is, -1 for a value that the model never met."""
         columns = self._columns
         known = {name: place for place, name in enumerate(columns.names or ())}
+        if tables is None and columns.kind == "sparse":
+            # Of text that names what is not zero: any feature may be new, or not in these rows.
+            return np.array([known.get(name, -1) for name in names], dtype=np.int64)
         values = tuple(f"{column}=" for column in columns.text)
         odd = [name for name in names if name not in known and not name.startswith(values)]
         if odd:
@@ -334,10 +352,14 @@ class ModelSource:
         new = np.flatnonzero(feature < 0)
         self.unknown += len(new)
         if self._refuse_unknown and len(new):
-            column, value = value_of(names[indices[new[0]]], self._columns.text)
+            name = names[indices[new[0]]]
+            what = f"the feature {name!r}"
+            if _column_of(name, self._columns.text) != name:
+                column, value = value_of(name, self._columns.text)
+                what = f"{value!r} in column {column!r}"
             raise ModelError(
-                f"row {first + row[new[0]]} of {self._source} has {value!r} in column {column!r}, which the "
-                "model never met; --unknown ignore counts it as no value"
+                f"row {first + row[new[0]]} of {self._source} has {what}, which the model never met; "
+                "--unknown ignore counts it as no value"
             )
         order = np.lexsort((feature, row))
         order = order[feature[order] >= 0]

@@ -54,8 +54,9 @@ def test_sources_and_tests(shelf: Path, args: tuple[str, ...], train: str, test:
 def test_ingest_says_what_it_made(shelf: Path):
     lines = run(ingest, "a.csv", "D", "--test", "b.csv").output.splitlines()
     assert lines[0] == "D: 3 train + 3 test rows x 2 columns, 2 classes, dense, zarr"
-    assert lines[1].startswith("label: column 'label', 2 classes")
-    assert lines[2:4] == ["classes: 0 1 (33.3 %), 1 2 (66.7 %)", "columns: 2 numeric"]
+    assert lines[1].startswith("read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with")
+    assert lines[2] == "classes: 0 1 (33.3 %), 1 2 (66.7 %)"
+    assert not any(line.startswith("columns") for line in lines), "the second line has said that all are numbers"
     assert lines[-1].endswith(f"fingerprint {open_dataset('D').fingerprint[:12]}")
     assert "MB/s" not in lines[-1]  # no speed from a few bytes
 

@@ -180,13 +180,33 @@ def test_taken_label_is_told(here: Path, capsys: pytest.CaptureFixture[str]):
     rng = np.random.default_rng(0)
     np.savetxt("first", np.column_stack([rng.integers(0, 10, 200), rng.random((200, 3))]))
     np.savetxt("last", rng.random((200, 4)))
-    other = "; use --label to choose another column"
-    assert ingested(capsys, "first", "D1")[1] == f"label: column 0 (the first) counted from 0, 10 classes{other}"
-    real = "regression, 200 distinct values (use --target classes for classes)"
-    assert ingested(capsys, "last", "D2")[1] == f"label: column 3 (the last) counted from 0, {real}{other}"
-    assert ingested(capsys, "first", "D3", "--label", "1")[1] == f"label: column 1 counted from 0, {real}"
-    assert ingested(capsys, "train.csv", "D4")[1] == f"label: column 'label', 2 classes{other}"
-    assert not any(line.startswith("label") for line in ingested(capsys, "good.svm", "D5"))
+    space = "read as: delimiter white space, no header"
+    other = "3 numbers; override with --delimiter, --header, --label, --target, --encode, --drop"
+    assert ingested(capsys, "first", "D1")[1] == f"{space}, label column 0, the first (10 classes), {other}"
+    real = "(regression, 200 distinct values; --target classes for classes)"
+    assert ingested(capsys, "last", "D2")[1] == f"{space}, label column 3, the last {real}, {other}"
+    assert (
+        ingested(capsys, "first", "D3", "--label", "1")[1] == f"{space}, label column 1, counted from 0 {real}, {other}"
+    )
+    read = (
+        "read as: delimiter ',', header, label 'label' (2 classes), 2 numbers; override with --delimiter, --no-header,"
+    )
+    assert ingested(capsys, "train.csv", "D4")[1].startswith(read)
+    assert not any(line.startswith(("label", "read as")) for line in ingested(capsys, "good.svm", "D5"))
+
+
+def test_how_cells_are_written_is_told_and_kept(here: Path, capsys: pytest.CaptureFixture[str]):
+    Path("sms.tsv").write_text('ham\t"so\t1,5\tx\nspam\tno"\t-\ty\nham\ta\\\tb\t2\tx\n')
+    form = ["--quoting", "none", "--escape", "backslash", "--missing", r"-,\N", "--missing", "#N/A", "--decimal", ","]
+    lines = ingested(capsys, "sms.tsv", "D", *form, "--encode", "x3=hash:8", "--label", "0")
+    assert lines[1] == (
+        r"read as: delimiter tab, no header, decimal ',', quoting none, escape backslash, missing -, \N, #N/A, "
+        "label column 0, the first (2 classes), 1 number, 1 category, 1 encoded column; override with --delimiter, "
+        "--header, --label, --target, --encode, --drop"
+    )
+    table = open_dataset("D").manifest.table
+    assert (table.quoting, table.escape, table.missing) == ("none", "backslash", ("-", r"\N", "#N/A"))
+    assert open_dataset("D").manifest.feature_names[-3:] == ('x1="so', 'x1=no"', "x1=a\tb")
 
 
 def test_labels_that_only_test_has_are_told(here: Path, capsys: pytest.CaptureFixture[str]):
@@ -198,7 +218,7 @@ def test_labels_that_only_test_has_are_told(here: Path, capsys: pytest.CaptureFi
 
 def test_usps_needs_no_option(shared_data, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     lines = ingested(capsys, str(shared_data("usps/zip.train.gz")), str(tmp_path / "usps"))
-    assert "column 0 (the first) counted from 0, 10 classes" in lines[1]
+    assert "label column 0, the first (10 classes), 256 numbers" in lines[1]
 
 
 def test_workers_of_older_scripts_are_taken_and_said_to_have_no_effect(tmp_path: Path):
@@ -283,6 +303,6 @@ def test_an_unclear_first_row_is_noted(here: Path, capsys: pytest.CaptureFixture
     lines = [line for line in ingested(capsys, *(f"{i}.csv" for i in range(8)), "D") if line.startswith("note")]
     assert lines[0] == "note: the first row (2000, 2001, label) is read as data, not as names; --header if it is names"
     assert lines[5:] == [
-        "note: 3 more notes on how sources are read; --header, --no-header and --delimiter decide for all of them"
+        "note: 3 more notes on how sources are read; --header, --no-header, --delimiter and --quoting decide for all of them"
     ]
     assert not any(line.startswith("note") for line in ingested(capsys, "0.csv", "E", "--header"))

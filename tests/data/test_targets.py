@@ -113,7 +113,7 @@ def _other(folder: Path) -> Path:
 def test_the_command_says_so_and_exports_what_it_read(tmp_path: Path) -> None:
     call = ["ingest", str(_table(tmp_path / "t.csv")), str(tmp_path / "d"), "--label", "a,b", "--target", "real"]
     said = CliRunner().invoke(olscale, call, catch_exceptions=False).output
-    assert "label: columns 'a', 'b', regression of 2 targets" in said
+    assert "labels 'a', 'b' (regression of 2 targets)" in said
     shown = CliRunner().invoke(olscale, ["datasets", "show", str(tmp_path / "d")], catch_exceptions=False).output
     assert f"{np.count_nonzero(X):,} nonzeros" in shown
     assert "a regression of 2 targets: a, b" in shown

@@ -21,10 +21,13 @@ DIALECTS = (
     TextDialect(";", "'", ","),
     TextDialect(" ", None, "."),
     TextDialect("\t", '"', "."),
+    TextDialect(",", '"', ".", escaped=True, words=(r"\N", "-", "#N/A")),
+    TextDialect("\t", None, ".", escaped=True),
     ArffDialect(),
 )
 KINDS = (loop.NUMBER, loop.TEXT, loop.NUMBER, loop.SKIP, loop.TARGET, loop.EMPTY)
 MOST_COLUMNS = 20
+QUOTED = np.zeros(3, dtype=np.int64)
 NUMBERS = b"0.5,-12.25,7\n1,12345678.123456789012345,1e5\n" * 3 + b"90071992.54740993,-0,123456789012345678901\n"
 
 
@@ -62,7 +65,7 @@ def _read(text: bytes, dialect: Dialect) -> None:
         marked(columns, np.int32, (ROWS, 2)),
         marked(loop.MOST_HARD + columns, np.int64, (4,)),
     ]
-    parse_rows, given = dialect.loop(), (*dialect.form(), kinds, slots)
+    parse_rows, given = dialect.loop(), (*dialect.form(QUOTED), kinds, slots)
     buffer, pos, size = guarded_text(text), 0, len(text)
     while pos < size:
         before = pos

@@ -56,6 +56,37 @@ def test_other_formats_of_tables(tmp_path: Path) -> None:
     assert rows(NAMED, tmp_path / "rows.arff")[0] == ROWS
 
 
+def test_json_lines_with_and_without_a_label(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"t": "x", "b": 2, "kind": "k", "a": 1}\n{"b": 4, "a": 3, "t": "y", "kind": "l"}\n')
+    found, _, labels = rows(NAMED, path)
+    assert (found, labels) == (ROWS, [["k", "l"]])
+    path.write_text('{"b": 2, "a": 1, "t": "x"}\n{"b": 4, "t": "z", "a": 3}\n')
+    found, source, labels = rows(NAMED, path)
+    assert (found, labels, source.unknown) == ([ROWS[0], [3.0, 4.0, 0.0, 0.0]], [None], 1)
+    path.write_text('{"bb": 2, "a": 1, "t": "x"}\n')
+    with pytest.raises(ModelError, match="does not know: 'bb'"):
+        rows(NAMED, path)
+
+
+def test_features_of_vowpal_wabbit_text_come_and_go(tmp_path: Path) -> None:
+    columns = ColumnsEntry(count=3, kind="sparse", names=("f^a", "f^b", "c"))
+    (tmp_path / "rows.vw").write_text("1 |f b:2 new:5\n-1 | c |f a b\n")
+    found, source, labels = rows(columns, tmp_path / "rows.vw")
+    assert found == [[0.0, 2.0, 0.0], [1.0, 1.0, 1.0]]
+    assert source.unknown == 1
+    assert np.concatenate(labels).tolist() == [1.0, -1.0]  # type: ignore[arg-type]
+
+
+def test_features_are_hashed_as_the_model_learned_them(tmp_path: Path) -> None:
+    names = tuple(f"*=#{number}" for number in range(16))
+    coded = {"*": "hash:features=16"}
+    columns = ColumnsEntry(count=16, kind="sparse", names=names, text=("*",), coded=coded)
+    (tmp_path / "rows.vw").write_text("1 | 3:2 21\n-1 | 0:1\n")
+    found, _, _ = rows(columns, tmp_path / "rows.vw")
+    assert [[i for i, value in enumerate(row) if value] for row in found] == [[3, 5], [0]]
+
+
 def test_numbers_in_a_column_of_text_stay_text(tmp_path: Path) -> None:
     columns = ColumnsEntry(count=3, kind="sparse", names=("a", "t=1", "t=2"), text=("t",), label="kind")
     (tmp_path / "rows.csv").write_text("a,t\n5,2\n6,2\n")
@@ -177,3 +208,45 @@ def test_an_unclear_first_row_is_kept_as_a_note(tmp_path: Path) -> None:
     (tmp_path / "rows.svm").write_text("1 1:1\n")
     with pytest.raises(FormatError, match="has no delimiter to choose"):
         rows(PLACED, tmp_path / "rows.svm", delimiter=";")
+
+
+def test_cells_are_written_as_the_model_learned_them(tmp_path: Path) -> None:
+    """Where the user says nothing; what is said comes first, and files of other formats are read all the same."""
+    lines = ['ham\t"open\t-\t1', "spam\ta\\\tb\t2\t0"]
+    (tmp_path / "t.tsv").write_text("\n".join(["kind\tword\ta\tlabel", *lines]) + "\n")
+    form = {"quoting": "none", "escape": "backslash", "missing": "-"}
+    dataset = ingest(tmp_path / "t.tsv", tmp_path / "data", **form)
+    model = ColumnsEntry.of(dataset.manifest)
+    assert (model.quoting, model.escape, model.missing) == ("none", "backslash", ("-",))
+    assert ColumnsEntry.model_validate_json(model.model_dump_json()) == model
+    new = tmp_path / "new.tsv"
+    new.write_text("kind\tword\ta\n" + "\n".join(line[: line.rindex("\t")] for line in lines) + "\n")
+    np.testing.assert_array_equal(rows(model, new)[0], rows_of(dataset))
+    new.write_text(new.read_text().replace("-", "x"))
+    np.testing.assert_array_equal(rows(model, new, missing=("x",))[0], rows_of(dataset))
+    with pytest.raises(FormatError, match="column 'a' is 'x', expected a number"):
+        rows(model, new)
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    columns = {"kind": ["ham", "spam"], "word": ['"open', "a\tb"], "a": [None, 2.0]}
+    parquet.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    np.testing.assert_array_equal(rows(model, tmp_path / "rows.parquet")[0], rows_of(dataset))
+
+
+def test_a_column_that_the_model_knows_as_a_number_is_one_in_any_format(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    days = pa.array([3, 1, 3])
+    for name, column in (("t", days.dictionary_encode()), ("plain", days), ("text", days.cast("string"))):
+        table = pa.table({"day": column, "x": [1, 2, 3], "label": ["a", "b", "a"]})
+        parquet.write_table(table, tmp_path / f"{name}.parquet")
+    (tmp_path / "t.csv").write_text("day,x\n3,1\n1,2\n3,3\n")
+    dataset = ingest(tmp_path / "t.parquet", tmp_path / "data", encode="day=number")
+    model = ColumnsEntry.of(dataset.manifest)
+    for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv", "data"):
+        assert rows(model, tmp_path / name)[0] == [[3.0, 1.0], [1.0, 2.0], [3.0, 3.0]]
+    categories = ColumnsEntry.of(ingest(tmp_path / "t.parquet", tmp_path / "one-hot").manifest)
+    for name in ("t.parquet", "plain.parquet", "text.parquet", "t.csv"):
+        assert rows(categories, tmp_path / name)[0] == [[1.0, 1.0, 0.0], [2.0, 0.0, 1.0], [3.0, 1.0, 0.0]]

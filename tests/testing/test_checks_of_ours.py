@@ -66,6 +66,8 @@ CSV = "a,b,kind,label\n1,2.5,x,yes\n-3,,y,no\n0.5,1e3,x,yes\n4,5,z,no\n"
 ARFF = (
     "@relation r\n@attribute a numeric\n@attribute b {x,y}\n@attribute c {yes,no}\n@data\n1,x,yes\n?,y,no\n2.5,y,yes\n"
 )
+JSONL = '{"a": 1, "b": "x", "label": 0}\n{"a": null, "b": "y", "label": 1}\n{"a": 2.5, "label": 0}\n'
+VW = "1 |f a:0.5 b |g c:2\n-1 2 'tag|f:2 b:1.25\n1 |\n-1 |f a a:2\n"
 SVMLIGHT = "+1 1:0.5 3:2\n-1 2:1.25\n+1\n-1 1:1 7:-3\n"
 
 
@@ -77,6 +79,7 @@ def _sources(folder: Path) -> dict[str, str]:
 
     X, y = np.arange(12, dtype=np.float32).reshape(4, 3), np.array([0, 1, 1, 0])
     texts = {"csv": CSV, "tsv": CSV.replace(",", "\t"), "arff": ARFF, "svmlight": SVMLIGHT}
+    texts |= {"jsonl": JSONL, "vw": VW}
     for name, text in texts.items():
         (folder / f"rows.{name}").write_text(text)
     np.savez(folder / "rows.npz", X=X, y=y)

@@ -1,19 +1,23 @@
-"""Source formats: LIBSVM/SVMlight text, CSV, ARFF, IDX, NPZ, MAT, Parquet and scikit-learn's bundled sets.
+"""Source formats: text, tables, arrays, and scikit-learn's bundled sets.
 
 Every format yields `Batch` objects in the order of its source and keeps no more than about one batch in memory (NPZ and
 MAT decompress whole arrays). Text may be compressed with gzip, bzip2, xz or zstd and may be anywhere fsspec reaches.
 """
 
 import io
+import re
 from pathlib import PurePosixPath
 
 from olscale.data.formats.base import Batch, Format, ReadOptions, split_fragment
 from olscale.data.formats.compression import strip_compression
+from olscale.data.formats.delimiter import text_lines
+from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.data.formats.text import open_text
 from olscale.errors import FormatError, NoRowsError
 from olscale.registry import Registry
 
 __all__ = [
+    "ENCODED_FORMATS",
     "FORMATS",
     "TABLE_FORMATS",
     "TEXT_FORMATS",
@@ -36,16 +40,24 @@ FORMATS: Registry[type[Format]] = Registry(
         "mat": "olscale.data.formats.mat:MatFormat",
         "parquet": "olscale.data.formats.parquet:ParquetFormat",
         "arff": "olscale.data.formats.arff.format:ArffFormat",
+        "jsonl": "olscale.data.formats.jsonl:JsonLinesFormat",
+        "vw": "olscale.data.formats.vw:VwFormat",
         "svmlight": "olscale.data.formats.svmlight:SvmlightFormat",
         "tsv": "olscale.data.formats.csv:TsvFormat",
         "csv": "olscale.data.formats.csv:CsvFormat",
     },
 )
-TEXT_FORMATS = ("arff", "csv", "svmlight", "tsv")
+TEXT_FORMATS = ("arff", "csv", "jsonl", "svmlight", "tsv", "vw")
 """Formats that read a stream from its first byte to its last; the others need a file of their own."""
-TABLE_FORMATS = ("arff", "csv", "parquet", "tsv")
+TABLE_FORMATS = ("arff", "csv", "jsonl", "parquet", "tsv")
 """Formats that leave columns out themselves, before anything is encoded."""
+ENCODED_FORMATS = (*TABLE_FORMATS, "vw")
+"""Formats that take codings of features."""
 
+_PERMISSIVE = ("csv", "tsv")
+"""Text formats that take almost any text."""
+_PAIRS = re.compile(r"\s*[-+\w.]+(?:\s+\d+:[-+\w.]+)+\s*(?:#.*)?")
+_TIMES = re.compile(r"\s*[-+\w.]+(?:\s+\d\d?:\d\d)+\s*")
 _HEAD_BYTES = 1 << 16
 
 
@@ -89,24 +101,66 @@ def find_format(source: str, name: str | None = None, stream: io.BufferedReader 
     """
     if name is not None:
         return FORMATS.load(name)()
-    path = source if source.startswith("sklearn:") or stream is not None else split_fragment(source)[0]
+    path = source
+    if not source.startswith("sklearn:") and stream is None:
+        path = split_fragment(source)[0]
     suffix = PurePosixPath(strip_compression(path)).suffix.lower()
     formats = [format() for format in FORMATS.load_all()]
     for format in formats:
         if suffix in format.suffixes:
+            _check_suffix(source, path, format, stream)
             return format
     head = b""
     if not source.startswith("sklearn:"):
-        head = _head(path) if stream is None else stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
+        head = _head(path, stream)
         if not head.strip():
-            raise NoRowsError(source, f"no rows: the file {'has empty lines only' if head else 'is empty'}")
+            problem = "has empty lines only" if head else "is empty"
+            raise NoRowsError(source, f"no rows: the file {problem}")
+    # Text is looked at last: what no reader takes for rows might pass for a table.
     for format in formats:
-        if format.matches(source, head):
+        if format.name not in TEXT_FORMATS and format.matches(source, head):
+            return format
+    refuse_other_kinds(source, head, guessed=True)
+    for format in formats:
+        if format.name in TEXT_FORMATS and format.matches(source, head):
             return format
     if head.startswith(b"PK\x03\x04"):
         problem = "is a zip archive or a spreadsheet, which is not read; unpack it (or call it .zip), or save it as CSV"
         raise FormatError(source, problem)
-    raise FormatError(source, f"looks like none of the formats {', '.join(format_names())}; name one with --format")
+    raise FormatError(
+        source,
+        f"looks like none of the formats {', '.join(format_names())}; name one with --format",
+    )
+
+
+def _check_suffix(source: str, path: str, format: Format, stream: io.BufferedReader | None) -> None:
+    """Refuse text that is none of the format that its name ends in; a reader might not notice."""
+    if format.name not in TEXT_FORMATS:
+        return
+    try:
+        head = _head(path, stream)
+    except FormatError:
+        return  # its reader says so, if it comes to that
+    refuse_other_kinds(source, head, guessed=True)
+    if format.name not in _PERMISSIVE:
+        return
+    for name in TEXT_FORMATS:
+        if name not in _PERMISSIVE and _is_text_of(name, source, head):
+            raise FormatError(
+                source,
+                f"is {name} text, though its name says {format.name}; read it with --format {name}, "
+                f"or with --format {format.name} if it is a table",
+            )
+
+
+def _is_text_of(name: str, source: str, head: bytes) -> bool:
+    """Return whether a table that begins with `head` looks like the text format `name`."""
+    if name != "svmlight":
+        return FORMATS.load(name)().matches(source, head)
+    # Its own guess is too lenient: it takes a table of times for pairs.
+    lines = text_lines(head)
+    pairs = bool(lines) and all(_PAIRS.fullmatch(line) for line in lines)
+    return pairs and not all(_TIMES.fullmatch(line) for line in lines)
 
 
 def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
@@ -128,6 +182,9 @@ def splits_in(source: str, name: str | None = None) -> tuple[str, ...]:
     return find_format(source, name).splits(source)
 
 
-def _head(path: str) -> bytes:
-    with open_text(path) as stream:
-        return stream.read(_HEAD_BYTES)
+def _head(path: str, stream: io.BufferedReader | None) -> bytes:
+    """Return the first bytes of a file, or of `stream`, which is left where it is."""
+    if stream is not None:
+        return stream.peek(_HEAD_BYTES)[:_HEAD_BYTES]
+    with open_text(path) as opened:
+        return opened.read(_HEAD_BYTES)

@@ -25,12 +25,40 @@ MOST_HARD = 4096
 """Numbers of a call that may be left to ``float``, beside those of its last row."""
 
 _MOST_BYTES = 131_072  # of a cell: Python's csv takes no longer one
-_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS = (ord(c) for c in "\n \t\r-")
+_NEWLINE, _SPACE, _TAB, _RETURN, _MINUS, _BACKSLASH = (ord(c) for c in "\n \t\r-\\")
 _WORDS = np.array([sum(ord(c) << 8 * i for i, c in enumerate(word)) for word in ("", "?", "na", "n/a", "null", "none")])
 
 
 @compiled
-def _is_missing(buffer: NDArray[np.uint8], pos: int, end: int) -> bool:
+def _is_among(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    end: int,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+) -> bool:
+    """Return whether the text from `pos` to `end` is one of the words that end at `ends` in `words`."""
+    begin = 0
+    for word_end in ends:
+        same = word_end - begin == end - pos
+        for i in range(end - pos if same else 0):
+            same &= byte_at(buffer, pos + i) == words[begin + i]
+        if same:
+            return True
+        begin = word_end
+    return False
+
+
+@compiled
+def _is_missing(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    end: int,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+) -> bool:
+    if _is_among(buffer, pos, end, words, ends):
+        return True
     if end - pos > 4:
         return False
     word = 0
@@ -64,7 +92,7 @@ def _after_blanks(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
 
 
 @compiled
-def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int) -> tuple[int, int]:
+def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int, escaped: bool) -> tuple[int, int]:
     """Return where the cell with a quote at `pos` ends, 0 if that is no plain matter, and the lines that end in it."""
     lines = 0
     pos += 1
@@ -76,6 +104,10 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int) -> t
             pos += 1
         elif byte == _RETURN:
             return 0, lines
+        elif escaped and byte == _BACKSLASH:
+            pos += 1
+            if _ends_line(byte_at(buffer, pos)):
+                return 0, lines
         elif byte == _NEWLINE:
             lines += 1
         pos += 1
@@ -83,9 +115,22 @@ def _quoted_end(buffer: NDArray[np.uint8], pos: int, stop: int, quote: int) -> t
 
 
 @compiled
-def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
+def _ends_line(byte: int) -> bool:
+    return byte == _NEWLINE or byte == _RETURN
+
+
+@compiled
+def _holds(buffer: NDArray[np.uint8], pos: int, end: int, sought: int) -> bool:
+    for at in range(pos, end):
+        if byte_at(buffer, at) == sought:
+            return True
+    return False
+
+
+@compiled
+def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int, escaped: bool) -> int:
     """Return where the cell without quotes at `pos` ends, -1 if that is no plain matter."""
-    while delimiter != _SPACE:
+    while delimiter != _SPACE and not escaped:
         ends = bytes_like(buffer, pos, delimiter, _NEWLINE, _RETURN)
         if ends:
             return pos + int(np.int64(trailing_zeros(ends)))
@@ -94,16 +139,28 @@ def _plain_end(buffer: NDArray[np.uint8], pos: int, delimiter: int) -> int:
         byte = byte_at(buffer, pos)
         if byte == delimiter or byte == _NEWLINE or byte == _RETURN:
             return pos
-        if byte == _TAB:
-            return pos
-        if byte < 32 or byte > 126:
-            return -1  # may be another kind of white space
+        if escaped and byte == _BACKSLASH:
+            pos += 1
+            if delimiter == _SPACE or _ends_line(byte_at(buffer, pos)):
+                return -1
+        if delimiter == _SPACE:
+            if byte == _TAB:
+                return pos
+            if byte < 32 or byte > 126:
+                return -1  # may be another kind of white space
         pos += 1
 
 
 @compiled
 def _number(
-    buffer: NDArray[np.uint8], first: int, last: int, delimiter: int, mark: int
+    buffer: NDArray[np.uint8],
+    first: int,
+    last: int,
+    delimiter: int,
+    mark: int,
+    escaped: bool,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
 ) -> tuple[float, int, int, bool]:
     """Return the number in a cell that begins at `first` and, if it has quotes, ends at `last`, which is else -1.
 
@@ -120,11 +177,12 @@ def _number(
     if whole and state != NOT_A_NUMBER and not (value != value and byte_at(buffer, first) == _MINUS):
         return value, pos, end, state == HARD
     if last < 0:
-        last = _plain_end(buffer, first, delimiter)
+        last = _plain_end(buffer, first, delimiter, escaped)
     pos = last
     while last > first and (byte_at(buffer, last - 1) == _SPACE or byte_at(buffer, last - 1) == _TAB):
         last -= 1
-    return np.nan, pos if last >= 0 and _is_missing(buffer, first, last) else -1, last, False
+    missing = last >= 0 and _is_missing(buffer, first, last, words, ends)
+    return np.nan, pos if missing else -1, last, False
 
 
 @compiled
@@ -150,6 +208,10 @@ def parse_rows(
     delimiter: int,
     quote: int,
     mark: int,
+    escaped: bool,
+    words: NDArray[np.uint8],
+    ends: NDArray[np.int64],
+    quoted: NDArray[np.int64],
     kinds: NDArray[np.int8],
     slots: NDArray[np.int32],
     numbers: NDArray[np.float64],
@@ -169,6 +231,13 @@ def parse_rows(
         Rows that the arrays hold already, and that they have room for.
     delimiter, quote, mark : int
         Between cells (a space: any white space), around cells (-1: nothing), and the decimal point.
+    escaped : bool
+        Whether a backslash takes the meaning of the next character, which may be kept as it is written.
+    words, ends : ndarray
+        Bytes of more words that mean "no value", one behind the other, and where each of them ends.
+    quoted : ndarray of shape (3,)
+        Zeros; receives first and last line of the first cell in quotes that spans lines, counted from 1 at `pos`, and,
+        where tabs are between cells, the line of the first that holds one.
     kinds, slots : ndarray of shape (columns,)
         What becomes of each column, and in which place.
     numbers : ndarray of shape (rows, width), others : ndarray of shape (more, rows)
@@ -206,13 +275,18 @@ def parse_rows(
             else:
                 start, end, last = pos, -1, -1
                 if byte_at(buffer, start) == quote:
-                    end, passed = _quoted_end(buffer, start, stop, quote)
+                    end, passed = _quoted_end(buffer, start, stop, quote, escaped)
                     if not end:
                         return begin, lines, row, hards, True
+                    if passed and not quoted[0]:
+                        quoted[0] = lines + new_lines + 1
+                        quoted[1] = quoted[0] + passed
+                    elif delimiter == _TAB and not quoted[2] and not passed and _holds(buffer, start, end, _TAB):
+                        quoted[2] = lines + new_lines + 1
                     new_lines += passed
                     first, last = _after_blanks(buffer, start + 1, delimiter), end - 1
                 if is_number:
-                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark)
+                    value, after, last, hard_one = _number(buffer, first, last, delimiter, mark, escaped, words, ends)
                     if after < 0 or (kind == TARGET and value != value):
                         return begin, lines, row, hards, True
                     if hard_one:
@@ -220,7 +294,7 @@ def parse_rows(
                         hard[new_hards, 2], hard[new_hards, 3] = first, last
                         new_hards += 1
                 else:
-                    after = _plain_end(buffer, start, delimiter) if end < 0 else end
+                    after = _plain_end(buffer, start, delimiter, escaped) if end < 0 else end
                     if after < 0 or (kind == EMPTY and (end >= 0 or first < after)):
                         return begin, lines, row, hards, True
                     if kind == TEXT:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import CSR
+from olscale.data.formats.cell_form import check_quoting
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.constant_columns import Constant, constants_lacking
 from olscale.data.formats.delimiter import check_delimiter
@@ -102,7 +103,8 @@ class ReadOptions:
     drop : tuple of str
         Columns of a table to leave out: names, or positions, or several of them with commas between.
     encode : tuple of str
-        Text columns of a table in a fixed number of features, as `olscale.data.formats.coding.parse_codings` takes them.
+        Columns of a table that are read otherwise than by their type, most in a fixed number of features, as
+        `olscale.data.formats.coding.parse_codings` takes them.
     segments : str, optional
         Column of a table whose cells are wanted in `TableRows.segments`.
     decimal : {'.', ','}, optional
@@ -127,6 +129,12 @@ class ReadOptions:
     arrays : mapping of str to str, optional
         ``X``, ``y``, ``X_test``, ``y_test`` -> names of the arrays in NPZ and MAT files, as
         `olscale.data.formats.array_names.parse_arrays` returns them; the usual ones when left out.
+    quoting : {'none'}, optional
+        Of CSV and TSV: quotes are characters as any other. When left out a cell may stand between double quotes.
+    escape : {'backslash'}, optional
+        Of CSV and TSV: a backslash takes the meaning of the next character, see `olscale.data.formats.cell_form`.
+    missing : tuple of str
+        Of CSV and TSV: words that mean "no value", beside those that do so in all tables.
     """
 
     chunk_rows: int = 8192
@@ -146,6 +154,9 @@ class ReadOptions:
     carry: tuple[str, ...] = ()
     constants: tuple[Constant, ...] = ()
     arrays: Mapping[str, str] | None = None
+    quoting: str | None = None
+    escape: str | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.chunk_rows < 1:
@@ -154,6 +165,9 @@ class ReadOptions:
             raise ParameterError(f"decimal is {self.decimal!r}, expected '.' or ','")
         if self.delimiter is not None:
             check_delimiter(self.delimiter)
+        check_quoting(self.quoting, self.escape)
+        if self.escape is not None and self.delimiter == "\\":
+            raise ParameterError("delimiter is a backslash, which escape gives another meaning; leave one of them out")
 
     def set_aside(
         self, names: Sequence[str], dropped: frozenset[int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias
@@ -171,6 +171,20 @@ def _parts(cell: str) -> tuple[float, ...]:
 
 CODINGS: dict[str, type[AnyCoding]] = {coding.name: coding for coding in (Hash, Words, Date, FirstValues, AsNumber)}
 """Codings by name."""
+
+
+def coded_as_text(names: Sequence[str], text: Sequence[bool], codings: Mapping[str, AnyCoding]) -> tuple[bool, ...]:
+    """Return which columns are read as text, where `text` says what they hold: a coding decides for its column.
+
+    Examples
+    --------
+    >>> coded_as_text(["id", "day", "x"], [False, True, False], parse_codings(["id=hash", "day=number"]))
+    (True, False, False)
+    """
+    return tuple(
+        not isinstance(codings[name], AsNumber) if name in codings else is_text
+        for name, is_text in zip(names, text, strict=True)
+    )
 
 
 def parse_codings(texts: Iterable[str]) -> dict[str, AnyCoding]:

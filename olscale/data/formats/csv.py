@@ -10,10 +10,15 @@ clear `Batch.notes` say how the row was read, see `olscale.data.formats.header`.
 column without a name is called as pandas calls it (``Unnamed: 0``), the second ``a`` is called ``a.1``.
 
 *Columns*: a column is text when a cell of the first `SAMPLE_ROWS` rows is neither a number nor missing, else it is
-numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``) are NaN in numeric columns and no value at
-all in text columns. Tables with text columns become sparse one-hot rows, see `olscale.data.formats.table_encoder`; all
-others are dense. Text that first shows up in a numeric column later is an error. Columns that are dropped are not looked
-at. A last column without a name and empty in the first rows comes from a delimiter at the end of each row: it is left out.
+numeric. Missing cells (empty, ``?``, ``NA``, ``nan``, ``null``, ``none``, and those of `ReadOptions.missing`) are NaN in
+numeric columns and no value at all in text columns. Tables with text columns become sparse one-hot rows, see
+`olscale.data.formats.table_encoder`; all others are dense. Text that first shows up in a numeric column later is an
+error. Columns that are dropped are not looked at. A last column without a name and empty in the first rows comes from a
+delimiter at the end of each row: it is left out.
+
+*Quotes*: a cell may stand between double quotes, and then holds anything. The first that spans lines, or holds a tab in
+TSV, is noted with its line, see `olscale.data.formats.quotes`. `ReadOptions.quoting` makes quotes plain characters,
+`ReadOptions.escape` gives a meaning to backslashes, see `olscale.data.formats.cell_form`.
 
 *Numbers* have a decimal point. Where a column holds ``1,5`` it is asked which is meant (`ReadOptions.decimal`). With a
 decimal comma a cell with a point is no number: ``31.310`` may well be thousands.
@@ -39,11 +44,11 @@ from olscale.data.formats._guess import (
     label_is_first,
 )
 from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cell_form import WHITESPACE, CellForm
 from olscale.data.formats.cells import Line, checked_rows, is_missing, is_number
-from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.coding import coded_as_text, parse_codings
 from olscale.data.formats.delimiter import (
     NO_DELIMITER,
-    WHITESPACE,
     delimiter_notes,
     delimiter_of,
     excel_delimiter,
@@ -51,6 +56,7 @@ from olscale.data.formats.delimiter import (
 )
 from olscale.data.formats.header import header_notes, is_header
 from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines, cells_problem
+from olscale.data.formats.quotes import CURE, QuoteWatch, single_quote_notes
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
@@ -129,51 +135,101 @@ def read_table(source: str, options: ReadOptions, delimiter: str | None = None) 
     with open_text(source, options.stream, options.delimiter) as stream:
         head = stream.peek(1 << 16)
         excel = excel_delimiter(head)
-        named, lines = options.delimiter or excel or delimiter, text_lines(head)
-        sniffed = named or delimiter_of(lines)
+        form = _form_of(options)
+        lines = form.whole_lines(text_lines(head))
+        named = options.delimiter or excel or delimiter
+        sniffed = named or delimiter_of(lines, form)
         if sniffed is None and not options.labelled and lines:
             sniffed = NO_DELIMITER
         if sniffed is None or b"\0" in head:
             raise _no_table(source, head)
+        if sniffed == WHITESPACE:
+            form = replace(form, quote=None)
         if excel:
             stream.readline()
         text = table_text(source, stream)
         text.line = int(excel is not None)
-        rows = checked_rows(source, _cells(source, text, sniffed), least=1 + options.labelled)
-        sample = list(itertools.islice(rows, 1))
-        if sample:
-            fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
-            sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
-        beside = options.stream is None and labels_beside(source) is not None
-        decimal = options.decimal or "."
-        header, notes = options.header, () if named or options.decimal else delimiter_notes(lines)
-        if header is None:
-            # Beside other delimiters 1,5 is a number that is asked about below, no name.
-            marks = [decimal, ","] if options.decimal is None and sniffed != "," else [decimal]
-            first_rows, fits = [row for _, row in sample], _fits(*marks)
-            header = not beside and is_header(first_rows, fits)
-            notes += () if beside else header_notes(first_rows, header, fits)
-            if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
-                raise NoRowsError(source, "no rows below the line that names the columns", 1)
-        body = sample[1:] if header else sample
-        if not body:
-            raise NoRowsError(source, "no rows")
-        names = [cell.strip() for cell in sample[0][1]] if header else []
-        columns, empty, first = _columns(text, names, body, options, beside=beside, commas=sniffed != ",")
-        encoder = TableEncoder(
-            source,
-            columns,
-            label_name=None if header or columns.label >= columns.width else columns.label,
-            decimal=decimal,
-            empty=empty,
-            codings=parse_codings(options.encode),
-            before=options.table,
-        )
-        quote = None if sniffed == WHITESPACE else '"'
-        parser = TableParser(text, rows, encoder, TextDialect(sniffed, quote, decimal), _cell_of(quote))
-        for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
-            yield replace(batch, label=None if beside else batch.label, notes=notes)
-            notes = ()
+        notes = () if named or options.decimal else delimiter_notes(lines, form)
+        watch = QuoteWatch(source, sniffed)
+        try:
+            yield from _batches(text, options, form, sniffed, watch, notes)
+        except FormatError as error:
+            if watch.span_note is None or CURE in error.problem:
+                raise
+            # The rows before it may be one that a quote made of several.
+            problem = f"{error.problem}; {watch.span_note}"
+            raise FormatError(error.source, problem, error.line) from error
+
+
+def _form_of(options: ReadOptions) -> CellForm:
+    return CellForm(
+        quote=None if options.quoting == "none" else '"',
+        escaped=options.escape is not None,
+        words=options.missing,
+        mark=options.decimal or ".",
+    )
+
+
+def _batches(
+    text: TextBlocks,
+    options: ReadOptions,
+    form: CellForm,
+    delimiter: str,
+    watch: QuoteWatch,
+    notes: tuple[str, ...],
+) -> Iterator[Batch]:
+    """Yield the rows of `text`, the first with `notes`."""
+    source = text.source
+    rows = checked_rows(source, _cells(text, delimiter, form, watch), least=1 + options.labelled)
+    sample = list(itertools.islice(rows, 1))
+    if sample:
+        fit = max(2, _SAMPLE_CELLS // len(sample[0][1]))
+        sample += itertools.islice(rows, min(SAMPLE_ROWS, fit))
+    names = [cell.strip() for _, row in sample[:1] for cell in row]
+    sample = [(line, form.cleared(row)) for line, row in sample]
+    beside = options.stream is None and labels_beside(source) is not None
+    decimal = options.decimal or "."
+    header = options.header
+    if header is None:
+        # Beside other delimiters 1,5 is a number that is asked about below, no name.
+        marks = [decimal, ","] if options.decimal is None and delimiter != "," else [decimal]
+        first_rows = [row for _, row in sample]
+        fits = _fits(*marks)
+        header = not beside and is_header(first_rows, fits)
+        notes += () if beside else header_notes(first_rows, header, fits)
+        if len(sample) == 1 and not any(map(fits_number, sample[0][1])):
+            raise NoRowsError(source, "no rows below the line that names the columns", 1)
+    body = sample[1:] if header else sample
+    if not body:
+        raise NoRowsError(source, "no rows")
+    columns, empty, first = _columns(
+        text, names if header else [], body, options, beside=beside, commas=delimiter != ","
+    )
+    notes += single_quote_notes(source, columns.names, [row for _, row in body])
+    columns.delimiter = delimiter
+    columns.header = header
+    columns.quoting = options.quoting
+    columns.escape = options.escape
+    columns.missing = form.words
+    label_name: int | None = columns.label
+    if header or columns.label >= columns.width:
+        label_name = None
+    encoder = TableEncoder(
+        source,
+        columns,
+        label_name=label_name,
+        decimal=decimal,
+        empty=empty,
+        codings=parse_codings(options.encode),
+        before=options.table,
+    )
+    dialect = TextDialect(delimiter, form.quote, decimal, escaped=form.escaped, words=form.words, numbers=form.numbers)
+    cleared = ((line, form.cleared(row)) for line, row in rows)
+    parser = TableParser(text, cleared, encoder, dialect, form.cell, watch=watch)
+    for batch in parser.batches(options.chunk_rows, first, [line for line, _ in body]):
+        told = (*notes, *watch.take_notes())
+        yield replace(batch, label=None if beside else batch.label, notes=told)
+        notes = ()
 
 
 def _no_table(source: str, head: bytes) -> FormatError:
@@ -186,13 +242,6 @@ def _no_table(source: str, head: bytes) -> FormatError:
         )
     problem = "its lines do not split into equally many cells, at least a feature and a label; --delimiter if they do"
     return FormatError(source, problem, 1)
-
-
-def _cell_of(quote: str | None) -> Callable[[int, str], str]:
-    def cell(position: int, raw: str) -> str:
-        return raw[1:-1].replace('""', '"') if quote and raw.startswith(quote) else raw
-
-    return cell
 
 
 def _columns(
@@ -217,14 +266,15 @@ def _columns(
     # There is nothing to carry in a column that a delimiter at the end of each row makes.
     carried = tuple(position for position in carried if position != empty)
     mark = options.decimal or "."
-    fits, coded = _fits(mark), parse_codings(options.encode)
+    fits = _fits(mark)
     segments = segment_position(source, names, options.segments)
     read = [position not in dropped or position == segments for position in range(width)]
     numbers = [column_of(each, blocks, mark) if is_read else None for is_read, each in zip(read, cells, strict=True)]
     text = [
-        is_read and (name in coded or (known is None and not all(map(fits, column))))
-        for name, is_read, known, column in zip(names[:width], read, numbers, cells, strict=True)
+        is_read and known is None and not all(map(fits, column))
+        for is_read, known, column in zip(read, numbers, cells, strict=True)
     ]
+    text = [*coded_as_text(names[:width], text, parse_codings(options.encode))]
     if commas and options.decimal is None:
         _refuse_commas(source, names, body, [position for position, is_text in enumerate(text) if is_text])
     text = [is_text or position in as_written for position, is_text in enumerate(text)]
@@ -279,28 +329,34 @@ def _refuse_commas(source: str, names: Sequence[str], body: Sequence[Line], text
             )
 
 
-def _cells(source: str, text: TextBlocks, delimiter: str) -> Iterator[Line]:
+def _cells(text: TextBlocks, delimiter: str, form: CellForm, watch: QuoteWatch) -> Iterator[Line]:
+    source = text.source
     lines = TextLines(text, delimiter)
-    rows: Iterable[list[str]]
-    if delimiter == WHITESPACE:
-        rows = (_apart(source, line, lines.number) for line in lines)
-    else:
-        rows = csv.reader(lines, delimiter=delimiter, strict=True)
     number = text.line
     try:
-        for row in rows:
+        for row in form.split(lines, delimiter, strict=True):
+            if len(row) > MAX_CELLS:
+                problem = f"the row has more than {MAX_CELLS:,} cells, the most that are read"
+                raise FormatError(source, problem, lines.number)
+            spans = lines.number - number > 1
+            tabs = watch.wants_tabs and any("\t" in cell for cell in row)
+            if form.quote and (spans or tabs):
+                watch.add_row(number + 1, row)
             number = lines.number
             lines.begin_row()
             if row:
-                yield number, row
+                yield number, form.plain(row)
             number = lines.number
     except csv.Error as error:
-        doubled = "; a quote within quotes is written twice" if "expected after" in str(error) else ""
-        raise FormatError(source, cells_problem(error) + doubled, number + 1) from error
+        problem = _quote_problem(error) if form.quote else cells_problem(error)
+        raise FormatError(source, problem, number + 1) from error
 
 
-def _apart(source: str, line: str, number: int) -> list[str]:
-    cells = line.split(maxsplit=MAX_CELLS)
-    if len(cells) > MAX_CELLS:
-        raise FormatError(source, f"the row has more than {MAX_CELLS:,} cells, the most that are read", number)
-    return cells
+def _quote_problem(error: csv.Error) -> str:
+    """Return what is wrong with cells that may stand in quotes, and what to do."""
+    problem = cells_problem(error)
+    if "unexpected end" in str(error):
+        problem = "cannot be split into cells: the quote that opens one is not closed"
+    if "expected after" in str(error):
+        problem += "; a quote within quotes is written twice, or with --escape backslash behind one"
+    return f"{problem}; {CURE}"

@@ -1,14 +1,13 @@
 """What stands between the cells of a table: as users name it, and as its first lines show it."""
 
-import csv
 import re
 from collections.abc import Sequence
 
 from olscale.data.formats._guess import fits_number, has_decimal_commas
+from olscale.data.formats.cell_form import WHITESPACE, CellForm
 from olscale.data.formats.cells import is_missing
 from olscale.errors import ParameterError
 
-WHITESPACE = " "
 NO_DELIMITER = "\x1f"
 """In place of that of a table of one column: it stands in no text."""
 NAMES = {"tab": "\t", "\\t": "\t", "space": WHITESPACE}
@@ -70,8 +69,11 @@ def text_lines(head: bytes) -> list[str]:
     return [line for line in whole if line.strip()][:20]
 
 
-def delimiter_of(lines: Sequence[str]) -> str | None:
-    """Return what splits `lines` into equally many cells, or None.
+_FORM = CellForm()
+
+
+def delimiter_of(lines: Sequence[str], form: CellForm = _FORM) -> str | None:
+    """Return what splits `lines`, whose cells are written in `form`, into equally many cells, or None.
 
     Of several it is that between which numbers stand most often, then that which leaves fewest others in cells of text, then
     that of most columns, then the first of comma, tab, semicolon and bar. Only where none of them does it is white space, or
@@ -79,12 +81,12 @@ def delimiter_of(lines: Sequence[str]) -> str | None:
     """
     if not lines:
         return None
-    fitting = _fitting(lines)
+    fitting = _fitting(lines, form)
     # Where none fits there is a ragged row among the first: the reader will name it.
     return next(iter(fitting), next((delimiter for delimiter in _DELIMITERS if delimiter in lines[0]), None))
 
 
-def delimiter_notes(lines: Sequence[str]) -> tuple[str, ...]:
+def delimiter_notes(lines: Sequence[str], form: CellForm = _FORM) -> tuple[str, ...]:
     r"""Return what is to be said of the delimiter that `lines` were found to have; nothing where no other fits.
 
     Examples
@@ -92,7 +94,7 @@ def delimiter_notes(lines: Sequence[str]) -> tuple[str, ...]:
     >>> delimiter_notes(["1|2,a", "3|4,b"])
     ("cells are taken to end at '|'; --delimiter if they end at ','",)
     """
-    called = [_called(delimiter) for delimiter in (_fitting(lines) if lines else ())]
+    called = [_called(delimiter) for delimiter in (_fitting(lines, form) if lines else ())]
     if len(called) < 2:
         return ()
     return (f"cells are taken to end at {called[0]}; --delimiter if they end at {' or '.join(called[1:])}",)
@@ -102,11 +104,11 @@ def _called(delimiter: str) -> str:
     return next((name for name, character in NAMES.items() if character == delimiter), repr(delimiter))
 
 
-def _fitting(lines: Sequence[str]) -> dict[str, list[list[str]]]:
+def _fitting(lines: Sequence[str], form: CellForm) -> dict[str, list[list[str]]]:
     """Return what splits `lines` into equally many cells, and these, the best first."""
-    splits = {delimiter: _split(lines, delimiter) for delimiter in _DELIMITERS}
+    splits = {delimiter: _split(lines, delimiter, form) for delimiter in _DELIMITERS}
     fitting = {delimiter: rows for delimiter, rows in splits.items() if _widths(rows)}
-    apart = [line.split() for line in lines]
+    apart = _split(lines, WHITESPACE, form)
     if _widths(apart) and (not fitting or _share(apart[1:] or apart, WHITESPACE) == 1):
         fitting[WHITESPACE] = apart
     if len(fitting) == 1:
@@ -133,8 +135,9 @@ def _is_value(cell: str, delimiter: str) -> bool:
     return has_decimal_commas([cell]) or fits_number(cell) or _GROUPED.fullmatch(cell) is not None
 
 
-def _split(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    return [next(csv.reader([line], delimiter=delimiter)) for line in lines]
+def _split(lines: Sequence[str], delimiter: str, form: CellForm) -> list[list[str]]:
+    rows = [next(form.split([line], delimiter)) for line in lines]
+    return [form.cleared(form.plain(row)) for row in rows]
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> bool:

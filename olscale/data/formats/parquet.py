@@ -1,27 +1,36 @@
 """Parquet tables: numeric, boolean and text columns, read a few rows at a time.
 
-Text columns become sparse one-hot columns after the numeric ones, see
-`olscale.data.formats.table_encoder`; nulls are NaN or no value at all, and any text is a value as
-it stands, ``NA`` and ``none`` too. Checksums of pages are verified where the file has them. The
-target is the last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left
-out, unless it is named as the label: it stands behind all columns, where the label is looked for.
+Text columns, and dictionaries of whatever type, such as a categorical of pandas, become sparse one-hot
+columns after the numeric ones, see `olscale.data.formats.table_encoder`; nulls are NaN or no value at
+all, and any text is a value as it stands, ``NA`` and ``none`` too. A label that is a dictionary of
+numbers is these numbers. Checksums of pages are verified where the file has them. The target is the
+last column or `ReadOptions.label`. What pandas wrote as the index of its rows is left out, unless it is
+named as the label: it stands behind all columns, where the label is looked for.
 """
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO, ClassVar
 
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import TypedCells
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.compression import open_raw
-from olscale.data.formats.parquet_columns import number_cells, text_cells, text_fields
+from olscale.data.formats.parquet_columns import (
+    declared_categories,
+    holds_words,
+    number_cells,
+    text_cells,
+    text_fields,
+)
 from olscale.data.formats.table_columns import (
     UNLABELLED,
     TableColumns,
     columns_named,
     label_positions,
     segment_position,
+    text_columns,
     unique_names,
 )
 from olscale.data.formats.table_encoder import Column, TableEncoder
@@ -103,16 +112,21 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
     dropped, carried, as_written = options.set_aside(names, dropped)
     read = [position not in dropped or position == segments for position in range(width)]
     fields = [field if is_read else None for is_read, field in zip(read, schema, strict=True)]
-    text = text_fields(source, fields, names[:width], options.table)
-    text += tuple(constant.text for constant in added)
-    text = tuple(is_text or position in as_written for position, is_text in enumerate(text))
     labels: tuple[int, ...] = (UNLABELLED,)
     if options.labelled:
         labels = label_positions(source, names, options.label, dropped, width, options.table)
+    categories = declared_categories(table.metadata.metadata or {})
+    text = text_fields(source, fields, names[:width], options.table)
+    text += tuple(constant.text for constant in added)
+    chosen = [name in categories and position not in labels for position, name in enumerate(names)]
+    text = tuple(
+        is_text or position in as_written or (chosen[position] and position < width and read[position])
+        for position, is_text in enumerate(text)
+    )
     columns = TableColumns(
         tuple(names),
         labels[0],
-        text,
+        text_columns(names, text, labels, options.table),
         dropped,
         segments,
         more=labels[1:],
@@ -127,6 +141,9 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         before=options.table,
         rules=TypedCells(),
     )
+    text = columns.text  # as the codings say
+    # Of declared categories each is a class, however many there are.
+    declared = options.labelled and all(names[label] in categories for label in labels)
     row = 1
     for part in table.iter_batches(batch_size=encoder.batch_rows(options.chunk_rows), use_threads=False):
         cells = [
@@ -136,7 +153,8 @@ def _batches(source: str, table: Any, options: ReadOptions) -> Iterator[Batch]:
         for position in as_written:
             if position < width:
                 cells[position] = _as_written(part.columns[position])
-        yield encoder.encode(cells, range(row, row + part.num_rows))
+        batch = encoder.encode(cells, range(row, row + part.num_rows))
+        yield replace(batch, regression=False) if declared else batch
         row += part.num_rows
     if row - 1 != table.metadata.num_rows:
         # pyarrow leaves rows out where the header of a page is damaged, which no checksum covers.
@@ -171,4 +189,6 @@ def _as_written(column: Any) -> list[str | None]:
 
 
 def _cells(column: Any, is_text: bool) -> Column:
-    return text_cells(column) if is_text else number_cells(column)
+    if is_text or holds_words(column.type):
+        return text_cells(column)
+    return number_cells(column)

@@ -1,6 +1,8 @@
 """The columns of a Parquet file: which hold numbers and which text, and their cells."""
 
-from collections.abc import Sequence
+import base64
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ from olscale.data.formats.cells import Cell
 from olscale.data.formats.decimals import decimals_as_floats
 from olscale.data.formats.table_columns import TableColumns, listed_columns
 from olscale.errors import FormatError
+
+_SAME_WHOLE = 2.0**53
+"""From here on float64 has not every whole number."""
 
 _LONGEST_TYPE = 40
 """Characters of a column's type that are told: that of a struct has all its fields."""
@@ -42,17 +47,52 @@ def text_fields(
     refused = {name: field.type for name, field in read if not _is_read(field.type)}
     if refused:
         raise FormatError(source, _refusal(refused))
-    texts = {name for name, field in read if _is_text(field.type)}
+    texts = {name for name, field in read if holds_words(field.type)}
     if before is not None:
         texts_before = {name for name, text in zip(before.names, before.text, strict=True) if text}
         texts |= {name for name, field in read if types.is_null(field.type)} & texts_before
     return tuple(name in texts for name in names)
 
 
+def declared_categories(metadata: Mapping[bytes, bytes]) -> frozenset[str]:
+    """Return the columns that Arrow or pandas declared as categories: of numbers Parquet does not keep that."""
+    import pyarrow
+
+    names: set[str] = set()
+    try:
+        arrow = pyarrow.BufferReader(base64.b64decode(metadata[b"ARROW:schema"]))
+        schema = pyarrow.ipc.read_schema(arrow)
+        names.update(field.name for field in schema if pyarrow.types.is_dictionary(field.type))
+    except (LookupError, ValueError, OSError, pyarrow.ArrowException):  # of another writer
+        pass
+    try:
+        columns = json.loads(metadata[b"pandas"])["columns"]
+        names.update(str(column["field_name"]) for column in columns if column["pandas_type"] == "categorical")
+    except (LookupError, ValueError, TypeError):  # not of pandas, or of none that we know
+        pass
+    return frozenset(names)
+
+
 def text_cells(column: Any) -> Sequence[Cell]:
-    """Return the cells of a column of text, None where there is no value."""
-    cells: Sequence[Cell] = _stored(column).to_pylist()
-    return cells
+    """Return the cells of a column as words, None where there is no value."""
+    from pyarrow import types
+
+    column = _stored(column)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    cells: Sequence[Cell] = column.to_pylist()
+    if holds_words(column.type) or types.is_null(column.type):
+        return cells
+    return [_word(cell) for cell in cells]
+
+
+def _word(value: Any) -> Cell:
+    """Return a value of a column of numbers as the name of a category, a whole one as such: 7.0 is 7."""
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer() and abs(value) < _SAME_WHOLE:
+        return str(int(value))
+    return str(value)
 
 
 def number_cells(column: Any) -> NDArray[np.float64]:
@@ -75,10 +115,11 @@ def number_cells(column: Any) -> NDArray[np.float64]:
 
 
 def _is_read(type: Any) -> bool:
-    return _is_text(type) or _is_number(_value_type(type))
+    return holds_words(type) or _is_number(_value_type(type))
 
 
-def _is_text(type: Any) -> bool:
+def holds_words(type: Any) -> bool:
+    """Return whether a column of a type holds text, also as a dictionary or an extension."""
     from pyarrow import types
 
     value = _value_type(type)

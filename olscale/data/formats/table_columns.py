@@ -50,7 +50,7 @@ class TableColumns:
     rounded : set of int
         Numeric features of whole numbers of which some are so large that float64 may have rounded them.
     coded : dict of str to str
-        Text features that do not become one column a value -> their codings, as ``--encode`` takes them.
+        Features that are read otherwise than by the type of their column -> their codings, as ``--encode`` takes them.
     kept : dict of str to list of str
         Those of them that have a feature for each of the first values -> these values.
     more : tuple of int
@@ -63,6 +63,13 @@ class TableColumns:
         Cells of the last columns, which the file does not hold: all its rows have one value there.
     carried : tuple of int
         Positions of the columns whose cells are wanted in `TableRows.carried`.
+    delimiter : str, optional
+        What is between cells of CSV and TSV; None of other formats.
+    header : bool, optional
+        Whether the first row of CSV and TSV names the columns; None of other formats.
+    quoting, escape : str, optional
+    missing : tuple of str
+        How cells are written, as `olscale.data.formats.base.ReadOptions` says it.
     sparse : bool, optional
         Whether its rows list their cells, as those of sparse ARFF do; None where that is open.
     """
@@ -82,6 +89,11 @@ class TableColumns:
     decimal: str = "."
     constants: tuple[str | None, ...] = ()
     carried: tuple[int, ...] = ()
+    delimiter: str | None = None
+    header: bool | None = None
+    quoting: str | None = None
+    escape: str | None = None
+    missing: tuple[str, ...] = ()
     sparse: bool | None = False
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from olscale.compiled.csr import CSR, Rows
 from olscale.data.formats.base import Batch, Target
 from olscale.data.formats.cells import Cell, CellRules, UntypedCells, is_number, numbers_of, point_cure
-from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues
+from olscale.data.formats.coding import AnyCoding, AsNumber, CodingError, FirstValues, coded_as_text
 from olscale.data.formats.column_watch import ColumnWatch
 from olscale.data.formats.feature_owners import FeatureOwners
 from olscale.data.formats.missing_cells import missing_cells
@@ -66,8 +66,9 @@ class TableEncoder:
         The mark between whole part and fraction of a number.
     empty : int, optional
         Position of a column that holds nothing: what a delimiter at the end of every row makes.
-    codings : mapping of str to Coding or FirstValues, optional
-        Columns of text that do not become one column a value, by name.
+    codings : mapping of str to Coding, FirstValues or AsNumber, optional
+        Columns that are read otherwise than by their type, by name: as text that does not become one column a value, or as
+        numbers.
     before : TableColumns, optional
         Those of an earlier source, whose first values are also this one's.
     rules : CellRules, optional
@@ -96,6 +97,7 @@ class TableEncoder:
         rules: CellRules | None = None,
     ) -> None:
         self._rules = rules or UntypedCells()
+        columns.text = coded_as_text(columns.names, columns.text, codings)
         self.columns, self._source, self._names = columns, source, list(columns.names)
         self._labelled = columns.label != UNLABELLED
         self._label_name = self._names[columns.label] if label_name is None and self._labelled else label_name
@@ -107,10 +109,12 @@ class TableEncoder:
             raise FormatError(source, "no column is left as a feature; drop fewer")
         self.places = CellPlaces(columns)
         self.values = [Values() for _ in self.places.text]
+        positions = {name: self._position(name) for name in codings}
         self._codings = {
-            self._position(name): coding for name, coding in codings.items() if not isinstance(coding, AsNumber)
+            positions[name]: coding for name, coding in codings.items() if not isinstance(coding, AsNumber)
         }
-        columns.coded = {name: str(coding) for name, coding in codings.items() if not isinstance(coding, AsNumber)}
+        self._as_numbers = frozenset(positions.values()) - self._codings.keys()
+        columns.coded = {name: str(coding) for name, coding in codings.items()}
         columns.kept = columns.kept if before is None else before.kept
         columns.owners = columns.owners if before is None else before.owners
         bounded = [name for name, coding in codings.items() if isinstance(coding, FirstValues)]
@@ -263,9 +267,9 @@ class TableEncoder:
         if name not in self._names:
             raise UnknownNameError(f"column of {self._source} to encode", name, self._names)
         position = self._names.index(name)
-        if position not in self.places.categorical:
-            kind = "the label" if position in self.columns.labels else "dropped or holds numbers"
-            raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature of text for --encode")
+        if position not in self.columns.features:
+            kind = "the label" if position in self.columns.labels else "dropped"
+            raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
         return position
 
     def _target(self, cells: FilledCells) -> Target:
@@ -333,7 +337,11 @@ class TableEncoder:
                 numbers[i] = float(cell.replace(mark, "."))
             else:
                 what = "label" if position in self.columns.labels else "column"
-                problem = f"{what} {self._names[position]!r} is {cell[:40]!r}, expected {self._rules.number}"
+                name = self._names[position]
+                expected = self._rows.number
+                if position in self._as_numbers:
+                    expected = f"a number, as --encode {name}=number says"
+                problem = f"{what} {name!r} is {cell[:40]!r}, expected {expected}"
                 cure = None if mark == "." else point_cure(cell)
                 problem += "" if cure is None else f"; with --decimal , {cure}"
                 raise FormatError(self._source, problem, lines[i])

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from olscale.data.formats.base import Batch
 from olscale.data.formats.cell_spans import different_cells
 from olscale.data.formats.cells import Cell, Row, numbers_of
 from olscale.data.formats.lines import ROOM_BYTES, TextBlocks
+from olscale.data.formats.quotes import QuoteWatch
 from olscale.data.formats.table_cells import TableCells
 from olscale.data.formats.table_encoder import Column, TableEncoder
 from olscale.data.formats.turns import Turns
@@ -49,18 +50,33 @@ class Dialect(Protocol):
         """Return the loop, `olscale.data.formats._table_loop.parse_rows` or one like it."""
         ...
 
-    def form(self) -> tuple[int, ...]:
-        """Return what the loop takes before the kinds of the columns."""
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Numbers that mean "no value"."""
+        ...
+
+    def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
+        """Return what the loop takes before the kinds of the columns.
+
+        `quoted` receives lines of quoted cells, as `olscale.data.formats._table_loop.parse_rows` says.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextDialect:
-    """Cells of CSV and TSV: what is between and around them, and the decimal point."""
+    """Cells of CSV and TSV: what is between and around them, and the decimal point.
+
+    Further whether a backslash takes the meaning of the next character, and the words and numbers, beside those that all
+    tables have, that mean "no value".
+    """
 
     delimiter: str
     quote: str | None
     decimal: str
+    escaped: bool = False
+    words: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
 
     @property
     def has_loop(self) -> bool:
@@ -71,9 +87,19 @@ class TextDialect:
 
         return parse_rows
 
-    def form(self) -> tuple[int, ...]:
+    def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         quote = -1 if self.quote is None else ord(self.quote)
-        return ord(self.delimiter), quote, ord(self.decimal)
+        return ord(self.delimiter), quote, ord(self.decimal), self.escaped, *self._word_bytes(), quoted
+
+    def _word_bytes(self) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the words that mean "no value" one behind the other, as they are written, and where each ends."""
+        # Quotes and backslashes are written otherwise than they are meant: left to the slow way.
+        odd = {self.quote, "\\"} if self.escaped else {self.quote}
+        words = [word.encode() for word in self.words if odd.isdisjoint(word)]
+        if self.escaped:
+            words.append(rb"\N")
+        ends = np.cumsum([len(word) for word in words], dtype=np.int64)
+        return np.frombuffer(b"".join(words), dtype=np.uint8), ends
 
 
 def table_text(source: str, stream: io.BufferedReader) -> TextBlocks:
@@ -114,6 +140,8 @@ class TableParser:
         way raises again with the line.
     declared : mapping of int to collection of float
         Columns of numbers, by position, in which no others may stand.
+    watch : QuoteWatch, optional
+        Is told of cells in quotes that the loop reads.
     """
 
     def __init__(
@@ -124,8 +152,10 @@ class TableParser:
         dialect: Dialect,
         cell_of: Callable[[int, str], Cell],
         declared: Mapping[int, Collection[float]] = MappingProxyType({}),
+        watch: QuoteWatch | None = None,
     ) -> None:
         self._text, self._encoder, self._cell_of = text, encoder, cell_of
+        self._watch = watch
         self._dialect, self._declared = dialect, declared
         self._loop: _Loop | None = None
         self._few_rows = encoder.batch_rows(_FEW_ROWS, _FEW_CELLS)
@@ -160,7 +190,7 @@ class TableParser:
             if not self._dialect.has_loop or not pays(self._text):
                 self._turns.exact(cells)
                 return
-            self._loop = _Loop(self._encoder, self._dialect, self._declared)
+            self._loop = _Loop(self._encoder, self._dialect, self._declared, self._watch)
         loop = self._loop
         self._turns.both(cells, lambda cells: loop.parse(self._text, cells, self._cell_of))
 
@@ -172,7 +202,13 @@ class TableParser:
 class _Loop:
     """The compiled loop, and what it must know of the columns."""
 
-    def __init__(self, encoder: TableEncoder, dialect: Dialect, declared: Mapping[int, Collection[float]]) -> None:
+    def __init__(
+        self,
+        encoder: TableEncoder,
+        dialect: Dialect,
+        declared: Mapping[int, Collection[float]],
+        watch: QuoteWatch | None = None,
+    ) -> None:
         from olscale.data.formats import _table_loop as loop
 
         self._encoder = encoder
@@ -187,9 +223,14 @@ class _Loop:
         kinds[targets] = loop.TARGET
         if encoder.empty is not None:
             kinds[encoder.empty] = loop.EMPTY
-        self._parse_rows, self._form = dialect.loop(), (*dialect.form(), kinds, slots)
+        self._absent = dialect.numbers
+        self._watch = watch
+        self._quoted = np.zeros(3, dtype=np.int64)
+        self._parse_rows, self._form = dialect.loop(), (*dialect.form(self._quoted), kinds, slots)
         self._hard = np.empty((loop.MOST_HARD + 1 + len(kinds), 4), dtype=np.int64)
         self._decimal = dialect.decimal.encode()
+        # A column that is coded as text holds no numbers to be checked.
+        declared = {position: numbers for position, numbers in declared.items() if not columns.text[position]}
         sets = [np.unique(np.array([*numbers], dtype=np.float64)) for numbers in declared.values()]
         ends = np.cumsum([len(numbers) for numbers in sets], dtype=np.int64)
         self._declared = slots[np.array([*declared], dtype=np.int64)], ends, np.concatenate([np.empty(0), *sets])
@@ -213,12 +254,15 @@ class _Loop:
             spans,
             self._hard,
         )
+        self._note_quotes(text.line)
         for slot, row, first, end in self._hard[:hards].tolist():
             number = float(text.buffer[first:end].replace(self._decimal, b"."))
             if slot < width:
                 cells.numbers[row, slot] = number
             else:
                 cells.others[slot - width, row] = number
+        if self._absent and not self._clear(cells, before, rows):
+            return False
         if len(self._declared[0]):
             from olscale.data.formats._declared_loop import all_declared
 
@@ -230,6 +274,27 @@ class _Loop:
                 return False
         text.pos, text.line, cells.rows = pos, text.line + lines, rows
         return not odd
+
+    def _note_quotes(self, line: int) -> None:
+        """Tell of the first cells in quotes that span lines or hold a tab; those before have `line` lines."""
+        if self._watch is not None:
+            first, last, tab = self._quoted.tolist()
+            if first:
+                self._watch.add_span(line + first, line + last)
+            if tab:
+                self._watch.add_tab(line + tab)
+        self._quoted[:] = 0
+
+    def _clear(self, cells: TableCells, before: int, rows: int) -> bool:
+        """Make NaN of numbers that mean "no value" in new rows; return whether no label is among them."""
+        absent = np.array(self._absent)
+        numbers = cells.numbers[before:rows]
+        numbers[np.isin(numbers, absent)] = np.nan
+        others = cells.others[:, before:rows]
+        others[np.isin(others, absent)] = np.nan
+        places = self._encoder.places.others
+        labels = [j for j, position in enumerate(places) if position in self._encoder.columns.labels]
+        return not np.isnan(others[labels]).any()
 
     def _put_text(
         self,

@@ -12,10 +12,13 @@ from typing import Any
 
 from olscale.data.formats.compression import open_source, strip_compression
 from olscale.data.formats.lines import MAX_LINE, too_long
+from olscale.data.formats.other_kinds import refuse_other_kinds
 from olscale.errors import FormatError
 from olscale.storage.clients import split_url
 
 _FEATURES, _LABELS = ".data", ".labels"
+_HEAD_BYTES = 1 << 12
+_FEW_BYTES = 8
 
 
 def labels_beside(source: str) -> str | None:
@@ -63,22 +66,37 @@ def open_text(source: str, stream: io.BufferedReader | None = None, delimiter: s
     Raises
     ------
     FormatError
-        When there is no such file, or its text is UTF-16; while reading, when it is damaged or has another number of rows
-        than labels.
+        When there is no such file, its text is UTF-16, or it begins as no rows do; while reading,
+        when it is damaged or has another number of rows than labels.
     """
     if stream is not None:
-        return _not_wide(source, stream)
-    opened = _not_wide(source, open_source(source))
+        return _checked(source, stream)
+    opened = _checked(source, open_source(source))
     labels = labels_beside(source)
     return opened if labels is None else io.BufferedReader(_Labelled(source, opened, labels, delimiter), 1 << 20)
 
 
-def _not_wide(source: str, text: io.BufferedReader) -> io.BufferedReader:
-    """Return `text`, unless it is UTF-16, as spreadsheets write where they are asked for Unicode."""
-    if text.peek(2)[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+def _checked(source: str, text: io.BufferedReader) -> io.BufferedReader:
+    """Return `text`, unless it begins as no text of rows does."""
+    head = text.peek(_HEAD_BYTES)
+    try:
+        _refuse_wide(source, head)
+        refuse_other_kinds(source, head, guessed=False)
+    except FormatError:
         text.close()
-        raise FormatError(source, "is UTF-16 text, expected UTF-8; write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW")
+        raise
     return text
+
+
+def _refuse_wide(source: str, head: bytes) -> None:
+    """Refuse UTF-16, as spreadsheets write where they are asked for Unicode."""
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    halves = head[0::2], head[1::2]
+    # Without a mark nearly every other byte is zero, and none between them.
+    zeros = sorted(half.count(0) for half in halves)
+    if marked or (len(head) > _FEW_BYTES and zeros[0] == 0 and zeros[1] > 0.9 * len(halves[1])):
+        cure = "write it anew: iconv -f UTF-16 -t UTF-8 FILE > NEW"
+        raise FormatError(source, f"is UTF-16 text, expected UTF-8; {cure}")
 
 
 class _Labelled(io.RawIOBase):

@@ -100,9 +100,10 @@ def _of_text(manifest: Manifest) -> Iterator[str]:
             yield f"column {column!r} is text, {looks.told}; each became a column: {looks.cure}, or {cure}"
         elif word is not None or numbers == len(found) > _FEW_NUMBERS:
             why = "" if word is None else f" because of {word[:40]!r}"
+            numeric = f"--encode {quote(f'{column}=number')}" if word is None else "empty the cells that are none"
             yield (
                 f"column {column!r} is text{why}, but {numbers:,} of its {count} values are numbers; each became a column: "
-                f"empty the cells that are none, or {cure}"
+                f"{numeric}, or {cure}"
             )
         elif len(found) > _FEW and 2 * len(found) > rows:
             yield (

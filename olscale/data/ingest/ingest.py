@@ -16,6 +16,7 @@ from olscale.data.dataset import Dataset, Progress, open_dataset
 from olscale.data.formats import splits_in
 from olscale.data.formats.array_names import names_test_arrays, parse_arrays
 from olscale.data.formats.base import ReadOptions
+from olscale.data.formats.cell_form import missing_words
 from olscale.data.formats.coding import parse_codings
 from olscale.data.formats.delimiter import delimiter_called
 from olscale.data.formats.svmlight import ZeroIndexError
@@ -56,6 +57,9 @@ def ingest(
     delimiter: str | None = None,
     index_base: int | None = None,
     arrays: str | Mapping[str, str] | None = None,
+    quoting: str | None = None,
+    escape: str | None = None,
+    missing: str | Sequence[str] = (),
     progress: Progress | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Dataset:
@@ -96,8 +100,9 @@ def ingest(
         Mark between whole part and fraction of a number in CSV and TSV; a point when left out.
     encode : str or sequence of str
         ``COLUMN=hash``, ``COLUMN=text`` (both may end in ``:features=N``), ``COLUMN=date`` or ``COLUMN=one-hot:values=N``:
-        text columns of a table that become a bounded number of features, see `olscale.data.formats.coding`, in place of
-        one a value.
+        columns of a table, numbers among them, whose cells become a bounded number of features, see
+        `olscale.data.formats.coding`, in place of one a value. ``COLUMN=number``: a column of text or categories whose
+        words are numbers is one of numbers.
     header : bool, optional
         Whether the first row of each CSV and TSV source names its columns; guessed when left out.
     delimiter : str, optional
@@ -109,6 +114,15 @@ def ingest(
         Names of the arrays in NPZ and MAT files, where they are not the usual ones:
         ``"X=train_data,y=train_labels"``; with ``X_test`` and ``y_test`` the same files hold a test
         split too.
+    quoting : {'none'}, optional
+        Quotes in CSV and TSV are characters as any other; when left out a cell may stand between double quotes.
+    escape : {'backslash'}, optional
+        A backslash in CSV and TSV takes the meaning of a delimiter, quote, end of a line or backslash behind it, and a cell
+        ``\N`` has no value, as MySQL, Hive and Spark write it.
+    missing : str or sequence of str
+        Cells of CSV and TSV that have no value, beside those that never have one (empty, ``?``, ``NA``, ``n/a``, ``nan``,
+        ``null``, ``none``): each a word as it is written, or several with commas between. A number stands for all cells
+        of its value.
     progress : callable, optional
         Called as each batch was read, see `olscale.data.dataset.Progress`. In a notebook an ingest that takes longer than
         half a second shows how far it is when this is left out.
@@ -162,6 +176,7 @@ def ingest(
         # Reports stand above this floor: they are looked up by name when they are wanted.
         progress = import_module("olscale.report.ingest_view").ingest_view()
     delimiter = None if delimiter is None else delimiter_called(delimiter)
+    absent = missing_words((missing,) if isinstance(missing, str) else missing)
     options: dict[str, object] = {
         "format": format,
         "layout": layout,
@@ -179,6 +194,9 @@ def ingest(
         "delimiter": delimiter,
         "index_base": index_base,
         "arrays": names_of_arrays,
+        "quoting": quoting,
+        "escape": escape,
+        "missing": list(absent) or None,
     }
     options |= {name: value for name, value in later.items() if value is not None}
     codings = (encode,) if isinstance(encode, str) else tuple(encode)
@@ -213,6 +231,9 @@ def ingest(
             delimiter=delimiter,
             zero_based=None if index_base is None else index_base == 0,
             arrays=names_of_arrays,
+            quoting=quoting,
+            escape=escape,
+            missing=absent,
         )
 
         def build(reader: Reader) -> None:

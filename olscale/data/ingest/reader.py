@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from olscale.data.formats import TABLE_FORMATS, TEXT_FORMATS, find_format
+from olscale.data.formats import ENCODED_FORMATS, TABLE_FORMATS, TEXT_FORMATS, find_format
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.compression import open_source
 from olscale.data.formats.svmlight import IndexRange, ZeroIndexError
@@ -159,7 +159,7 @@ class Reader:
             return self._earlier.batches(member.key)
         format = member.format or find_format(member.name, self._format)
         self.formats.add(format.name)
-        if self._options.encode and format.name not in TABLE_FORMATS:
+        if self._options.encode and format.name not in ENCODED_FORMATS:
             raise FormatError(member.name, f"is {format.name} and has no columns of text; leave --encode out")
         check_form(member.name, format.name, self._first)
         # Not the dataset's chunk_rows: what a format finds out from its first batch must not depend on that.

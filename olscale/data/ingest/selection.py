@@ -23,14 +23,14 @@ def rows_between(batch: Batch, first: int, last: int) -> Batch:
 
 
 def check_form(source: str, format: str, options: ReadOptions) -> None:
-    """Refuse a header, delimiter, decimal mark, index base or names of arrays where there are none to choose.
+    """Refuse what says how a source is written where its format has none of that to choose.
 
     Raises
     ------
     FormatError
-        When `format` is neither CSV nor TSV and `options` say how its first row, its cells or its
-        numbers are to be read; when it is not SVMlight text and they say where its indices begin, or
-        when it has no arrays and they name them.
+        When `format` is neither CSV nor TSV and `options` say how its first row, its cells, its
+        numbers or its missing values are to be read; when it is not SVMlight text and they say where
+        its indices begin, or when it has no arrays and they name them.
     """
     if options.zero_based is not None and format != SVMLIGHT:
         raise FormatError(source, f"is {format} and has no indices to count; leave --index-base out")
@@ -48,6 +48,13 @@ def check_form(source: str, format: str, options: ReadOptions) -> None:
         )
     if options.decimal is not None:
         raise FormatError(source, f"is {format} and has no decimal mark to choose; leave --decimal out")
+    for option, value in (
+        ("--quoting", options.quoting),
+        ("--escape", options.escape),
+        ("--missing", options.missing),
+    ):
+        if value:
+            raise FormatError(source, f"is {format}, and {option} is for CSV and TSV; leave it out")
 
 
 def drop_columns(batch: Batch, words: Iterable[str], source: str) -> Batch:

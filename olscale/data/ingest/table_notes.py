@@ -131,6 +131,11 @@ class TableNotes:
             coded=table.coded or None,
             decimal="," if table.decimal == "," else None,
             rounded=tuple(name for name in names if name in large) or None,
+            delimiter=table.delimiter,
+            header=table.header,
+            quoting="none" if table.quoting else None,
+            escape="backslash" if table.escape else None,
+            missing=table.missing or None,
         )
 
 

@@ -71,6 +71,7 @@ def test_several_sources_have_the_bytes_of_one(tmp_path: Path) -> None:
         "shop=hash:0",
         "shop=hash:features=x",
         "shop=date:3",
+        "shop=number:3",
         "=hash",
         "shop=one-hot",
         "shop=one-hot:values=0",
@@ -89,9 +90,30 @@ def test_columns_that_cannot_be_encoded_are_named(tmp_path: Path) -> None:
         ingest(source, tmp_path / "t", encode="label=hash")
     with pytest.raises(FormatError, match="column 'note' is 'word0', expected a date or time as 2024-01-31"):
         ingest(source, tmp_path / "t", encode="note=date")
+    with pytest.raises(
+        FormatError, match=r"line 3: column 'note' is 'word0', expected a number, as --encode note=number"
+    ):
+        ingest(source, tmp_path / "t", encode="note=number")
+    with pytest.raises(FormatError, match="column 'note' is dropped, expected a feature for --encode"):
+        ingest(source, tmp_path / "t", encode="note=number", drop="note")
     np.savez(tmp_path / "rows.npz", X=np.eye(2), y=np.arange(2))
     with pytest.raises(FormatError, match="leave --encode out"):
         ingest(str(tmp_path / "rows.npz"), tmp_path / "t", encode="note=date")
+
+
+def test_a_column_of_numbers_in_csv_may_be_categories_and_stays_numbers_where_that_is_said(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("day,x,label\n3,1,a\n1,2,b\n,3,a\n3,4,b\n")
+    plain = ingest(str(tmp_path / "t.csv"), tmp_path / "p")
+    assert ingest(str(tmp_path / "t.csv"), tmp_path / "n", encode="day=number").fingerprint == plain.fingerprint
+    coded = ingest(str(tmp_path / "t.csv"), tmp_path / "c", encode="day=one-hot:values=3")
+    assert coded.manifest.feature_names == ("x", "day=3", "day=1")
+    assert rows_of(coded)[:, 1:].tolist() == [[1, 0], [0, 1], [0, 0], [1, 0]]
+
+
+def test_text_that_comes_late_is_named_where_a_column_was_said_to_be_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("day,label\n" + "3,a\n1,b\n" * 2000 + "Monday,a\n")
+    with pytest.raises(FormatError, match="line 4002: column 'day' is 'Monday', expected a number, as --encode"):
+        ingest(str(tmp_path / "t.csv"), tmp_path / "t", encode="day=number")
 
 
 def first_values(cells: list[str], bound: int) -> tuple[list[str], np.ndarray]:

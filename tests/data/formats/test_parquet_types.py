@@ -27,7 +27,6 @@ TAKEN: dict[str, tuple[pa.Array, list[float]]] = {
     "half floats": (pa.array(np.array([1, 2, 3] * 2, dtype=np.float16)), [1, 2, 3]),
     "decimals": (pa.array([Decimal("1.5"), None, Decimal("-2.25")] * 2), [1.5, np.nan, -2.25]),
     "no values at all": (pa.nulls(ROWS), [np.nan] * 3),
-    "a dictionary of numbers": (pa.array([1, 5, 9] * 2).dictionary_encode(), [1, 5, 9]),
 }
 REFUSED: dict[str, pa.Array] = {
     "timestamp": pa.array([datetime.datetime(2024, 1, 1)] * ROWS),
@@ -53,6 +52,65 @@ def test_columns_of_numbers_are_read_as_their_values(tmp_path: Path, name: str) 
     made = ingest(write(tmp_path, {"x": column, "y": [0, 1] * 3}), tmp_path / "d")
     X = np.vstack([to_dense(chunk.X, made.columns) for chunk in made.chunks("train")])
     np.testing.assert_array_equal(X[:3, 0], values)
+
+
+CATEGORIES: dict[str, tuple[pa.Array, list[str]]] = {
+    "whole numbers": (pa.array([7, None, 1, 7, 1, 1]), ["7", "1"]),
+    "fractions": (pa.array([7.0, 0.5, None, 7.0, 0.5, 1e300]), ["7", "0.5", "1e+300"]),
+    "booleans": (pa.array([True, False, True, None, True, False]), ["True", "False"]),
+    "decimals": (pa.array([Decimal("1.50"), Decimal("2.00"), None] * 2), ["1.50", "2.00"]),
+    "words": (pa.array(["1", "1", "x", None, "x", "x"]), ["1", "x"]),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_a_dictionary_of_anything_is_categories(tmp_path: Path, name: str) -> None:
+    """As a categorical of pandas is written; a plain column is them where it is asked for."""
+    column, words = CATEGORIES[name]
+    for encode, given in ((), column.dictionary_encode()), (("x=one-hot:values=9",), column):
+        path = write(tmp_path, {"x": given, "a": range(ROWS), "y": [0, 1] * 3})
+        made = ingest(path, tmp_path / f"d{len(encode)}", encode=encode)
+        assert made.manifest.feature_names == ("a", *(f"x={word}" for word in words))
+        (chunk,) = made.chunks("train")
+        ones = to_dense(chunk.X, made.columns)[:, 1:].sum(axis=1)
+        assert ones.tolist() == [float(value.is_valid) for value in column]
+
+
+def test_words_that_are_numbers_are_numbers_where_it_is_asked_for(tmp_path: Path) -> None:
+    numbers = pa.array([7, None, 1, 7, 1, 1])
+    expected = ingest(write(tmp_path, {"x": numbers, "a": range(ROWS), "y": [0, 1] * 3}), tmp_path / "n")
+    for i, column in enumerate((numbers.dictionary_encode(), numbers.cast("string"))):
+        path = write(tmp_path, {"x": column, "a": range(ROWS), "y": [0, 1] * 3})
+        made = ingest(path, tmp_path / f"d{i}", encode="x=number")
+        assert made.fingerprint == expected.fingerprint
+        assert made.manifest.table is not None
+        assert made.manifest.table.coded == {"x": "number"}
+    path = write(tmp_path, {"x": ["1", "2", "two", "x"], "y": [0, 1, 0, 1]})
+    with pytest.raises(FormatError, match="line 3: column 'x' is 'two', expected a number, as --encode x=number says"):
+        ingest(path, tmp_path / "e", encode="x=number")
+
+
+def test_a_categorical_that_pandas_alone_tells_of_is_categories(tmp_path: Path) -> None:
+    """As fastparquet writes it, which does not keep a type of Arrow."""
+    metadata = {"pandas": json.dumps({"columns": [{"field_name": "x", "pandas_type": "categorical"}]})}
+    table = pa.table({"x": [7, 7, 1], "y": [0, 1, 0]}).replace_schema_metadata(metadata)
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert ingest(tmp_path / "t.parquet", tmp_path / "d").manifest.feature_names == ("x=7", "x=1")
+
+
+def test_a_label_that_is_a_dictionary_of_numbers_is_these_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a": range(ROWS), "y": pa.array([3, 1, 2] * 2).dictionary_encode()})
+    assert ingest(path, tmp_path / "d").classes == (1, 2, 3)
+    assert ingest(path, tmp_path / "r", target="real").classes is None
+
+
+def test_the_first_source_says_which_columns_are_categories(tmp_path: Path) -> None:
+    columns = {"a": range(ROWS), "x": pa.array([7, 7, 1] * 2), "y": [0, 1] * 3}
+    plain = write(tmp_path, columns).rename(tmp_path / "plain.parquet")
+    first = write(tmp_path, columns | {"x": columns["x"].dictionary_encode()})
+    made = ingest([first, plain], tmp_path / "d")
+    assert made.manifest.feature_names == ("a", "x=7", "x=1")
+    assert made.rows("train") == 2 * ROWS
 
 
 @pytest.mark.parametrize("as_label", [False, True])

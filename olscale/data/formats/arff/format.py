@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from olscale.data.formats.arff.declarations import Attribute, declarations
 from olscale.data.formats.arff.rows import Allowed, ArffRows
 from olscale.data.formats.arff.sparse_parser import SparseParser
 from olscale.data.formats.base import Batch, ReadOptions
 from olscale.data.formats.cells import TypedCells
-from olscale.data.formats.coding import AsNumber, parse_codings
+from olscale.data.formats.coding import AsNumber, coded_as_text, parse_codings
 from olscale.data.formats.lines import TextBlocks, TextLines
 from olscale.data.formats.table_columns import (
     UNLABELLED,
@@ -22,7 +25,7 @@ from olscale.data.formats.table_columns import (
 from olscale.data.formats.table_encoder import TableEncoder
 from olscale.data.formats.table_parser import TableParser, table_text
 from olscale.data.formats.text import open_text
-from olscale.errors import FormatError, NoRowsError, UnknownNameError
+from olscale.errors import FormatError, NoRowsError
 
 
 class ArffFormat:
@@ -60,13 +63,14 @@ class ArffDialect:
 
     decimal = "."
     has_loop = True
+    numbers = ()
 
     def loop(self) -> Callable[..., tuple[int, int, int, int, bool]]:
         from olscale.data.formats.arff._dense_loop import parse_rows
 
         return parse_rows
 
-    def form(self) -> tuple[int, ...]:
+    def form(self, quoted: NDArray[np.int64]) -> tuple[Any, ...]:
         return ()
 
 
@@ -139,15 +143,14 @@ class _Reader:
             sparse=self._is_sparse,
         )
         features = frozenset(columns.features)
-        asked = self._asked_numbers(columns, features)
-        as_numbers = asked | self._known_numbers(columns, features - asked)
-        columns.text = (
-            *(
-                i in as_written or self._is_text(attribute, i in features, i in as_numbers)
-                for i, attribute in enumerate(self._attributes)
-            ),
-            *(i in as_written or (constant.text and i not in asked) for i, constant in enumerate(added, width)),
-        )
+        numbers = self._known_numbers(columns, features)
+        text = [
+            self._is_text(attribute, i in features) and i not in numbers for i, attribute in enumerate(self._attributes)
+        ]
+        text += [constant.text for constant in added]
+        coded = coded_as_text(names, text, self._codings)
+        columns.text = tuple(is_text or i in as_written for i, is_text in enumerate(coded))
+        self._check_asked_numbers(columns)
         return columns
 
     def _known_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
@@ -163,31 +166,19 @@ class _Reader:
                 found.add(i)
         return found
 
-    def _asked_numbers(self, columns: TableColumns, features: frozenset[int]) -> set[int]:
-        """Return the positions of the features that are to be numbers by ``--encode``."""
-        positions = {name: position for position, name in enumerate(columns.names)}
-        found = set[int]()
-        for name, coding in self._codings.items():
-            if not isinstance(coding, AsNumber):
-                continue
-            if name not in positions:
-                raise UnknownNameError(f"column of {self._source} to encode", name, columns.names)
-            position = positions[name]
-            if position not in features:
-                kind = "the label" if position in columns.labels else "dropped"
-                raise FormatError(self._source, f"column {name!r} is {kind}, expected a feature for --encode")
-            attribute = self._attributes[position] if position < columns.width else None
-            if attribute is not None and attribute.values and not attribute.numbers:
+    def _check_asked_numbers(self, columns: TableColumns) -> None:
+        """Refuse declared words where ``--encode`` asks for numbers."""
+        for name, attribute in zip(columns.names, self._attributes, strict=False):
+            is_asked = isinstance(self._codings.get(name), AsNumber)
+            if is_asked and attribute.values and not attribute.numbers:
                 word = next(value for value in attribute.values if not attribute.is_number(value))
                 problem = (
                     f"attribute {name!r} declares {word[:40]!r}, expected numbers alone for --encode {name}=number"
                 )
                 raise FormatError(self._source, problem, attribute.line)
-            found.add(position)
-        return found
 
-    def _is_text(self, attribute: Attribute, is_feature: bool, as_number: bool) -> bool:
-        if attribute.kind == "numeric" or as_number:
+    def _is_text(self, attribute: Attribute, is_feature: bool) -> bool:
+        if attribute.kind == "numeric":
             return False
         # The digits of classes and segments are numbers, as in other tables.
         return is_feature or not attribute.numbers

@@ -1,0 +1,497 @@
+"""The byte loop over Vowpal Wabbit text, and the table of the names of its features.
+
+Every buffer ends with a newline at ``stop - 1``, which stops whatever scans it; behind it there is
+room for `many_bytes.BYTES` more. A feature is known by its key: namespace, NUL, name, and for a
+value that is a word NUL and this. In `arena` stand the keys in order of first appearance, a newline
+behind each, and in `slots`, a table of open addressing, two words for each: its hash with one more
+than its number, and where it begins.
+"""
+
+# Chains of comparisons compile to plain jumps; `in` would search a tuple.
+# ruff: noqa: SIM109
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olscale.compiled.decorator import compiled
+from olscale.compiled.eight_bytes import byte_at, word_at
+from olscale.compiled.number import HARD, NOT_A_NUMBER, number_at
+
+OK, BAD_LABEL, NO_LABEL, TAB_BEFORE_BAR, NO_BAR, BAD_SPACE, BAD_VALUE, BAD_RETURN = range(8)
+FULL, HARD_NUMBERS = 20, 21
+"""No faults: the table of names is full; the row has numbers that are left to ``float``."""
+
+NAMES, BYTES, WEIGHTED, BASED = range(4)
+"""Counts: names, bytes of their keys, rows with an importance other than 1, rows with a base."""
+
+ROOM = 32
+"""Bytes that an array must have behind its last."""
+
+_NEWLINE, _SPACE, _TAB, _RETURN, _COLON, _BAR, _QUOTE = (ord(c) for c in "\n \t\r:|'")
+_ZERO, _NINE, _PLUS, _MINUS, _POINT = (ord(c) for c in "09+-.")
+_LOW = np.uint64(0xFFFFFFFF)
+_C1, _C2, _C3 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593), np.uint64(0xE6546B64)
+_F1, _F2 = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
+_U0, _U1, _U5, _U10, _U13 = (np.uint64(n) for n in (0, 1, 5, 10, 13))
+_U15, _U16, _U17, _U19, _U32 = (np.uint64(n) for n in (15, 16, 17, 19, 32))
+_FEW = 32
+"""Entries up to which a row is sorted by insertion."""
+
+
+@compiled
+def _is_end(byte: int) -> bool:
+    """Return whether a byte ends a name or a value."""
+    if byte > _SPACE:
+        return byte == _BAR
+    return byte == _SPACE or byte == _NEWLINE or byte == _TAB or byte == _RETURN
+
+
+@compiled
+def murmur(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+    """Return MurmurHash3 (x86, 32 bits) of some bytes, behind which there is room for seven more."""
+    hashed = seed & _LOW
+    pos = start
+    while pos + 4 <= end:
+        hashed ^= _scrambled(word_at(text, pos) & _LOW)
+        hashed = ((hashed << _U13) | (hashed >> _U19)) & _LOW
+        hashed = (hashed * _U5 + _C3) & _LOW
+        pos += 4
+    if pos < end:
+        hashed ^= _scrambled(_first_bytes(word_at(text, pos), end - pos))
+    hashed ^= np.uint64(end - start)
+    hashed ^= hashed >> _U16
+    hashed = (hashed * _F1) & _LOW
+    hashed ^= hashed >> _U13
+    hashed = (hashed * _F2) & _LOW
+    return hashed ^ (hashed >> _U16)
+
+
+@compiled
+def _first_bytes(word: np.uint64, count: int) -> np.uint64:
+    """Return the first bytes of a word, fewer than eight, and zeros for the others."""
+    return word & ((_U1 << np.uint64(8 * count)) - _U1)
+
+
+@compiled
+def _scrambled(word: np.uint64) -> np.uint64:
+    word = (word * _C1) & _LOW
+    word = ((word << _U15) | (word >> _U17)) & _LOW
+    return (word * _C2) & _LOW
+
+
+@compiled
+def hash_of(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -> np.uint64:
+    """Return what Vowpal Wabbit makes of a name: a whole number is added, all else is hashed."""
+    number = np.uint64(0)
+    for pos in range(start, end):
+        digit = text[pos]
+        if digit < _ZERO or digit > _NINE:
+            return murmur(text, start, end, seed)
+        number = number * _U10 + np.uint64(digit - _ZERO)
+    return number + seed
+
+
+@compiled
+def _equal(text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int) -> bool:
+    while start + 8 <= end:
+        if word_at(text, start) != word_at(arena, first):
+            return False
+        start += 8
+        first += 8
+    differing = _first_bytes(word_at(text, start) ^ word_at(arena, first), end - start)
+    return bool(differing == _U0)
+
+
+@compiled
+def _copied(text: NDArray[np.uint8], start: int, end: int, arena: NDArray[np.uint8], first: int) -> int:
+    for i in range(end - start):
+        arena[first + i] = text[start + i]
+    return first + end - start
+
+
+@compiled
+def move_names(old: NDArray[np.uint64], slots: NDArray[np.uint64]) -> None:
+    """Fill an empty table with the entries of another."""
+    mask = len(slots) // 2 - 1
+    for i in range(0, len(old), 2):
+        if old[i] != _U0:
+            slot = np.int64(old[i] >> _U32) & mask
+            while slots[2 * slot] != _U0:
+                slot = (slot + 1) & mask
+            slots[2 * slot] = old[i]
+            slots[2 * slot + 1] = old[i + 1]
+
+
+@compiled
+def _number_of(
+    buffer: NDArray[np.uint8],
+    space: tuple[int, int],
+    text: NDArray[np.uint8],
+    name: tuple[int, int],
+    word: tuple[int, int],
+    hashed: np.uint64,
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+) -> int:
+    """Return the number of a key, the next one if it is new; -1 if there is no room for it."""
+    mask = len(slots) // 2 - 1
+    has_word = word[1] > word[0]
+    slot = np.int64(hashed & _LOW) & mask
+    while slots[2 * slot] != _U0:
+        if slots[2 * slot] >> _U32 == hashed & _LOW:
+            pos = int(np.int64(slots[2 * slot + 1]))
+            is_same = _equal(buffer, space[0], space[1], arena, pos)
+            pos += space[1] - space[0]
+            is_same = is_same and arena[pos] == 0
+            is_same = is_same and _equal(text, name[0], name[1], arena, pos + 1)
+            pos += 1 + name[1] - name[0]
+            if is_same and has_word:
+                is_same = arena[pos] == 0 and _equal(buffer, word[0], word[1], arena, pos + 1)
+                pos += 1 + word[1] - word[0]
+            if is_same and arena[pos] == _NEWLINE:
+                return int(np.int64(slots[2 * slot] & _LOW)) - 1
+        slot = (slot + 1) & mask
+    number = int(counts[NAMES])
+    first = int(counts[BYTES])
+    size = space[1] - space[0] + name[1] - name[0] + word[1] - word[0] + 3
+    if 4 * number >= len(slots) or first + size + ROOM > len(arena):
+        return -1
+    slots[2 * slot] = (hashed & _LOW) << _U32 | np.uint64(number + 1)
+    slots[2 * slot + 1] = np.uint64(first)
+    end = _copied(buffer, space[0], space[1], arena, first)
+    arena[end] = 0
+    end = _copied(text, name[0], name[1], arena, end + 1)
+    if has_word:
+        arena[end] = 0
+        end = _copied(buffer, word[0], word[1], arena, end + 1)
+    arena[end] = _NEWLINE
+    counts[NAMES] = number + 1
+    counts[BYTES] = end + 1
+    return number
+
+
+@compiled
+def _sort(
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    first: int,
+    stop: int,
+    spare_indices: NDArray[np.int32],
+    spare_data: NDArray[np.float64],
+) -> None:
+    """Sort the entries of a row by index; equal ones keep their order."""
+    for begin in range(first, stop, _FEW):
+        for i in range(begin + 1, min(begin + _FEW, stop)):
+            index = indices[i]
+            value = data[i]
+            j = i
+            while j > begin and indices[j - 1] > index:
+                indices[j] = indices[j - 1]
+                data[j] = data[j - 1]
+                j -= 1
+            indices[j] = index
+            data[j] = value
+    width = _FEW
+    while width < stop - first:
+        for begin in range(first, stop, 2 * width):
+            middle = min(begin + width, stop)
+            end = min(begin + 2 * width, stop)
+            left = begin
+            right = middle
+            for i in range(end - begin):
+                if left < middle and (right >= end or indices[left] <= indices[right]):
+                    spare_indices[i] = indices[left]
+                    spare_data[i] = data[left]
+                    left += 1
+                else:
+                    spare_indices[i] = indices[right]
+                    spare_data[i] = data[right]
+                    right += 1
+            indices[begin:end] = spare_indices[: end - begin]
+            data[begin:end] = spare_data[: end - begin]
+        width *= 2
+
+
+@compiled
+def _summed(indices: NDArray[np.int32], data: NDArray[np.float64], first: int, stop: int) -> int:
+    """Add up the entries of a sorted row that have one index; return where it ends then."""
+    last = first
+    for i in range(first + 1, stop):
+        if indices[i] == indices[last]:
+            data[last] += data[i]
+        else:
+            last += 1
+            indices[last] = indices[i]
+            data[last] = data[i]
+    return min(last + 1, stop)
+
+
+@compiled
+def _written(number: int, digits: NDArray[np.uint8]) -> int:
+    """Write a whole number into `digits`; return how many it has."""
+    count = 1
+    rest = number // 10
+    while rest > 0:
+        count += 1
+        rest //= 10
+    for i in range(count):
+        digits[count - 1 - i] = _ZERO + number % 10
+        number //= 10
+    return count
+
+
+@compiled
+def _number_or_hard(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    hards: int,
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[float, int, bool, int]:
+    """Return the number at `pos`, where it ends, whether there is one, and how many were hard."""
+    value, end, state = number_at(buffer, pos, _POINT)
+    if state == HARD:
+        hard[hards, 0] = pos
+        hard[hards, 1] = end
+        value = 0.0
+        if hards < hard_known:
+            value = hard_values[hards]
+        hards += 1
+    return value, end, state != NOT_A_NUMBER, hards
+
+
+@compiled
+def _label_at(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[int, int, int, int, float, float, float, int]:
+    """Parse what is before the first bar: label, importance, base and a tag, all optional.
+
+    Returns the position reached (the bar's, or that of the newline of an empty line), fault, position
+    of the faulty word, number of words but for the tag, label, importance, base, hard numbers.
+    """
+    label = np.nan
+    importance = 1.0
+    base = 0.0
+    row = pos
+    words = 0
+    hards = 0
+    is_tagged = False
+    while True:
+        byte = byte_at(buffer, pos)
+        if byte == _SPACE or (byte == _RETURN and byte_at(buffer, pos + 1) == _NEWLINE):
+            pos += 1
+            continue
+        if byte == _BAR:
+            return pos, OK, pos, words, label, importance, base, hards
+        if byte == _NEWLINE:
+            fault = OK
+            if words > 0 or is_tagged:
+                fault = NO_BAR
+            return pos, fault, row, words, label, importance, base, hards
+        token = pos
+        value, end, is_number, hards_now = _number_or_hard(buffer, pos, hards, hard, hard_values, hard_known)
+        while not _is_end(byte_at(buffer, pos)):
+            pos += 1
+        if byte_at(buffer, pos) == _TAB:
+            return pos, TAB_BEFORE_BAR, token, words, label, importance, base, hards
+        if byte == _QUOTE or byte_at(buffer, pos) == _BAR:
+            # A tag begins with a quote or touches the bar, whatever it is.
+            if is_tagged:
+                return pos, BAD_LABEL, token, words, label, importance, base, hards
+            is_tagged = True
+            continue
+        if is_tagged or not is_number or end != pos or value - value != 0.0 or words == 3:
+            return pos, BAD_LABEL, token, words, label, importance, base, hards
+        hards = hards_now
+        if words == 0:
+            label = value
+        elif words == 1:
+            importance = value
+        else:
+            base = value
+        words += 1
+
+
+@compiled
+def parse_rows(
+    buffer: NDArray[np.uint8],
+    pos: int,
+    stop: int,
+    max_rows: int,
+    max_nonzeros: int,
+    needs_label: bool,
+    mask: int,
+    rows: int,
+    labels: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    slots: NDArray[np.uint64],
+    arena: NDArray[np.uint8],
+    counts: NDArray[np.int64],
+    digits: NDArray[np.uint8],
+    spare_indices: NDArray[np.int32],
+    spare_data: NDArray[np.float64],
+    hard: NDArray[np.int64],
+    hard_values: NDArray[np.float64],
+    hard_known: int,
+) -> tuple[int, int, int, int, int, int]:
+    """Parse whole lines from `pos` until `stop`, or until there are so many rows or nonzeros.
+
+    Parameters
+    ----------
+    buffer : ndarray of uint8
+        Text without NUL whose byte ``stop - 1`` is a newline, with `many_bytes.BYTES` more behind it.
+    pos, stop : int
+        Where to begin (a line's first byte) and to end.
+    max_rows, max_nonzeros : int
+        Stop after the row that reaches either.
+    needs_label : bool
+        Whether a row without a label is a fault; else its label is NaN.
+    mask : int
+        All ones up to the largest index of hashed features, or -1 for named ones.
+    rows : int
+        Rows that the arrays hold already; parsing appends.
+    labels, indptr, indices, data : ndarray
+        Receive the rows.
+    slots, arena : ndarray
+        The table of names.
+    counts : ndarray of shape (4,)
+        Counts that go on: `NAMES`, `BYTES`, `WEIGHTED`, `BASED`.
+    digits : ndarray of uint8
+        Room for a number.
+    spare_indices, spare_data : ndarray
+        Room for the entries of a row.
+    hard : ndarray of shape (entries, 2)
+        Receives where the numbers of a row begin and end that are left to ``float``.
+    hard_values : ndarray of shape (entries,)
+        What these are, for the first `hard_known` of the row at `pos`.
+
+    Returns
+    -------
+    tuple of int
+        Position reached, which is the begin of a row that is not done; lines, rows; fault, position
+        of its word, hard numbers.
+    """
+    lines = 0
+    nonzeros = indptr[rows]
+    while pos < stop and rows < max_rows and nonzeros < max_nonzeros:
+        row = pos
+        pos, fault, token, words, label, importance, base, hards = _label_at(buffer, pos, hard, hard_values, hard_known)
+        byte = byte_at(buffer, pos)
+        if fault == OK and byte == _BAR and words == 0 and needs_label:
+            fault = NO_LABEL
+            token = row
+        if fault != OK:
+            return row, lines, rows, fault, token, hards
+        if byte == _NEWLINE:
+            pos += 1
+            lines += 1
+            continue
+        first = nonzeros
+        previous = -1
+        is_sorted = True
+        while byte == _BAR:
+            token = pos + 1
+            pos = token
+            while not _is_end(byte_at(buffer, pos)) and byte_at(buffer, pos) != _COLON:
+                pos += 1
+            space = (token, pos)
+            # Features without a namespace are hashed as if there was none.
+            seed = hash_of(buffer, token, pos, np.uint64(0))
+            scale = 1.0
+            if byte_at(buffer, pos) == _COLON:
+                scale, pos, is_number, hards = _number_or_hard(buffer, pos + 1, hards, hard, hard_values, hard_known)
+                if space[0] == space[1] or not is_number or scale - scale != 0.0:
+                    fault = BAD_SPACE
+            if not _is_end(byte_at(buffer, pos)):
+                fault = BAD_SPACE
+            unnamed = 0
+            while fault == OK:
+                byte = byte_at(buffer, pos)
+                if byte == _SPACE or byte == _TAB:
+                    pos += 1
+                    continue
+                token = pos
+                if byte == _RETURN:
+                    if byte_at(buffer, pos + 1) != _NEWLINE:
+                        fault = BAD_RETURN
+                        break
+                    pos += 1
+                    byte = _NEWLINE
+                if byte == _NEWLINE or byte == _BAR:
+                    break
+                while not _is_end(byte) and byte != _COLON:
+                    pos += 1
+                    byte = byte_at(buffer, pos)
+                text = buffer
+                name = (token, pos)
+                word = (pos, pos)
+                value = 1.0
+                if byte == _COLON:
+                    begin = pos + 1
+                    value, pos, is_number, hards_now = _number_or_hard(
+                        buffer, begin, hards, hard, hard_values, hard_known
+                    )
+                    if is_number and _is_end(byte_at(buffer, pos)):
+                        hards = hards_now
+                        if value - value != 0.0:
+                            fault = BAD_VALUE
+                        if token == begin - 1:
+                            # Features without a name are counted; also those that are zero.
+                            text = digits
+                            name = (0, _written(unnamed, digits))
+                            unnamed += 1
+                    else:
+                        # A value that is a word makes a feature of its own.
+                        byte = byte_at(buffer, begin)
+                        if _is_end(byte) or (byte >= _ZERO and byte <= _NINE):
+                            fault = BAD_VALUE
+                        if byte == _PLUS or byte == _MINUS or byte == _POINT:
+                            fault = BAD_VALUE
+                        pos = begin
+                        while not _is_end(byte_at(buffer, pos)):
+                            pos += 1
+                        word = (begin, pos)
+                        value = 1.0
+                    if fault != OK:
+                        break
+                value *= scale
+                if value == 0.0:
+                    continue
+                hashed = hash_of(text, name[0], name[1], seed)
+                if word[1] > word[0]:
+                    hashed = hash_of(buffer, word[0], word[1], hashed)
+                if mask >= 0:
+                    index = int(np.int64(hashed & np.uint64(mask)))
+                else:
+                    index = _number_of(buffer, space, text, name, word, hashed, slots, arena, counts)
+                    if index < 0:
+                        return row, lines, rows, FULL, token, hards
+                is_sorted = is_sorted and index > previous
+                previous = index
+                indices[nonzeros] = index
+                data[nonzeros] = value
+                nonzeros += 1
+            if fault != OK:
+                return row, lines, rows, fault, token, hards
+        if hards > hard_known:
+            return row, lines, rows, HARD_NUMBERS, row, hards
+        hard_known = 0
+        if not is_sorted:
+            _sort(indices, data, first, nonzeros, spare_indices, spare_data)
+            nonzeros = _summed(indices, data, first, nonzeros)
+        counts[WEIGHTED] += importance != 1.0
+        counts[BASED] += base != 0.0
+        labels[rows] = label
+        rows += 1
+        indptr[rows] = nonzeros
+        pos += 1
+        lines += 1
+    return pos, lines, rows, OK, pos, 0

@@ -1,0 +1,176 @@
+"""How the cells of CSV and TSV are written: what is around them, what a backslash in them means, which hold no value."""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from olscale.data.formats.cells import is_number
+from olscale.data.formats.lines import MAX_CELLS
+from olscale.errors import ParameterError
+
+WHITESPACE = " "
+
+_ESCAPED = re.compile(r"\\(\r\n|[\s\S])")
+_MEANT = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+_SHIFT = 0xDC00
+"""Added to a character of ASCII behind a backslash, so that it ends no cell and is no quote.
+
+What comes out is half of a pair of UTF-16, which no text in UTF-8 holds."""
+_NO_VALUE = chr(_SHIFT + 0x100)
+_PLAIN = {_SHIFT + code: chr(code) for code in range(128)} | {ord(_NO_VALUE): "N"}
+
+
+def missing_words(texts: Iterable[str]) -> tuple[str, ...]:
+    r"""Return the words that mean "no value", as users write them: each text holds one, or several with commas between.
+
+    Raises
+    ------
+    ParameterError
+        When a text holds no word.
+
+    Examples
+    --------
+    >>> missing_words([r"\N,#N/A", "-"])
+    ('\\N', '#N/A', '-')
+    """
+    words: dict[str, None] = {}
+    for text in texts:
+        cells = [cell.strip() for cell in next(csv.reader([text], skipinitialspace=True), [])]
+        if not any(cells):
+            raise ParameterError(f"missing was {text!r}, expected words with commas between, such as '-,#N/A'")
+        words.update(dict.fromkeys(filter(None, cells)))
+    return tuple(words)
+
+
+def check_quoting(quoting: str | None, escape: str | None) -> None:
+    """Refuse what is no way to write cells.
+
+    Raises
+    ------
+    ParameterError
+        When `quoting` is neither None nor ``"none"``, or `escape` neither None nor ``"backslash"``.
+    """
+    for option, value, known in (("quoting", quoting, "none"), ("escape", escape, "backslash")):
+        if value not in (None, known):
+            raise ParameterError(f"{option} is {value!r}, expected {known!r} or nothing")
+
+
+@dataclass(frozen=True)
+class CellForm:
+    r"""How cells are written.
+
+    Parameters
+    ----------
+    quote : str, optional
+        What may stand around a cell, which then holds anything, itself twice for once; None where it is a character as
+        any other.
+    escaped : bool
+        Whether a backslash takes the meaning of the character behind it: of a delimiter, quote or end of a line, and of
+        itself. A cell ``\N`` has no value, and the letters of MySQL mean what they mean there: ``\n`` an end of a line.
+    words : tuple of str
+        Cells that have no value, beside those that never have one.
+    mark : str
+        The decimal mark of words that are numbers: any cell with one of their values has no value.
+
+    Examples
+    --------
+    >>> form = CellForm(escaped=True, words=("-", "-999"))
+    >>> [form.plain(row) for row in form.split([r'"5\" disk",a\,b,\N'], ",")]
+    [['5" disk', 'a,b', '']]
+    >>> form.cleared(["-", "-999.0", "--"])
+    ['', '', '--']
+    """
+
+    quote: str | None = '"'
+    escaped: bool = False
+    words: tuple[str, ...] = ()
+    mark: str = "."
+
+    @cached_property
+    def numbers(self) -> tuple[float, ...]:
+        """The values of words that are numbers."""
+        return tuple(self._value(word) for word in self.words if is_number(word, self.mark))
+
+    def whole_lines(self, lines: Iterable[str]) -> list[str]:
+        """Return `lines` without their ends, for `split`, each with those in which its cells go on behind a backslash."""
+        if not self.escaped:
+            return list(lines)
+        return list(_protected_lines(f"{line}\n" for line in lines))
+
+    def split(self, lines: Iterable[str], delimiter: str, *, strict: bool = False) -> Iterator[list[str]]:
+        """Yield the cells of rows, for `plain`; a quoted cell may go on in the next of `lines`.
+
+        Raises
+        ------
+        csv.Error
+            When `strict`, and a quote is not closed or closes in front of the end of a cell.
+        """
+        if self.escaped:
+            lines = _protected_lines(iter(lines))
+        if delimiter == WHITESPACE:
+            return (line.split(maxsplit=MAX_CELLS) for line in lines)
+        if self.quote is None:
+            return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=strict)
+        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=strict)
+
+    def plain(self, cells: list[str]) -> list[str]:
+        """Return cells of `split` as they are meant."""
+        return [_plain(cell) for cell in cells] if self.escaped else cells
+
+    def cell(self, position: int, raw: str) -> str:
+        """Return the cell that is written as `raw`; nothing where it has no value."""
+        del position
+        if self.escaped:
+            raw = _protected(raw)
+        if self.quote and raw.startswith(self.quote):
+            raw = raw[1:-1].replace(2 * self.quote, self.quote)
+        if self.escaped:
+            raw = _plain(raw)
+        return "" if self._is_word(raw) else raw
+
+    def cleared(self, cells: list[str]) -> list[str]:
+        """Return `cells`, nothing in place of those that are among `words` or have the value of a number among them."""
+        if not self.words:
+            return cells
+        return ["" if self._is_word(cell) else cell for cell in cells]
+
+    def _is_word(self, cell: str) -> bool:
+        if not self.words:
+            return False
+        word = cell.strip()
+        if word in self.words:
+            return True
+        return bool(self.numbers) and is_number(word, self.mark) and self._value(word) in self.numbers
+
+    def _value(self, word: str) -> float:
+        return float(word.replace(self.mark, "."))
+
+
+def _protected(text: str) -> str:
+    return _ESCAPED.sub(_without_meaning, text) if "\\" in text else text
+
+
+def _without_meaning(escaped: re.Match[str]) -> str:
+    if escaped[1] == "N":
+        return _NO_VALUE
+    meant = _MEANT.get(escaped[1], escaped[1])
+    return "".join(chr(_SHIFT + ord(char)) if char.isascii() else char for char in meant)
+
+
+def _protected_lines(lines: Iterator[str]) -> Iterator[str]:
+    """Yield `lines` without the meaning of what stands behind a backslash; a line whose end does goes on in the next."""
+    ends = chr(_SHIFT + ord("\n")), chr(_SHIFT + ord("\r"))
+    for line in lines:
+        text = _protected(line)
+        while text.endswith(ends):
+            more = next(lines, None)
+            if more is None:
+                break
+            text += _protected(more)
+        yield text
+
+
+def _plain(cell: str) -> str:
+    return "" if cell.strip() == _NO_VALUE else cell.translate(_PLAIN)

@@ -1,0 +1,366 @@
+"""JSON lines: one flat record a line, whose keys are the columns.
+
+*Columns*: the keys of the first `SAMPLE_ROWS` records, in order of first appearance. A key that a
+record lacks is a missing value there, as ``null`` is. A key that no record of the sample has is an
+error, unless it is dropped. Objects and arrays within a record are no cells: they are refused by
+name, unless their key is dropped.
+
+*Types*: JSON says what a value is, so nothing is guessed from how it is written: ``"5"`` is a word
+and ``5`` a number, ``true`` and ``false`` are 1 and 0, and a column has values of one type. Numbers
+are read as Python's ``float`` reads them.
+
+*Label*: `ReadOptions.label`, or else the last key of the first record.
+
+Records are parsed by Arrow, a block of lines at a time. What it does not take is left to Python's
+json line by line, which also tells what is wrong. Both give the same cells.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from olscale.data.formats.base import Batch, ReadOptions
+from olscale.data.formats.cells import TypedCells
+from olscale.data.formats.coding import parse_codings
+from olscale.data.formats.csv import SAMPLE_ROWS
+from olscale.data.formats.lines import MAX_CELLS, TextBlocks, TextLines
+from olscale.data.formats.table_columns import (
+    UNLABELLED,
+    TableColumns,
+    columns_named,
+    label_positions,
+    segment_position,
+)
+from olscale.data.formats.table_encoder import Column, TableEncoder
+from olscale.data.formats.text import open_text
+from olscale.errors import FormatError, NoRowsError, UnknownNameError
+
+Record: TypeAlias = tuple[int, dict[str, Any]]
+"""A record with its one-based line."""
+
+NUMBER, TEXT, TRUTH = "a number", "text", "true or false"
+"""Types of a column."""
+
+_SAME_WHOLE = 2.0**53
+"""From here on float64 has not every whole number."""
+
+_TYPES: dict[type, str] = {float: NUMBER, str: TEXT, bool: TRUTH}
+_NESTED: dict[type, str] = {dict: "an object", list: "an array"}
+
+
+class JsonLinesFormat:
+    """Flat JSON records, one a line."""
+
+    name: ClassVar[str] = "jsonl"
+    suffixes: ClassVar[tuple[str, ...]] = (".jsonl", ".ndjson", ".json")
+
+    def matches(self, source: str, head: bytes) -> bool:
+        """Return whether the first line that is not blank begins as an object with a key does."""
+        begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return begin.startswith(b"{") and begin[1:].lstrip(b" \t").startswith((b'"', b"}"))
+
+    def splits(self, source: str) -> tuple[str, ...]:
+        """Return ``("train",)``: a text file is one split."""
+        return ("train",)
+
+    def read(self, source: str, options: ReadOptions) -> Iterator[Batch]:
+        """Yield the rows of `source` in its order.
+
+        Raises
+        ------
+        FormatError
+            Names file and line of what is no record, of a nested or repeated key, of a value of
+            another type than those before it in its column, of a key that comes too late, of a
+            missing label. Names the file when it has no rows.
+        UnknownNameError
+            When no record has a key that `options` name.
+        """
+        with open_text(source, options.stream) as stream:
+            text = TextBlocks(source, stream)
+            records = _Records(text, options)
+            yield from records.batches(options.chunk_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What becomes of the values of a key: their type, whether they are read, or are carried along as text."""
+
+    type: str
+    is_read: bool
+    as_written: bool
+
+
+class _Records:
+    """The records of a text, whose columns its first ones decide."""
+
+    def __init__(self, text: TextBlocks, options: ReadOptions) -> None:
+        self._text = text
+        self._lines = TextLines(text)
+        self._sample = self._take(SAMPLE_ROWS)
+        if not self._sample:
+            raise NoRowsError(text.source, "no rows")
+        before = options.table
+        names = [key for _, record in self._sample for key in record]
+        if before is not None:
+            names = [*before.names, *names]
+        names = list(dict.fromkeys(names))
+        if unwritable := [name for name in names if not _is_unicode(name)]:
+            raise FormatError(text.source, f"key {unwritable[0][:40]!a} is no valid text; rename it")
+        self._known_rows = len(self._sample)
+        width = len(names)
+        added = options.added_columns(names)
+        names += [constant.name for constant in added]
+        self._late = {word for word in options.drop if _may_come_late(word, names)}
+        self._unmet = set(self._late)
+        drop = [word for word in options.drop if word not in self._late]
+        dropped = columns_named(text.source, names, drop, width)
+        dropped, carried, as_written = options.set_aside(names, dropped)
+        segments = segment_position(text.source, names, options.segments)
+        labels = self._labels(names, width, dropped, options)
+        keys = names[:width]
+        is_read = [place not in dropped or place == segments for place in range(width)]
+        types = self._types({name for name, read in zip(keys, is_read, strict=True) if read})
+        for place, name in enumerate(keys):
+            self._check_before(name, types, before, is_label=place in labels)
+        self._keys = {
+            name: _Key(types.get(name, NUMBER), read, place in as_written)
+            for place, (name, read) in enumerate(zip(keys, is_read, strict=True))
+        }
+        is_text = [key.as_written or (key.is_read and key.type == TEXT) for key in self._keys.values()]
+        is_text += [constant.text or place in as_written for place, constant in enumerate(added, width)]
+        columns = TableColumns(
+            tuple(names),
+            labels[0],
+            tuple(is_text),
+            dropped,
+            segments,
+            more=labels[1:],
+            constants=tuple(constant.value for constant in added),
+            carried=carried,
+        )
+        self._encoder = TableEncoder(
+            text.source,
+            columns,
+            codings=parse_codings(options.encode),
+            before=before,
+            rules=TypedCells(),
+        )
+
+    def batches(self, chunk_rows: int) -> Iterator[Batch]:
+        """Yield all rows as batches of `chunk_rows`, fewer where wide."""
+        encoder = self._encoder
+        rows = encoder.batch_rows(chunk_rows)
+        cells = encoder.cells(rows)
+        for columns, lines in self._blocks():
+            done = 0
+            while done < len(lines):
+                part = slice(done, done + cells.room)
+                encoder.put(cells, [column[part] for column in columns], lines[part])
+                done = part.stop
+                if not cells.room:
+                    yield encoder.batch(cells)
+                    cells = encoder.cells(rows)
+        if cells.rows:
+            yield encoder.batch(cells)
+        if self._unmet:
+            kind = f"column of {self._text.source}"
+            raise UnknownNameError(kind, min(self._unmet), list(self._keys))
+
+    def _blocks(self) -> Iterator[tuple[list[Column], Sequence[int]]]:
+        """Yield the columns of consecutive records, and the lines of these."""
+        yield self._columns_of(self._sample)
+        self._sample = []
+        while self._text.fill():
+            yield self._parsed() or self._columns_of(self._take(None))
+
+    def _take(self, most: int | None) -> list[Record]:
+        """Return the next records: so many, or all in the lines that the text holds now."""
+        records: list[Record] = []
+        text = self._text
+        values = 0
+        while text.pos < text.stop or (most is not None and text.fill()):
+            if len(records) == most or values > MAX_CELLS:
+                break
+            self._lines.begin_row()
+            line = next(self._lines)
+            if line.strip():
+                records.append((text.line, self._record(line)))
+                values += len(records[-1][1])
+        return records
+
+    def _record(self, line: str) -> dict[str, Any]:
+        """Return the record of a line."""
+        source = self._text.source
+        number = self._text.line
+        try:
+            # As float, since the digits of a whole number may be thousands.
+            record = json.loads(line, parse_int=float, object_pairs_hook=self._unrepeated)
+        except (ValueError, RecursionError) as error:
+            reason = getattr(error, "msg", None) or "it is nested too deeply"
+            problem = f"is no JSON record ({reason}): got {line.strip()[:40]!r}"
+            raise FormatError(source, f"{problem}, expected one object a line", number) from None
+        if record is None:
+            return {}
+        if not isinstance(record, dict):
+            got = _NESTED.get(type(record), repr(line.strip()[:40]))
+            raise FormatError(source, f"the line is {got}, expected an object of keys and values", number)
+        return record
+
+    def _unrepeated(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        record = dict(pairs)
+        if len(record) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            problem = f"key {twice[:40]!r} is in the record twice; name it once"
+            raise FormatError(self._text.source, problem, self._text.line)
+        return record
+
+    def _labels(
+        self, names: Sequence[str], width: int, dropped: frozenset[int], options: ReadOptions
+    ) -> tuple[int, ...]:
+        source = self._text.source
+        label = options.label
+        before = options.table
+        if not options.labelled:
+            return (UNLABELLED,)
+        if label is None and (before is None or before.label == UNLABELLED):
+            kept = [key for key in self._sample[0][1] if names.index(key) not in dropped]
+            label = next(reversed(kept), None)
+        return label_positions(source, names, label, dropped, width, before)
+
+    def _types(self, read: set[str]) -> dict[str, str]:
+        """Return the type of each key of the sample that is read, where a record has a value."""
+        types: dict[str, str] = {}
+        for line, record in self._sample:
+            for key, value in record.items():
+                if key in read and value is not None:
+                    self._check_type(key, value, types.setdefault(key, self._type(key, value, line)), line)
+        return types
+
+    def _type(self, key: str, value: object, line: int) -> str:
+        if type(value) in _NESTED:
+            problem = f"key {key[:40]!r} is {_NESTED[type(value)]}, expected a number or text"
+            cure = f"flatten it, as pandas.json_normalize does, or leave it out with --drop {key}"
+            raise FormatError(self._text.source, f"{problem}; {cure}", line)
+        return _TYPES[type(value)]
+
+    def _check_type(self, key: str, value: object, expected: str, line: int) -> None:
+        got = self._type(key, value, line)
+        if got != expected:
+            problem = f"key {key[:40]!r} is {got}: {json.dumps(value)[:40]}"
+            cure = f"write all its values alike, or leave it out with --drop {key}"
+            problem += f", expected {expected} as in the rows before; {cure}"
+            raise FormatError(self._text.source, problem, line)
+
+    def _check_before(self, name: str, types: dict[str, str], before: TableColumns | None, *, is_label: bool) -> None:
+        """Refuse a key that is text here and was none in the source before, or the other way."""
+        if before is None or name not in before.names:
+            return
+        was_text = before.text[before.names.index(name)]
+        expected = TEXT if was_text else NUMBER
+        if name not in types:
+            types[name] = expected
+        elif was_text != (types[name] == TEXT) and not is_label:
+            problem = f"key {name[:40]!r} is {types[name]}, expected {expected} as in the source before"
+            raise FormatError(self._text.source, problem)
+
+    def _columns_of(self, records: Sequence[Record]) -> tuple[list[Column], Sequence[int]]:
+        """Return the columns of `records` as Python read them."""
+        for line, record in records:
+            for key, value in record.items():
+                self._check_value(key, value, line)
+        columns = [_column([record.get(name) for _, record in records], key) for name, key in self._keys.items()]
+        return columns, [line for line, _ in records]
+
+    def _check_value(self, key: str, value: object, line: int) -> None:
+        known = self._keys.get(key)
+        self._unmet.discard(key)
+        if known is None and key not in self._late:
+            problem = f"key {key[:40]!r} is in none of the first {self._known_rows:,} records"
+            cure = f"leave it out with --drop {key}, or put a record that has it among the first"
+            raise FormatError(self._text.source, f"{problem}, which decide the columns; {cure}", line)
+        if known is not None and known.is_read and value is not None:
+            self._check_type(key, value, known.type, line)
+            if isinstance(value, str) and not _is_unicode(value):
+                problem = f"key {key[:40]!r} is {json.dumps(value)[:40]}, which is no valid text"
+                raise FormatError(self._text.source, problem, line)
+
+    def _parsed(self) -> tuple[list[Column], Sequence[int]] | None:
+        """Return the columns of the text's block as Arrow reads them; None where it does not."""
+        import pyarrow
+        from pyarrow import json as arrow_json
+
+        text = self._text
+        # Of columns that are carried along Arrow does not know the types.
+        if not text.is_plain() or any(key.as_written for key in self._keys.values()):
+            return None
+        block = bytes(text.buffer[text.pos : text.stop])
+        types = {NUMBER: pyarrow.float64(), TEXT: pyarrow.string(), TRUTH: pyarrow.bool_()}
+        schema = [(name, types[key.type]) for name, key in self._keys.items() if key.is_read]
+        try:
+            table = arrow_json.read_json(
+                pyarrow.BufferReader(block),
+                read_options=arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+                parse_options=arrow_json.ParseOptions(explicit_schema=pyarrow.schema(schema)),
+            )
+        except pyarrow.ArrowException:
+            return None
+        lines = block.count(b"\n")
+        unknown = set(table.column_names) - self._keys.keys() - self._late
+        if unknown or table.num_rows != lines:
+            return None
+        columns = [_arrow_column(table.column(name), key) if key.is_read else () for name, key in self._keys.items()]
+        self._unmet -= set(table.column_names)
+        first = text.line + 1
+        text.pos = text.stop
+        text.line += lines
+        return columns, range(first, first + lines)
+
+
+def _may_come_late(word: str, names: Sequence[str]) -> bool:
+    """Return whether `word` of ``--drop`` names a key of records that are still to come."""
+    if word in names or "," in word:
+        return False
+    return not word.strip().lstrip("-").isdecimal()
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _column(values: Sequence[Any], key: _Key) -> Column:
+    """Return the cells of a column from what Python read."""
+    if key.as_written:
+        return [None if value is None else _word(value) for value in values]
+    if not key.is_read:
+        return ()
+    if key.type == TEXT:
+        return values
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _word(value: object) -> str:
+    """Return a value as text, as it is written: a whole number as such, true as 1."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float) and value.is_integer() and abs(value) < _SAME_WHOLE:
+        return str(int(value))
+    return json.dumps(value)
+
+
+def _arrow_column(column: Any, key: _Key) -> Column:
+    """Return the cells of a column from what Arrow read."""
+    if key.type == TEXT:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    if key.type == TRUTH:
+        column = column.cast("uint8")
+    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
