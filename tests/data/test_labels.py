@@ -187,3 +187,14 @@ def test_large_numbers_may_be_targets_and_just_below_the_limit_labels():
     whole = labels_of([1.0, 2.0**53 - 1])
     whole.check()
     assert whole.classes == (1, 2**53 - 1)
+
+
+def test_labels_that_are_declared_classes_are_classes_however_many() -> None:
+    labels = Labels()
+    labels.encode(np.arange(100) / 4, "t.arff", regression=False)
+    assert (labels.task, len(labels.classes or ())) == ("classification", 100)
+    labels.encode(np.arange(100) / 8, "more.arff", regression=True)
+    assert labels.task == "classification"
+    asked = Labels("real")
+    asked.encode(np.arange(100) / 4, "t.arff", regression=False)
+    assert asked.task == "regression"

@@ -45,7 +45,7 @@ ARFF = (
     b"@relation s\n@attribute a real\n@attribute s string\n@attribute c {p,n}\n@data\n"
     b"{0 2, 2 n}\n{1 'hello'}\n{}\n0,t,p\n",
     b"@relation s\n@attribute a real\n@attribute b{x,'y z'}%note\n@attribute k\n{0,1}\n@attribute c {2,1}\n@data\n"
-    b"{0 2,1 'y\\u0020z', 3 1},{0.5}\n{ }%\n{2 1 0 ? 1 ?}\n0\ty,1,2,\n",
+    b"{0 2,1 'y\\u0020z', 3 1},{0.5}\n{ }%\n{2 1 0 ? 1 ?}\n0\tx,1,2,\n",
 )
 ARFF_WORDS = (
     b"@attribute ", b"@data\n", b"{", b"}", b"'", b"\\", b"%",

@@ -338,7 +338,7 @@ class TableEncoder:
             else:
                 what = "label" if position in self.columns.labels else "column"
                 name = self._names[position]
-                expected = self._rows.number
+                expected = self._rules.number
                 if position in self._as_numbers:
                     expected = f"a number, as --encode {name}=number says"
                 problem = f"{what} {name!r} is {cell[:40]!r}, expected {expected}"

@@ -62,10 +62,12 @@ class TableNotes:
             self._others.append(columns)
         if batch.table.missing is not None:
             missing = batch.table.missing
-            mask = missing
             if isinstance(missing, CSR):
-                mask = np.ones(int(missing.indptr[-1] - missing.indptr[0]), dtype=np.bool_)
-            self._note(self._missing, columns.names, _by_column(missing, mask, len(columns.names)))
+                listed = missing.indices[missing.indptr[0] : missing.indptr[-1]]
+                counts = np.bincount(listed, minlength=len(columns.names))
+            else:
+                counts = missing.sum(axis=0)
+            self._note(self._missing, columns.names, counts)
         self._count(batch, batch.X, missing=False)
 
     def _count(self, batch: Batch, X: NDArray[Any] | CSR, missing: bool) -> None:
