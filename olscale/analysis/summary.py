@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from olscale.analysis.aggregate import Aggregate, aggregate
 from olscale.analysis.names import UNNAMED, Name, Names
+from olscale.measures import CAUTIONS, RANKED_BY_CLASS, measure_of
 from olscale.results import Store, canonical_json
 from olscale.results.plans import TUNING, read_plans
 from olscale.results.selections import Selection, read_selections
@@ -70,6 +71,8 @@ class Summary:
         Those of the learner: one, or more where an experiment has the same setting under several labels.
     last_version : str
         The version of the learner that was computed last, where the store has several; else empty.
+    warned : tuple of str
+        Those of `olscale.measures.CAUTIONS` that one of the runs has.
     """
 
     dataset: str
@@ -89,6 +92,17 @@ class Summary:
     dataset_name: Name = UNNAMED
     learner_names: tuple[Name, ...] = (UNNAMED,)
     last_version: str = ""
+    warned: tuple[str, ...] = ()
+
+    @property
+    def cautions(self) -> list[str]:
+        """What tables say of the figure, in words."""
+        return [CAUTIONS[caution] for caution in self.cautions_of(self.metric)]
+
+    def cautions_of(self, metric: str) -> list[str]:
+        """Return those of the cautions that concern a metric of these runs."""
+        ranks_rows = measure_of(metric).ranks_rows
+        return [caution for caution in self.warned if ranks_rows or caution != RANKED_BY_CLASS]
 
     @property
     def dataset_label(self) -> str:
@@ -149,7 +163,12 @@ def summarise(
     store.damaged = (*damaged, *store.damaged)
     names = Names(plan for plan in plans if plan.experiment in experiments or not experiments)
     metrics: dict[int, list[tuple[str, float, float, int]]] = defaultdict(list)
+    warned: dict[int, tuple[str, ...]] = defaultdict(tuple)
     for metric, moments in sorted(made.moments.items()):
+        if metric in CAUTIONS:  # no figure, but what must be said of figures
+            for group in moments.groups.tolist():
+                warned[group] = (*warned[group], metric)
+            continue
         for group, *values in zip(*(array.tolist() for array in moments), strict=True):
             metrics[group].append((metric, *values))
     last = _last_versions(store, {(key[3], key[4]) for key in made.keys}, on_damage)
@@ -166,7 +185,7 @@ def summarise(
         tuned = None if is_tuning else chosen.get(key[:-1])
         failures = dict(sorted(made.failures[group].items())) if group in made.failures else {}
         dataset, fingerprint, transforms, learner, version, given, protocol = key
-        names_of = (datasets[group], learners[group], last.get(learner, ""))
+        names_of = (datasets[group], learners[group], last.get(learner, ""), warned[group])
         setting = (dataset, fingerprint, transforms, learner, version, params(given), protocols(protocol))
         found += [
             Summary(*setting, metric, mean, std, n, failures, tuned, is_tuning, *names_of)

@@ -13,6 +13,7 @@ from olscale.analysis.curves import CONFUSIONS, CURVES, ROCS, Curve, SegmentErro
 from olscale.analysis.summary import Summary
 from olscale.errors import UnknownNameError
 from olscale.measures import figure_of
+from olscale.report.cautions import caution_notes
 from olscale.report.choice import labelled, streams
 from olscale.report.labels import column_of, transforms_note
 from olscale.report.listing import guarded
@@ -132,6 +133,7 @@ def along_tables(lines: Sequence[Line], name: str) -> list[Table]:
             )
         s = group[0].summary
         notes = [f"Protocol: {protocol_text(s.protocol)}.", *transforms_note([column_of(s)], [s.dataset_label])]
+        notes += caution_notes({label: [line.summary] for label, line in labels.items()}, name)
         if not isinstance(group[0], SegmentErrors):
             what = "false positives" if name in ROCS else "rows streamed"
             notes.append(f"Columns: {what}." if places else "None raised.")

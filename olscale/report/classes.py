@@ -6,6 +6,7 @@ import numpy as np
 
 from olscale.analysis.curves import SegmentErrors
 from olscale.measures import figure_of
+from olscale.report.cautions import caution_notes
 from olscale.report.tables import Entry, Table
 
 _MOST = 60
@@ -51,6 +52,7 @@ def class_table(
     if len(kept) < int((rows > 0).sum()):
         notes.append(f"The {len(kept)} classes of most rows, of {int((rows > 0).sum()):,}.")
     notes += [f"{label}: {text}." for label, matrix in counts.items() if (text := _mixed(matrix, called))]
+    notes += caution_notes({label: [one.summary] for label, one in shown.items()}, "error")
     columns = tuple(f"{called[i]}" for i in kept)
     return Table(
         f"{'Test error' if tested else 'Error'} by class (%), {title}",

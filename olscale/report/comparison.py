@@ -16,6 +16,7 @@ from olscale.analysis.replicates import Within, compare_within, replicate_values
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import ReportError, UnknownNameError
 from olscale.measures import HEADLINES, measure_of, metric_words
+from olscale.report.cautions import caution_notes
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of
 from olscale.report.notes import count_notes, partial_notes
 from olscale.results import Store, canonical_json
@@ -53,6 +54,15 @@ class Compared:
     outcome: Comparison
     cells: Mapping[tuple[str, str], list[Summary]]
     notes: tuple[str, ...]
+
+    def behind(self, learner: str) -> list[Summary]:
+        """Return what is behind the figures of a learner."""
+        return [s for column in self.outcome.datasets for s in self.cells[learner, column]]
+
+    @property
+    def cautions(self) -> list[str]:
+        """What must be said of figures wherever they are compared, a sentence each."""
+        return caution_notes({name: self.behind(name) for name in self.outcome.learners}, self.metric)
 
 
 def compared(
@@ -113,7 +123,7 @@ def compared(
         values = _values(cells, names, sets)
         width = rope if rope is not None else ROPE if measure_of(name).unit == "percent" else 0.0
         outcome = compare(values, names, sets, higher, test, width, baseline)
-        found.append(Compared(name, json.loads(protocol), width, outcome, cells, (*notes, *_said(cells, names, sets))))
+        found.append(Compared(name, json.loads(protocol), width, outcome, cells, (*notes, *_said(cells, names, sets, name))))
     if baseline is not None and not found and known:
         raise UnknownNameError("learner with figures to compare", baseline, known)
     return sorted(found, key=lambda one: -len(one.outcome.datasets))
@@ -189,7 +199,9 @@ def _missing(name: str, cells: Mapping[tuple[str, str], Any], learners: Sequence
     return f"none of {', '.join(lacking[:3])}{f' and {len(lacking) - 3} more' if len(lacking) > 3 else ''}"
 
 
-def _said(cells: Mapping[tuple[str, str], list[Summary]], learners: list[str], datasets: list[str]) -> list[str]:
+def _said(
+    cells: Mapping[tuple[str, str], list[Summary]], learners: list[str], datasets: list[str], metric: str
+) -> list[str]:
     grid = [[cells[row, column][0] for column in datasets] for row in learners]
     several = [column for column in datasets if any(len(cells[row, column]) > 1 for row in learners)]
     notes = [f"Means over several transforms of {', '.join(several)}."] if several else []
@@ -197,7 +209,12 @@ def _said(cells: Mapping[tuple[str, str], list[Summary]], learners: list[str], d
     runs = [
         note.replace("Mean and sample standard deviation", "Each figure is the mean") for note in count_notes(counts)
     ]
-    return [*notes, *runs, *partial_notes(learners, datasets, [list(line) for line in grid])]
+    return [
+        *notes,
+        *runs,
+        *partial_notes(learners, datasets, [list(line) for line in grid]),
+        *caution_notes({name: [s for column in datasets for s in cells[name, column]] for name in learners}, metric),
+    ]
 
 
 def within_each(one: Compared, store: Store, on_damage: OnDamage = "raise") -> list[Within]:

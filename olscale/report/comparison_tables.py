@@ -10,6 +10,7 @@ from olscale.analysis.mcnemar import PairCounts
 from olscale.analysis.rank_tests import ALPHA
 from olscale.analysis.replicates import Within
 from olscale.measures import figure_of, measure_of
+from olscale.report.cautions import caution_marks, is_of_classes
 from olscale.report.comparison import Compared
 from olscale.report.tables import Entry, Table
 from olscale.report.wording import metric_text, protocol_text
@@ -27,17 +28,19 @@ def rank_table(one: Compared) -> Table:
     alike = set(outcome.alike()) if outcome.tested else set()
     k = len(outcome.learners)
     entries = []
+    able = [not is_of_classes(one.behind(name), one.metric) for name in outcome.learners]
     for i, name in enumerate(outcome.learners):
-        first = bool(outcome.mean_ranks[i] == outcome.mean_ranks[0])
-        line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=name in alike and name != _against(outcome))]
+        first = able[i] and bool(outcome.mean_ranks[i] == outcome.mean_ranks[able].min())
+        marks = caution_marks(one.behind(name), one.metric)
+        is_alike = name in alike and name != _against(outcome)
+        line = [Entry(f"{outcome.mean_ranks[i]:.2f}", best=first, alike=is_alike, cautions=marks)]
         for j in range(len(outcome.datasets)):
             place = float(outcome.ranks[j, i])
             failed = any(s.failures for s in one.cells[name, outcome.datasets[j]])
             shade = 1 + round((SHADES - 1) * (place - 1) / (k - 1))
-            best = place == float(outcome.ranks[j].min())
-            line.append(
-                Entry(figure_of(one.metric, float(outcome.values[j, i])), best=best, partial=failed, shade=shade)
-            )
+            best = able[i] and place == float(outcome.ranks[j][able].min())
+            figure = figure_of(one.metric, float(outcome.values[j, i]))
+            line.append(Entry(figure, best=best, partial=failed, shade=shade, cautions=marks))
         entries.append(tuple(line))
     title = f"Ranks by {metric_text(one.metric)}, {protocol_text(one.protocol)}"
     return Table(
@@ -118,12 +121,13 @@ def comparison_tables(one: Compared, within: Sequence[Within] = ()) -> list[Tabl
     made = [rank_table(one)]
     if one.outcome.pairs:
         pairs, said = shown_pairs(one.outcome.pairs, _against(one.outcome))
-        made.append(pair_table(pairs, one.metric, f"Pairs by {metric_text(one.metric)}", said, one.rope))
+        title = f"Pairs by {metric_text(one.metric)}"
+        made.append(pair_table(pairs, one.metric, title, [*said, *one.cautions], one.rope))
     for each in within:
         title = f"Pairs on {each.dataset}, over {each.over}"
         notes = [each.note] if each.note.startswith("Not") else [f"p: {each.test}, corrected by Holm.", each.note]
         pairs, said = shown_pairs(each.pairs, _against(one.outcome))
-        made.append(pair_table(pairs, one.metric, title, [*notes, *said]))
+        made.append(pair_table(pairs, one.metric, title, [*notes, *said, *one.cautions]))
     return made
 
 
@@ -168,6 +172,11 @@ def _object(one: Compared, within: Sequence[Within]) -> dict[str, Any]:
             for w in within
         ],
         "notes": [*one.notes, *verdicts(one)],
+        "cautions": {
+            name: sorted({text for s in one.behind(name) for text in s.cautions})
+            for name in o.learners
+            if any(s.cautions for s in one.behind(name))
+        },
     }
 
 

@@ -20,6 +20,8 @@ _SPECIAL = {
     "±": r"$\pm$",
 } | {char: f"\\{char}" for char in "&%$#_{}"}
 _PARTIAL = "! "
+_SUPERSCRIPTS = {"?": "$^{?}$", "^": r"$^{\wedge}$"}
+"""Marks of `olscale.report.cautions`."""
 _BOLD = {"best of the column": "The best of each column is in bold"}
 
 
@@ -40,7 +42,8 @@ def _cell(entry: Entry) -> str:
     text = f"{escape(entry.mean)} $\\pm$ {escape(entry.std)}" if entry.std else escape(entry.mean)
     text = f"\\textbf{{{text}}}" if entry.best else text
     text = f"{text}$^{{\\sim}}$" if entry.alike else text
-    return f"{text}$^{{!}}$" if entry.partial else text
+    text = f"{text}$^{{!}}$" if entry.partial else text
+    return text + "".join(_SUPERSCRIPTS[mark] for mark in entry.cautions)
 
 
 def _caption(table: Table) -> str:
@@ -52,9 +55,15 @@ def _caption(table: Table) -> str:
     )
     notes = [note.rstrip(".") for note in table.notes if not note.startswith(_PARTIAL)]
     left_out = [note.removeprefix(_PARTIAL).rstrip(".") for note in table.notes if note.startswith(_PARTIAL)]
-    sentences = [escape(text) for text in (table.title, *notes, *best)]
+    sentences = [_with_superscript(text) for text in (table.title, *notes, *best)]
     sentences += [f"$^{{!}}${escape(text)}" for text in left_out]
     return ". ".join(sentences) + "."
+
+
+def _with_superscript(text: str) -> str:
+    """Return text with a mark at its beginning as cells have it."""
+    mark, _, rest = text.partition(" ")
+    return _SUPERSCRIPTS[mark] + escape(rest) if mark in _SUPERSCRIPTS else escape(text)
 
 
 def _labels(tables: Sequence[Table]) -> list[str]:

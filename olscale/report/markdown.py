@@ -77,8 +77,8 @@ def _table(table: Table, bold: str) -> str:
 def _text(entry: Entry, bold: str) -> str:
     text = f"{entry.mean} ± {entry.std}" if entry.std.strip() not in ("", "-") else entry.mean
     text = f"{bold}{text.strip()}{bold}" if entry.best else text
-    text += "~" if bold and entry.alike else ""
-    return (text + ("!" if entry.partial else "")).strip() if entry.mean else entry.note
+    marks = entry.marks if bold else entry.marks.removeprefix("~")
+    return (text + marks).strip() if entry.mean else entry.note
 
 
 def _ledger(cells: Sequence[Cell]) -> str:

@@ -60,6 +60,7 @@ def rows_compared(one: Compared, store: Store, on_damage: OnDamage = "raise") ->
                     passes = one.protocol.get("passes", 1)
                     note = _WARNING + (_OF_PASSES.format(passes) if passes > 1 else "")
                 note += first_of_several(one, column)
+                note += "".join(f" {caution}" for caution in one.cautions)
                 yield RowsCompared(column, rows, pairs, outcome.baseline or outcome.learners[0], note)
             elif any(of):
                 note = "The test was asked for, but no run is common to all learners: nothing is compared."

@@ -53,7 +53,9 @@ def _tested(one: Compared, gallery: Gallery) -> list[Part]:
     options = {"baseline": best, "metric": one.metric, "datasets": outcome.datasets}
     return [
         gallery.add(f"ranks-{one.metric}", caption, rank_figure, {"": outcome}),
-        table_html(pair_table(outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", (), one.rope)),
+        table_html(
+            pair_table(outcome.pairs, one.metric, f"Pairs by {metric_text(one.metric)}", one.cautions, one.rope)
+        ),
         gallery.add(f"differences-{one.metric}", minus, difference_figure, differences, **options),
     ]
 

@@ -13,6 +13,7 @@ from typing import Any
 from olscale.analysis.summary import Summary, natural
 from olscale.errors import UnknownNameError
 from olscale.measures import HEADLINES, deviation_of, distance_from_best, figure_of, measure_of
+from olscale.report.cautions import caution_marks, caution_notes, is_of_classes
 from olscale.report.labels import Column, Row, column_labels, column_of, row_labels, rows_of, transforms_note
 from olscale.report.notes import count_notes, own_setting_notes, partial_notes, tuned_notes, version_notes
 from olscale.report.wording import heading, protocol_text
@@ -37,6 +38,8 @@ class Entry:
         Whether it does not differ significantly from the best.
     shade : int
         From 1, the best rank of a data set, to 5; 0 for none.
+    cautions : str
+        Marks of what the notes say of this figure (`olscale.report.cautions`).
     """
 
     mean: str = ""
@@ -46,6 +49,12 @@ class Entry:
     partial: bool = False
     alike: bool = False
     shade: int = 0
+    cautions: str = ""
+
+    @property
+    def marks(self) -> str:
+        """The marks behind the figure, but for that of the best."""
+        return ("~" if self.alike else "") + ("!" if self.partial else "") + self.cautions
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +196,7 @@ def _table(metric: str, protocol: Mapping[str, Any], cells: _Cells, columns: lis
             *count_notes(counts),
             *transforms_note(columns, labels_of),
             *partial_notes(names, labels_of, grid),
+            *caution_notes(_shown_by_name(names, grid), metric),
             *own_setting_notes(own, grid),
             *version_notes(next(iter(metrics.values())) for metrics in present.values()),
             *tuned_notes(grid),
@@ -205,17 +215,23 @@ def _entry(summary: Summary | None, group: Summary, metric: str) -> Entry:
         mean=mean,
         std=deviation_of(metric, summary.std, mean) if summary.n > 1 else "",
         partial=bool(summary.failures),
+        cautions=caution_marks([summary], metric),
     )
+
+
+def _shown_by_name(names: list[str], grid: list[list[Summary | None]]) -> dict[str, list[Summary]]:
+    return {name: [s for s in line if s is not None] for name, line in zip(names, grid, strict=True)}
 
 
 def _mark_best(metric: str, column: list[Summary | None], entries: list[list[Entry]], j: int) -> None:
     if len(column) < 2 or not measure_of(metric).better:
         return
-    means = [summary.mean for summary in column if summary is not None and not math.isnan(summary.mean)]
+    ranked = [s is not None and not math.isnan(s.mean) and not is_of_classes([s], metric) for s in column]
+    means = [s.mean for s, may_be_best in zip(column, ranked, strict=True) if s is not None and may_be_best]
     if not means:
         return
     best = figure_of(metric, min(means, key=lambda mean: distance_from_best(metric, mean)))
-    for line in entries:
+    for line, may_be_best in zip(entries, ranked, strict=True):
         entry = line[j]
-        if entry.mean == best:  # as shown: what reads as a tie is marked as one
+        if may_be_best and entry.mean == best:  # as shown: what reads as a tie is marked as one
             line[j] = replace(entry, best=True)

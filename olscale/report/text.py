@@ -25,9 +25,7 @@ def cell_texts(column: Sequence[Entry], plus_minus: str = "±", mark: str = "*")
     """
     mean_width = max((len(entry.mean) for entry in column), default=0)
     std_width = max((len(entry.std) for entry in column), default=0)
-    marks = [
-        (mark if entry.best else "") + ("~" if entry.alike else "") + ("!" if entry.partial else "") for entry in column
-    ]
+    marks = [(mark if entry.best else "") + entry.marks for entry in column]
     mark_width = max(map(len, marks), default=0)
     texts = []
     for entry, marked in zip(column, marks, strict=True):
