@@ -1,25 +1,27 @@
-"""The first rows of a stream, learned twice by new models: do both give the same scores?
+"""The first rows of a stream are learned twice by new models, which should give the same scores.
 
-What a model draws from a clock, or from the system's random numbers, shows there, and so does what its models share. One
-that other people made is believed in neither; olscale's own learners are tested before they are shipped.
+What a model draws from a clock, or from the system's random numbers, shows there, and so does what
+its models share. Models of other people's make are looked at in this way; olscale's own learners
+are tested before they are shipped.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olscale.compiled.csr import Rows, read_only, read_only_rows, rows_of, slice_rows, stack_rows
 from olscale.evaluation.guard import GlobalRandom
+from olscale.learners.contract.foreign.answers import numbers_of
 from olscale.learners.contract.foreign.learner import ForeignLearner
 from olscale.learners.contract.foreign.parts import differences, parts_of
-from olscale.learners.contract.learner import FloatArray, Learner
+from olscale.learners.contract.learner import Learner
 from olscale.learners.contract.usable_rows import usable_rows
 from olscale.system.user_source import is_installed
 
@@ -44,7 +46,7 @@ class Rehearsal:
     differs : bool
         Whether the two models gave other scores.
     shared : str
-        What the models have in common and change while they learn, if they gave other scores; empty where nothing is known.
+        What the models have in common and change while they learn; empty where nothing is known.
     """
 
     def __init__(self, make: Callable[[], Learner], entropy: Sequence[int]) -> None:
@@ -54,7 +56,7 @@ class Rehearsal:
         self.differs, self.shared = False, ""
 
     def see(self, X: Rows, y: NDArray[Any]) -> None:
-        """Take the next rows of the stream, whose number no outcome depends on; hold it when there are enough."""
+        """Take the next rows of the stream, however many they are; hold it when there are enough."""
         if not self._rows_left:
             return
         count = min(self._rows_left, rows_of(X))
@@ -70,24 +72,43 @@ class Rehearsal:
             return
         X = read_only_rows(stack_rows([rows for rows, _ in parts]))
         y = read_only(np.concatenate([labels for _, labels in parts]))
-        before = SharedState(self._make().estimator)
+        shared = SharedState(_model_of(self._make()))
         try:
-            first, second = (self._learned(X, y) for _ in range(2))
+            first = self._learned(X, y)
+            once = shared.changed()
+            shared.keep()
+            second = self._learned(X, y)
+            twice = shared.changed()
         except Exception:  # the run itself comes to that, and tells of it
             return
-        self.differs = not np.array_equal(first, second, equal_nan=True)
+        self.differs = not _are_equal(first, second)
+        # What only the first changes may be a cache; numbers that count up may be names of parts.
+        learned = [name for name, is_number in twice if self.differs or not is_number]
         if self.differs:
-            self.shared = before.changed()
+            learned += [name for name, _ in once]
+        self.shared = next(iter(learned), "")
 
-    def _learned(self, X: Rows, y: NDArray[Any]) -> FloatArray:
+    def _learned(self, X: Rows, y: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return the scores of rows before each update by a new model, and the numbers that it has learned."""
         with GlobalRandom(self._entropy).in_place():
             learner = self._make()
             usable = usable_rows(X, learner.norm_limits())
             end = rows_of(X) if usable.all() else int(np.argmin(usable))
-            return learner.learn(slice_rows(X, 0, end), y[:end])
+            scores = learner.learn(slice_rows(X, 0, end), y[:end])
+            return {"": scores} | {name: np.array(values) for name, values in numbers_of(_model_of(learner))}
 
 
-def needs_rehearsal(learner: Learner) -> bool:
+def _model_of(learner: Learner) -> Any:
+    return learner.estimator if needs_rehearsal(learner) else learner
+
+
+def _are_equal(first: dict[str, NDArray[Any]], second: dict[str, NDArray[Any]]) -> bool:
+    return first.keys() == second.keys() and all(
+        np.array_equal(values, second[name], equal_nan=True) for name, values in first.items()
+    )
+
+
+def needs_rehearsal(learner: Learner) -> TypeGuard[ForeignLearner]:
     """Tell whether a learner is rehearsed: a model of other people's make."""
     return isinstance(learner, ForeignLearner)
 
@@ -105,15 +126,21 @@ class SharedState:
 
     def __init__(self, model: Any) -> None:
         self._holders = list(_holders(model))
+        self.keep()
+
+    def keep(self) -> None:
+        """Note how it is now."""
         self._before = [{name: _kept(value) for name, value in _variables(holder)} for _, holder in self._holders]
 
-    def changed(self) -> str:
-        """Return the name of the first that is another than before; empty if there is none."""
+    def changed(self) -> list[tuple[str, bool]]:
+        """Return the names of what is another than noted, and whether it is a number."""
+        names = []
         for (title, holder), before in zip(self._holders, self._before, strict=True):
             for name, value in _variables(holder):
-                if name in before and before[name] is not _UNKNOWN and any(differences(before[name], value)):
-                    return f"{title}.{name}"
-        return ""
+                known = before.get(name, _UNKNOWN)
+                if known is not _UNKNOWN and any(differences(known, value)):
+                    names.append((f"{title}.{name}", isinstance(value, int)))
+        return names
 
 
 _UNKNOWN = object()

@@ -123,7 +123,9 @@ def compared(
         values = _values(cells, names, sets)
         width = rope if rope is not None else ROPE if measure_of(name).unit == "percent" else 0.0
         outcome = compare(values, names, sets, higher, test, width, baseline)
-        found.append(Compared(name, json.loads(protocol), width, outcome, cells, (*notes, *_said(cells, names, sets, name))))
+        found.append(
+            Compared(name, json.loads(protocol), width, outcome, cells, (*notes, *_said(cells, names, sets, name)))
+        )
     if baseline is not None and not found and known:
         raise UnknownNameError("learner with figures to compare", baseline, known)
     return sorted(found, key=lambda one: -len(one.outcome.datasets))

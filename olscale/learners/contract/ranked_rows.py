@@ -10,9 +10,10 @@ class RanksRows(Capability):
 
     @abstractmethod
     def expect_ranking(self) -> None:
-        """From the next `begin` on, have `learn` and `scores` return scores to rank rows of two classes by, if there are any.
+        """From the next `begin` on, return scores that rank rows of two classes, if there are any.
 
-        They stand in one column behind the scores, and before probabilities: the higher, the more of the second class.
+        They stand in one column of what `learn` and `scores` return, behind the scores and before
+        probabilities: the higher, the more of the second class.
         """
 
     @property

@@ -114,8 +114,9 @@ def check_untrained(name: str, model: Any) -> None:
     drawn = set(first_few(differences(clone, other)))  # what is random to begin with
     learned = [way for way in first_few(differences(model, clone)) if way not in drawn]
     if learned:
+        plainest = min(learned, key=lambda way: "._" in way)  # the first that is not private, if there is one
         raise ParameterError(
-            f"learner {name}: {type(model).__name__} has learned before, its {learned[0].lstrip('.')} is not that of an "
+            f"learner {name}: {type(model).__name__} has learned before, its {plainest.lstrip('.')} is not that of an "
             f"untrained one; {_CURE}"
         )
 

@@ -269,7 +269,7 @@ class ForeignLearner(Learner, EstimatesCost, GivesProbabilities, LearnsTargets, 
     def _with_more_columns(self, scores: FloatArray, rows: Any) -> FloatArray:
         """Return scores, then those that rank rows, then probabilities, as far as they are asked for."""
         parts = [scores]
-        sound = np.isfinite(scores).all(axis=1) & self._fitted
+        sound: NDArray[np.bool_] = np.logical_and(np.isfinite(scores).all(axis=1), self._fitted)
         if self.ranking_columns:
             parts.append(self._row_scores.of(self._estimator, rows, sound, scores, self._labels))
         if self._shown:

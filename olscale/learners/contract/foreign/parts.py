@@ -120,11 +120,13 @@ def _can_change(value: Any) -> bool:
 
 def is_global_generator(value: Any) -> bool:
     """Tell whether random numbers are those of the process, of which each run has its own."""
-    return value is np.random.mtrand._rand or value is getattr(random, "_inst", None)  # type: ignore[attr-defined]
+    return value is np.random.mtrand._rand or value is getattr(random, "_inst", None)
 
 
 def differences(one: Any, other: Any, way: str = "") -> Iterator[str]:
-    """Yield the ways to what is not equal in two models; random numbers, functions and what cannot be seen into are passed over.
+    """Yield the ways to what is not equal in two models.
+
+    Random numbers, functions and what cannot be seen into are passed over.
 
     Examples
     --------
@@ -161,8 +163,8 @@ def _equal_arrays(one: Any, other: Any) -> bool:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    is_nan = isinstance(one, float) and one != one  # noqa: PLR0124
-    return (is_nan and other != other) or bool(one == other)  # noqa: PLR0124
+    is_nan = isinstance(one, float) and one != one
+    return (is_nan and other != other) or bool(one == other)
 
 
 def first_few(ways: Iterator[str], count: int = 1000) -> list[str]:

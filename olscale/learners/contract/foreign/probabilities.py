@@ -22,9 +22,7 @@ def gives_probabilities(model: Any) -> bool:
     return method is not None and not method.__module__.startswith("river.base")
 
 
-def probabilities_of(
-    model: Any, rows: Any, count: int, classes: int, labels: Labels = CODES
-) -> NDArray[np.float64]:
+def probabilities_of(model: Any, rows: Any, count: int, classes: int, labels: Labels = CODES) -> NDArray[np.float64]:
     """Return the probabilities of `count` rows, shape (rows, classes), each row of sum 1.
 
     Columns are those of the model's ``classes_``, as in scikit-learn; a class that is not there has 0. Where the model has
@@ -54,7 +52,9 @@ def _by_key(answer: Any, classes: int, labels: Labels) -> NDArray[np.float64]:
     known = {labels.code(key): value for key, value in answer.items()}
     odd = [key for key in known if key not in range(classes)]
     if odd:
-        raise ValueError(f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: {labels.text(classes)}")
+        raise ValueError(
+            f"predict_proba_one gave the class {odd[0]!r}, expected one it was taught: {labels.text(classes)}"
+        )
     values = plain_answer([known.get(code, 0.0) for code in range(classes)], "predict_proba_one")
     return _floats(values, "predict_proba_one").reshape(1, classes)
 

@@ -11,6 +11,7 @@ from olscale.learners.contract.foreign.freshness import check_untrained, copy_of
 from olscale.learners.contract.foreign.kind import task_of
 from olscale.learners.contract.foreign.seeds import SEEDS, set_open_seeds
 
+
 class MadeModel(NamedTuple):
     """A new model.
 
@@ -31,14 +32,14 @@ class MadeModel(NamedTuple):
 def make_model(name: str, target: Any, params: dict[str, Any], entropy: Sequence[int] = ()) -> MadeModel:
     """Return a new, untrained model, which has no part in common with others.
 
-    `target` is what `name`, as written in the experiment, stands for: a class, a function or a model. What is random within
-    the model depends on `entropy`.
+    `target` is what `name`, as written in the experiment, stands for: a class, a function or a
+    model. What is random within the model depends on `entropy`.
 
     Raises
     ------
     ParameterError
-        If it cannot be made with these parameters, shares what it learns, has learned before, or is nothing that learns row
-        by row.
+        If it cannot be made with these parameters, shares what it learns, has learned before, or is
+        nothing that learns row by row.
     """
     model, other = _new_models(name, target, params)
     if callable(target):
@@ -111,8 +112,9 @@ def _copy(model: Any, params: dict[str, Any]) -> Any:
             return copy_of(model)
         except Exception as error:
             raise ValueError(
-                f"nobody can say whether a {type(model).__name__} without get_params has learned before ({error}); name its "
-                "class, or a function that builds one"
+                f"it is an object of class {type(model).__name__} without get_params, of which nobody "
+                f"can say whether it has learned before ({error}); name its class, or a function that "
+                "builds one"
             ) from None
     fresh = copy_of(model)
     return fresh.set_params(**params) if params else fresh

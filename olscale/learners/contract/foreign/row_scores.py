@@ -74,7 +74,9 @@ class RowScores:
         if answer.shape == (count, 2):
             answer = answer[:, 1] - answer[:, 0]
         if answer.size != count:
-            raise ValueError(f"decision_function gave an array of shape {answer.shape} for {count} row(s) of two classes")
+            raise ValueError(
+                f"decision_function gave an array of shape {answer.shape} for {count} row(s) of two classes"
+            )
         codes = codes_of_columns(model)
         is_reversed = codes is not None and codes.tolist() == [1, 0]
         own = answer.reshape(count, 1)

@@ -5,14 +5,16 @@ Left open, they are drawn from the clock, and every evaluation has other figures
 
 from __future__ import annotations
 
+import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from olscale.learners.contract.foreign.parts import GENERATORS, attributes_of, is_global_generator, parts_of
+from olscale.system.user_source import is_installed
 
 SEEDS = ("random_state", "seed")
 """scikit-learn's and River's word for it."""
@@ -44,7 +46,20 @@ def set_open_seeds(model: Any, other: Any, entropy: Sequence[int]) -> int:
             if name in own and own[name] is None and _is_open(name, type(part)):
                 setattr(part, name, _draw(draws))
                 count += 1
+        for name, generator in _generators_of_class(part):
+            if name not in own:  # one for all models: each gets its own
+                setattr(part, name, copy.deepcopy(generator))
+                _seed(getattr(part, name), _draw(draws))
+                count += 1
     return count
+
+
+def _generators_of_class(part: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the random numbers that stand in a class of the user's own, with their names."""
+    for kind in type(part).__mro__:
+        for name, value in list(vars(kind).items()):
+            if isinstance(value, GENERATORS) and not is_global_generator(value) and not is_installed(kind.__module__):
+                yield name, value
 
 
 def _draw(draws: np.random.Generator) -> int:
